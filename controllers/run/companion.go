@@ -51,8 +51,17 @@ func (r *Reconciler) observeOperations(ctx context.Context, state *runs.State) e
 				state.Phases[i].Companions[companion] = operation
 			}
 		}
+		if state.Phases[i].Companions[runs.Beside] != nil {
+			r.Memory.Note(state.Run, seenFact(phase.Name), true)
+		}
+		state.Phases[i].BesideSeen = r.Memory.Noted(state.Run, seenFact(phase.Name))
 	}
 	return nil
+}
+
+// seenFact is the fact that the operation beside a phase has existed.
+func seenFact(phase v1alpha1.PhaseName) string {
+	return "the operation beside " + string(phase) + " has existed"
 }
 
 // operations of a run by name. For a finished run, their absence is confirmed by the API server.

@@ -1,16 +1,19 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/fresh"
@@ -79,13 +82,60 @@ func TestTellEnd(t *testing.T) {
 	}
 	foreign := told.DeepCopy()
 	foreign.OwnerReferences, foreign.ResourceVersion = nil, ""
+	foreign.Data = map[string]string{"theirs": "1"}
 	server = fake.NewClientBuilder().WithScheme(scheme).WithObjects(foreign).Build()
 	r.Client, r.Live, state.Phases[0] = server, server, runs.PhaseState{}
-	var taken *takenError
 	if err := r.observeResults(t.Context(), &state); err != nil || state.Phases[0].EndTold {
 		t.Errorf("another's: %+v, %v", state.Phases[0], err)
 	}
-	if err := r.act(t.Context(), &state, []runs.Action{action}); !errors.As(err, &taken) {
-		t.Errorf("another's was taken for ours: %v", err)
+	if err := r.act(t.Context(), &state, []runs.Action{action}); err != nil {
+		t.Errorf("the run fails by another's: %v", err)
+	}
+	if err := server.Get(t.Context(), key, &told); err != nil || told.Data["theirs"] != "1" || len(told.OwnerReferences) > 0 {
+		t.Errorf("another's was changed: %+v, %v", told, err)
+	}
+	failing := func(failure error) client.Client {
+		return fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{Create: func(context.Context, client.WithWatch,
+			client.Object, ...client.CreateOption) error {
+			return failure
+		}}).Build()
+	}
+	r.Client = failing(apierrors.NewForbidden(corev1.Resource("configmaps"), key.Name, errors.New("exceeded quota")))
+	if err := r.act(t.Context(), &state, []runs.Action{action}); err != nil {
+		t.Errorf("the run fails by a quota: %v", err)
+	}
+	r.Client = failing(apierrors.NewInternalError(errors.New("no leader")))
+	if err := r.act(t.Context(), &state, []runs.Action{action}); err == nil {
+		t.Error("what passes is not tried again")
+	}
+}
+
+// TestOperationWasSeen: an operation beside a phase that is gone was there, to the manager that has seen it.
+func TestOperationWasSeen(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	run := testRun(corev1.PersistentVolumeFilesystem)
+	run.Spec.Target.ZFS = &v1alpha1.ZFSTarget{}
+	beside := *endingPhase.DeepCopy()
+	beside.Measure.Operate = &v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
+	run.Spec.Phases = []v1alpha1.Phase{beside}
+	operation := &v1alpha1.PoolOperation{ObjectMeta: metav1.ObjectMeta{Name: runs.CompanionName(run, beside, runs.Beside),
+		Labels: map[string]string{v1alpha1.LabelRunUID: string(run.UID)}}}
+	with := fake.NewClientBuilder().WithScheme(scheme).WithObjects(operation).Build()
+	without := fake.NewClientBuilder().WithScheme(scheme).Build()
+	r := &Reconciler{Memory: &fresh.Memory[*v1alpha1.BenchmarkRun]{}}
+	r.Memory.Keep(run)
+	for _, turn := range []struct {
+		server client.Client
+		seen   bool
+	}{{without, false}, {with, true}, {without, true}} {
+		r.Client, r.Live = turn.server, turn.server
+		state := runs.State{Run: run, Phases: make([]runs.PhaseState, 1)}
+		if err := r.observeOperations(t.Context(), &state); err != nil || state.Phases[0].BesideSeen != turn.seen ||
+			(state.Phases[0].Companions[runs.Beside] != nil) != (turn.server == with) {
+			t.Errorf("%+v, %v, want it seen: %t", state.Phases[0], err, turn.seen)
+		}
 	}
 }

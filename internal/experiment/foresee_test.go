@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/runs/runstest"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 	"github.com/storagebench/storagebench/internal/volume"
 )
@@ -247,7 +249,8 @@ func TestGatesOnMetrics(t *testing.T) {
 		operate("clone", v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "data", Snapshot: "s", To: "copy"}})}
 	untilScrubbed := v1alpha1.Phase{Name: "busy", Measure: oltp(25).Measure}
 	untilScrubbed.Measure.Operate = &v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
-	untilScrubbed.Measure.OperateAfter, untilScrubbed.Measure.Until = &v1alpha1.Duration{}, v1alpha1.UntilOperationEnds
+	untilScrubbed.Measure.Workload.OLTP.Duration = runstest.Lasting(5 * time.Minute)
+	untilScrubbed.Measure.OperateAfter, untilScrubbed.Measure.Until = runstest.Lasting(time.Minute), v1alpha1.UntilOperationEnds
 	foresee(t, map[string]foreseen{
 		"reads":         {bound("scan.readBytesPerSecond"), ""},
 		"disks":         {bound("scan.diskReadsPerReadMilli"), ""},
@@ -275,8 +278,29 @@ func TestGatesOnMetrics(t *testing.T) {
 		}, "warning: spec.gates[0].expression: use its during.writeBytesPerSecond"},
 		"until it ends, during it": {func(s *spec) {
 			s.Phases = append(s.Phases, untilScrubbed)
-			expression("phase('busy').workload('during').writeBytesPerSecond > 1.0 && phase('busy').readLatencyP99Nanoseconds < 1e9")(s)
+			expression("phase('busy').workload('during').writeBytesPerSecond > 1.0 && phase('busy').ioErrors == 0")(s)
 		}, ""},
+		"until it ends, of two variants": {func(s *spec) {
+			s.Phases = append(s.Phases, untilScrubbed)
+			s.Variants = []v1alpha1.Variant{{Name: "a"}, {Name: "b"}}
+			expression("variant('a').phase('busy').readBytesPerSecond > variant('b').phase('busy').readBytesPerSecond")(s)
+		}, "warning: spec.gates[0].expression: use its during.readBytesPerSecond"},
+		"until it ends, of the operation": {func(s *spec) {
+			s.Phases = append(s.Phases, untilScrubbed)
+			expression("phase('busy').scannedBytes > 1.0 && phase('busy').durationNanoseconds > 1.0")(s)
+		}, ""},
+		"until it ends, a latency": {func(s *spec) {
+			s.Phases = append(s.Phases, untilScrubbed)
+			bound("busy.readLatencyP99Nanoseconds")(s)
+		}, "warning: spec.gates[0].bound.metric: only rates are told apart: run the operation throughout, without operateAfter"},
+		"until it ends, a share": {func(s *spec) {
+			s.Phases = append(s.Phases, untilScrubbed)
+			bound("busy.readLatency.shareOver10ms")(s)
+		}, "warning: spec.gates[0].bound.metric: its readLatency.shareOver10ms mixes"},
+		"until it ends, disks": {func(s *spec) {
+			s.Phases = append(s.Phases, untilScrubbed)
+			expression("phase('busy').diskReadsPerReadMilli > 1.0")(s)
+		}, "warning: spec.gates[0].expression: its diskReadsPerReadMilli mixes"},
 		"what a clone has": {func(s *spec) {
 			s.Phases = append(s.Phases, clone...)
 			expression("phase('clone').referencedBytes > 1.0 && phase('clone').durationNanoseconds < 1e9")(s)

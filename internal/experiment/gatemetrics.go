@@ -12,15 +12,17 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// foreseeGates refuses gates on metrics that their phase cannot have: they would be Inconclusive, after the last run. It warns of rates
-// that depend on how long an operation took.
+// foreseeGates refuses gates on metrics that their phase cannot have: they would be Inconclusive, after the last run. It warns of those
+// that depend on how long an operation took. A gate may need the same of several variants.
 func foreseeGates(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot, gates *gate.Set, f *Foresight) {
 	for i, needed := range references(spec, slots, gates) {
+		warned := map[string]bool{}
 		for _, ref := range needed {
 			if problem := cannotHave(slots, ref); problem != "" {
 				f.refuse(gateField(i, spec.Gates[i]), problem)
 			}
-			if mixed := mixedBy(slots, ref); mixed != "" {
+			if mixed := mixedBy(slots, ref); mixed != "" && !warned[mixed] {
+				warned[mixed] = true
 				f.warn(gateField(i, spec.Gates[i]), mixed)
 			}
 		}
@@ -80,18 +82,25 @@ func cannotHave(slots []Slot, ref gate.Reference) string {
 	return ""
 }
 
-// mixedBy says that a gate needs a rate of a whole phase that lasts as long as its operation: how much of it is beside it differs from run
-// to run.
+// mixedBy says that a gate needs a metric of a whole phase that lasts as long as its operation: how much of it is beside it differs from
+// run to run.
 func mixedBy(slots []Slot, ref gate.Reference) string {
 	for i := range slots {
 		at := slices.IndexFunc(slots[i].Phases, func(phase v1alpha1.Phase) bool { return string(phase.Name) == ref.Phase })
 		if at < 0 || ref.Variant != "" && !slots[i].is(ref.Variant) {
 			continue
 		}
-		if dated, mixes := workload.Mixes(&slots[i].Phases[at], ref.Metric); mixes {
-			return fmt.Sprintf("phase %s lasts as long as its operation, so its %s mixes the times before, during and after it in shares that "+
-				"differ from run to run: use its %s.%s, or that of before or after", ref.Phase, ref.Metric, workload.During, dated)
+		dated, mixes := workload.Mixes(&slots[i].Phases[at], ref.Metric)
+		if !mixes {
+			continue
 		}
+		use := fmt.Sprintf("use its %s.%s, or that of before or after", workload.During, dated)
+		if dated == "" {
+			use = "only rates are told apart: run the operation throughout, without operateAfter, or use a rate such as " + ref.Phase + "." +
+				workload.During + ".readBytesPerSecond"
+		}
+		return fmt.Sprintf("phase %s lasts as long as its operation, so its %s mixes the times before, during and after it in shares that "+
+			"differ from run to run: %s", ref.Phase, ref.Metric, use)
 	}
 	return ""
 }

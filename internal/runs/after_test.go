@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
@@ -43,7 +45,6 @@ func TestUntilOperationEnds(t *testing.T) {
 	scrub := v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
 	counting := runstest.Operation(v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{}}, "", -time.Minute, 0)
 	done := runstest.Operation(scrub, v1alpha1.OutcomeSucceeded, -5*time.Minute, -time.Minute)
-	cancelled := runstest.Operation(scrub, v1alpha1.OutcomeCancelled, -5*time.Minute, -time.Minute)
 	unknown := done.DeepCopy()
 	unknown.Status.FinishedAt = nil
 	for _, c := range []struct {
@@ -57,7 +58,6 @@ func TestUntilOperationEnds(t *testing.T) {
 		{"over", v1alpha1.UntilOperationEnds, done, false, []string{"TellEnd 0"}},
 		{"told", v1alpha1.UntilOperationEnds, done, true, nil},
 		{"over without a time", v1alpha1.UntilOperationEnds, unknown, false, nil},
-		{"cancelled", v1alpha1.UntilOperationEnds, cancelled, false, nil},
 		{"for a duration", "", done, false, nil},
 	} {
 		var seen runs.State
@@ -77,5 +77,58 @@ func TestUntilOperationEnds(t *testing.T) {
 				t.Errorf("%s: the workload is to end at %s, want %s", c.name, action.EndAt, want)
 			}
 		}
+	}
+}
+
+// TestOperationWithinIsNotRepeated: an operation that was deleted or cancelled would be in the time before a second one. The run ends, and
+// does not hold its node for the longest time.
+func TestOperationWithinIsNotRepeated(t *testing.T) {
+	scrub := v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
+	counting := runstest.Operation(v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{}}, "", -time.Minute, 0)
+	deleting := runstest.Operation(scrub, "", -time.Minute, 0)
+	deleting.DeletionTimestamp = runstest.Stamp(-time.Second)
+	done := runstest.Operation(scrub, v1alpha1.OutcomeSucceeded, -5*time.Minute, -time.Minute)
+	doneAndDeleted := done.DeepCopy()
+	doneAndDeleted.DeletionTimestamp = runstest.Stamp(-time.Second)
+	cancelled := runstest.Operation(scrub, v1alpha1.OutcomeCancelled, -5*time.Minute, -time.Minute)
+	cancelled.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Reason: v1alpha1.ReasonCancelled,
+		Message: "by the admin"}}
+	for _, c := range []struct {
+		name       string
+		throughout bool
+		beside     *v1alpha1.PoolOperation
+		seen, told bool
+		says       string
+		actions    []string
+	}{
+		{"not started", false, nil, false, false, "", []string{"StartCompanion 0 operate"}},
+		{"gone", false, nil, true, false, "the scrub during the workload was deleted", nil},
+		{"gone after its end, to another manager", false, nil, false, true, "was deleted", nil},
+		{"deleting", false, deleting, true, false, "is being deleted", nil},
+		{"over and deleting", false, doneAndDeleted, true, true, "is being deleted", nil},
+		{"cancelled", false, cancelled, true, false, "was cancelled: Cancelled: by the admin", nil},
+		{"over", false, done, true, true, "", nil},
+		{"cancelled, of one that lasts throughout", true, cancelled, true, false, "", nil},
+	} {
+		changes := []runChange{func(s *runs.State) {
+			s.Pools = runs.Pools{Needed: true, Exist: true, Some: true, Ready: true}
+			s.Run.Spec.Target.ZFS = &v1alpha1.ZFSTarget{}
+			s.Run.Spec.Phases[0].Fill = nil
+			measure := &v1alpha1.MeasurePhase{Operate: &scrub}
+			if !c.throughout {
+				measure.OperateAfter, measure.Until = runstest.Lasting(2*time.Minute), v1alpha1.UntilOperationEnds
+			}
+			s.Run.Spec.Phases[0].Measure = measure
+			s.Phases[0].Companions = map[runs.Companion]*v1alpha1.PoolOperation{runs.Observation: counting}
+			if c.beside != nil {
+				s.Phases[0].Companions[runs.Beside] = c.beside
+			}
+			s.Phases[0].BesideSeen, s.Phases[0].EndTold = c.seen, c.told
+		}}
+		expected := runCase{changes: changes, actions: c.actions, reason: "PhaseRunning", wake: 50 * time.Minute}
+		if c.says != "" {
+			expected = runCase{changes: changes, reason: "PhaseInvalid", ending: "retry", says: c.says}
+		}
+		t.Run(c.name, expected.check)
 	}
 }

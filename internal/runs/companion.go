@@ -199,11 +199,25 @@ func besideDue(phase PhaseState, spec v1alpha1.Phase) time.Time {
 	return *phase.Pod.Started
 }
 
-// brokenBeside ends a run at once if measure.operate has failed.
+// brokenBeside ends a run at once if measure.operate has failed. One within the workload has to end by itself, and is not started a second
+// time: the time before it would have the first one in it.
 func brokenBeside(state State, i int) *Ending {
-	if operation := state.Phases[i].Companions[Beside]; operation != nil && operation.Status.Outcome == v1alpha1.OutcomeFailed {
-		return failed(operation, "phase %s: the %s during the workload failed", state.Run.Spec.Phases[i].Name,
-			operate.Name(operation.Spec.Action))
+	spec, phase := state.Run.Spec.Phases[i], state.Phases[i]
+	if spec.Measure == nil || spec.Measure.Operate == nil {
+		return nil
+	}
+	operation, name, within := phase.Companions[Beside], operate.Name(*spec.Measure.Operate), spec.Measure.OperateAfter != nil
+	switch {
+	case operation == nil && within && (phase.BesideSeen || phase.EndTold):
+		return invalid(v1alpha1.ReasonPhaseInvalid, true, "phase %s: the %s during the workload was deleted", spec.Name, name)
+	case operation == nil:
+		return nil
+	case operation.Status.Outcome == v1alpha1.OutcomeFailed:
+		return failed(operation, "phase %s: the %s during the workload failed", spec.Name, name)
+	case within && !operation.DeletionTimestamp.IsZero():
+		return invalid(v1alpha1.ReasonPhaseInvalid, true, "phase %s: the %s during the workload is being deleted", spec.Name, name)
+	case within && operation.Status.Outcome == v1alpha1.OutcomeCancelled:
+		return failed(operation, "phase %s: the %s during the workload was cancelled", spec.Name, name)
 	}
 	return nil
 }

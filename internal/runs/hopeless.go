@@ -3,6 +3,7 @@ package runs
 import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/workload"
 )
 
 // passing are the reasons of operations that have failed for what may be gone at the next attempt. What ZFS or the agent refuses for any
@@ -22,8 +23,11 @@ var refused = map[string]bool{
 
 // mayPass says whether another attempt at a phase may end otherwise.
 func mayPass(phase *v1alpha1.Phase, reason string) bool {
-	if phase.Operate != nil {
+	switch {
+	case phase.Operate != nil:
 		return passing[reason]
+	case workload.EndsWithOperation(phase) && reason == v1alpha1.ReasonOperationDidNotOverlap: // it takes longer than the longest time
+		return false
 	}
 	return !refused[reason]
 }

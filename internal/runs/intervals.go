@@ -3,6 +3,7 @@ package runs
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -18,6 +19,8 @@ const (
 	// later than its end its agent may notice that.
 	startMargin = 2 * time.Second
 	endMargin   = 11 * time.Second
+	// pointMargin is more than the times of points lose, in whole milliseconds.
+	pointMargin = 10 * time.Millisecond
 	// seriesPercent of what was read and written has to be in the series.
 	seriesPercent = 90
 )
@@ -49,23 +52,15 @@ func surelyOver(operation *v1alpha1.PoolOperation) time.Time {
 	return operation.Status.FinishedAt.Add(time.Second)
 }
 
-// MeasuredUntil is when a workload has to end that lasts as long as the operation beside it; false while that is not known.
-func MeasuredUntil(phase *v1alpha1.Phase, operation *v1alpha1.PoolOperation) (at time.Time, known bool) {
-	if !workload.EndsWithOperation(phase) || operation == nil || operation.Status.Outcome != v1alpha1.OutcomeSucceeded ||
-		operation.Status.FinishedAt == nil {
-		return time.Time{}, false
-	}
-	return surelyOver(operation).Add(measuredAfter(*phase.Measure)), true
-}
-
-// tellEnd lets the pod of a phase know that the operation beside it is over, once.
+// tellEnd lets the pod of a phase that lasts as long as the operation beside it know when to end, once that is known.
 func tellEnd(state State, i int) []Action {
-	phase := state.Phases[i]
-	at, known := MeasuredUntil(&state.Run.Spec.Phases[i], phase.Companions[Beside])
-	if !known || phase.EndTold || phase.Pod.Ended != nil {
+	spec, phase := &state.Run.Spec.Phases[i], state.Phases[i]
+	operation := phase.Companions[Beside]
+	if !workload.EndsWithOperation(spec) || phase.EndTold || phase.Pod.Ended != nil || operation == nil ||
+		operation.Status.Outcome != v1alpha1.OutcomeSucceeded || operation.Status.FinishedAt == nil {
 		return nil
 	}
-	return []Action{{Kind: TellEnd, Phase: i, EndAt: at}}
+	return []Action{{Kind: TellEnd, Phase: i, EndAt: surelyOver(operation).Add(measuredAfter(*spec.Measure))}}
 }
 
 // Intervals are the times before, during and after an operation, in which its workload was measured. What lies between them is in none: it
@@ -115,33 +110,59 @@ func atWork(operation *v1alpha1.PoolOperation) results.Interval {
 
 // joinIntervals adds the rates before, during and after the operation, from the series of the workload. It returns why the phase is
 // Invalid.
-func joinIntervals(document *results.PhaseDocument, operation *v1alpha1.PoolOperation, least time.Duration) (problem string) {
+func joinIntervals(document *results.PhaseDocument, operation *v1alpha1.PoolOperation, spec v1alpha1.MeasurePhase) (problem string) {
 	times := document.Times()
 	end := times[len(times)-1].To
-	intervals, problem := Intervals(operation, times[0].From, end, least)
+	seen, zero := seriesOf(document, end)
+	if seen != nil {
+		end = seen.end(zero, end)
+	}
+	intervals, problem := Intervals(operation, times[0].From, end, measuredAfter(spec))
 	if problem != "" {
 		return problem
 	}
 	if during := intervals[workload.During]; during.Long() > 0 {
 		document.Operated = &during
 	}
-	var raw struct{ Series *series }
-	if err := json.Unmarshal(document.Raw, &raw); err != nil || raw.Series == nil || len(raw.Series.Measured) == 0 {
+	if seen == nil {
 		document.Omit("the rates before, during and after the operation: there is no series over time")
 		return ""
 	}
-	if missing := raw.Series.missing(document); missing != "" {
+	if missing := seen.missing(document); missing != "" {
 		document.Omit("the rates before, during and after the operation: " + missing)
 		return ""
 	}
-	// The last round ends with the measured time.
-	zero := end.Add(-time.Duration(raw.Series.Measured[len(raw.Series.Measured)-1].ToMilliseconds) * time.Millisecond)
 	for name, interval := range intervals {
-		if !raw.Series.rates(document, name, interval, zero) {
+		enough := time.Duration(math.MaxInt64)
+		if name == workload.After && spec.Until == v1alpha1.UntilOperationEnds {
+			enough = measuredAfter(spec) // how long the pod measures until it learns of the end says nothing of the storage
+		}
+		if !seen.rates(document, name, interval, zero, enough) {
 			document.Omit(fmt.Sprintf("the rates %s the operation: no point of the series lies in that time", name))
 		}
 	}
 	return ""
+}
+
+// seriesOf is the series of a document and when it begins; nil if there is none. The last round ends with the measured time.
+func seriesOf(document *results.PhaseDocument, end time.Time) (found *series, zero time.Time) {
+	var raw struct{ Series *series }
+	if err := json.Unmarshal(document.Raw, &raw); err != nil || raw.Series == nil || len(raw.Series.Measured) == 0 {
+		return nil, time.Time{}
+	}
+	return raw.Series, end.Add(-time.Duration(raw.Series.Measured[len(raw.Series.Measured)-1].ToMilliseconds) * time.Millisecond)
+}
+
+// end is when the workload ended. The measured time goes on until what it wrote has reached the devices.
+func (s *series) end(zero, measured time.Time) time.Time {
+	if len(s.Points) == 0 {
+		return measured
+	}
+	last := zero.Add(time.Duration(s.Points[len(s.Points)-1].ToMilliseconds)*time.Millisecond + pointMargin)
+	if last.Before(measured) {
+		return last
+	}
+	return measured
 }
 
 // missing says that the series does not have all that was read and written.
@@ -159,14 +180,14 @@ func (s *series) missing(document *results.PhaseDocument) string {
 	return ""
 }
 
-// rates adds the rates of the points that lie wholly in an interval; false if there is none.
-func (s *series) rates(document *results.PhaseDocument, name string, interval results.Interval, zero time.Time) bool {
+// rates adds the rates of the points that lie wholly in an interval, until these are long enough; false if there is none.
+func (s *series) rates(document *results.PhaseDocument, name string, interval results.Interval, zero time.Time, enough time.Duration) bool {
 	var sum point
 	var long time.Duration
 	for _, point := range s.Points {
 		from := zero.Add(time.Duration(point.FromMilliseconds) * time.Millisecond)
 		to := zero.Add(time.Duration(point.ToMilliseconds) * time.Millisecond)
-		if from.Before(interval.From) || to.After(interval.To) {
+		if from.Before(interval.From) || to.After(interval.To) || long >= enough {
 			continue
 		}
 		long += to.Sub(from)

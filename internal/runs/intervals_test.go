@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"strings"
@@ -177,6 +178,14 @@ func TestIntervalsRefused(t *testing.T) {
 			t.Errorf("from %d on, until a minute after it: %s %q", starts, document.Outcome, document.Message)
 		}
 	}
+	late := scrubbedFor(began, 205, 80, 90, v1alpha1.OutcomeSucceeded)
+	flushed := pacedDocument(t, began, flat, flat) // what it wrote reached the devices a minute after its last point
+	flushed.Measured[0].To = flushed.Measured[0].To.Add(time.Minute)
+	flushed.Raw = bytes.Replace(flushed.Raw, []byte(`"measured":[{"FromMilliseconds":0,"ToMilliseconds":300000}]`),
+		[]byte(`"measured":[{"FromMilliseconds":0,"ToMilliseconds":360000}]`), 1)
+	if joinBeside(&flushed, late, withinPhase); !strings.Contains(flushed.Message, "went on for 9s after the scrub") {
+		t.Errorf("a flush after the workload counts: %s %q", flushed.Outcome, flushed.Message)
+	}
 	for name, spoil := range map[string]func(*results.PhaseDocument){
 		"no series":     func(d *results.PhaseDocument) { d.Raw = json.RawMessage(`{}`) },
 		"half of it":    func(d *results.PhaseDocument) { d.Metrics["readBytes"] *= 3 },
@@ -192,6 +201,32 @@ func TestIntervalsRefused(t *testing.T) {
 		joinBeside(&document, operation, withinPhase)
 		if _, told := document.Metrics["during.readBytesPerSecond"]; told || len(document.Omitted) == 0 || len(before) == 0 {
 			t.Errorf("%s: %v, omitted %q", name, document.Metrics, document.Omitted)
+		}
+	}
+}
+
+// TestTimeAfterIsThatAsked: how late a pod learns of the end of its operation does not change which rate is compared.
+func TestTimeAfterIsThatAsked(t *testing.T) {
+	began := time.Unix(1000, 0).UTC()
+	rate := func(second int) int64 {
+		if second < 251 { // the scrub has ended after 190 s, and a minute is asked for
+			return 10 << 20
+		}
+		return 20 << 20
+	}
+	for _, until := range []v1alpha1.MeasureUntil{"", v1alpha1.UntilOperationEnds} {
+		spec := withinPhase
+		if spec.Until = until; until != "" {
+			spec.AfterOperation = &v1alpha1.Duration{Duration: metav1.Duration{Duration: time.Minute}}
+		}
+		document := pacedDocument(t, began, rate, rate)
+		joinBeside(&document, scrubbedFor(began, 105, 80, 90, v1alpha1.OutcomeSucceeded), spec)
+		want, long := int64(10<<20), int64(60e9)
+		if until == "" {
+			want, long = (60*10<<20+49*20<<20+54)/109, 109e9
+		}
+		if got := document.Metrics["after.readBytesPerSecond"]; got != want || document.Metrics["after.durationNanoseconds"] != long {
+			t.Errorf("until %q: %d in %d ns, want %d in %d", until, got, document.Metrics["after.durationNanoseconds"], want, long)
 		}
 	}
 }

@@ -176,7 +176,7 @@ func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperati
 	times := document.Times()
 	share, problem := BesideShare(operation, times[0].From, times[len(times)-1].To)
 	if spec.OperateAfter != nil {
-		problem = joinIntervals(document, operation, measuredAfter(spec))
+		problem = joinIntervals(document, operation, spec)
 	}
 	if problem != "" {
 		invalid(problem)

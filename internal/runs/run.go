@@ -73,6 +73,8 @@ type PhaseState struct {
 	Companions map[Companion]*v1alpha1.PoolOperation
 	// EndTold says that the pod can know that its operation is over, see TellEnd.
 	EndTold bool
+	// BesideSeen says that measure.operate has existed, as far as this manager knows. EndTold says so too.
+	BesideSeen bool
 	// FileProblem says why the ConfigMap key that the phase uses cannot be read.
 	FileProblem string
 	// Received is a document that was read from the pod's log and verified, but is not stored yet.

@@ -175,6 +175,14 @@ func TestRun(t *testing.T) {
 		{name: "the workload is refused", changes: []runChange{func(s *runs.State) {
 			s.Phases[0].Stored = &runs.StoredResult{Outcome: results.OutcomeInvalid, Reason: results.ReasonJobRefused, Message: "line 3"}
 		}}, reason: "PhaseInvalid", ending: "final", says: "JobRefused: line 3"},
+		{name: "the operation takes longer than the longest time", changes: []runChange{func(s *runs.State) {
+			s.Run.Spec.Phases[0].Fill, s.Run.Spec.Phases[0].Measure = nil, &v1alpha1.MeasurePhase{Until: v1alpha1.UntilOperationEnds}
+			s.Phases[0].Stored = &runs.StoredResult{Outcome: results.OutcomeInvalid, Reason: v1alpha1.ReasonOperationDidNotOverlap}
+		}}, reason: "PhaseInvalid", ending: "final", says: "OperationDidNotOverlap"},
+		{name: "the operation does not overlap", changes: []runChange{func(s *runs.State) {
+			s.Run.Spec.Phases[0].Fill, s.Run.Spec.Phases[0].Measure = nil, &v1alpha1.MeasurePhase{}
+			s.Phases[0].Stored = &runs.StoredResult{Outcome: results.OutcomeInvalid, Reason: v1alpha1.ReasonOperationDidNotOverlap}
+		}}, reason: "PhaseInvalid", ending: "retry", says: "OperationDidNotOverlap"},
 		{name: "the operation is refused", changes: []runChange{func(s *runs.State) {
 			s.Run.Spec.Phases[0].Fill, s.Run.Spec.Phases[0].Operate = nil, &v1alpha1.OperatePhase{}
 			s.Phases[0].Stored = &runs.StoredResult{Outcome: results.OutcomeInvalid, Reason: v1alpha1.ReasonDatasetNotFound, Message: "b0/x"}

@@ -28,9 +28,9 @@ func EndsWithOperation(phase *v1alpha1.Phase) bool {
 	return phase.Measure != nil && phase.Measure.Until == v1alpha1.UntilOperationEnds
 }
 
-// EndText says that the workload of a run has to end at a time, in whole seconds.
+// EndText says that the workload of a run has to end at a time.
 func EndText(runUID string, at time.Time) string {
-	return fmt.Sprintf("%s %s\n", runUID, at.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s %s\n", runUID, at.UTC().Format(time.RFC3339Nano))
 }
 
 // ReadEnd is when the workload of a run has to end; false if nothing has said so yet. A text that is of another run says nothing.

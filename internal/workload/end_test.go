@@ -10,13 +10,13 @@ import (
 
 // TestReadEnd: only a whole text for this run tells when to end.
 func TestReadEnd(t *testing.T) {
-	at := time.Date(2026, 11, 25, 18, 0, 5, 0, time.UTC)
+	at := time.Date(2026, 11, 25, 18, 0, 5, 500_000_000, time.UTC)
 	for name, c := range map[string]struct {
 		text string
 		told bool
 	}{
 		"written":         {EndText("run-1", at.In(time.FixedZone("", 3600))), true},
-		"no line end":     {"run-1 2026-11-25T18:00:05Z", true},
+		"no line end":     {"run-1 2026-11-25T18:00:05.5Z", true},
 		"of another run":  {EndText("run-2", at), false},
 		"of no run":       {EndText("", at), false},
 		"no time":         {"run-1 soon", false},

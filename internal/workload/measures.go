@@ -74,13 +74,23 @@ func IntervalsOf(phase *v1alpha1.Phase) []string {
 	return []string{Before, During, After}
 }
 
-// Mixes says whether a metric is a rate of the times before, during and after an operation together, while these differ in length from run
-// to run. It names the rate that the phase has of each of them.
+// unmixed are the metrics of a whole phase that do not depend on how long its operation took, or that say that.
+const unmixed = `(durationNanoseconds|ioErrors)$`
+
+// Mixes says whether a metric is of the times before, during and after an operation together, while these differ in length from run to run.
+// It names the rate that the phase has of each of them; empty if the metric is not a rate.
 func Mixes(phase *v1alpha1.Phase, metric string) (dates string, mixes bool) {
+	interval, _, _ := strings.Cut(metric, ".")
+	if !EndsWithOperation(phase) || slices.Contains(IntervalsOf(phase), interval) || begins(metric, unmixed+"|"+reported(phase)) {
+		return "", false
+	}
 	if begins(metric, `(read|write)OperationsPerSecond$`) {
 		metric = strings.Replace(metric, "Operations", "Bytes", 1)
 	}
-	return metric, EndsWithOperation(phase) && metric != "durationNanoseconds" && begins(metric, dated)
+	if begins(metric, dated) {
+		return metric, true
+	}
+	return "", true
 }
 
 // CanMeasure says whether a phase can have a metric, on a target with or without pools. What is not known to be impossible is possible.

@@ -92,7 +92,6 @@ func PhaseTraits(phase *v1alpha1.Phase) (Traits, bool) {
 
 // Problem says why a phase cannot measure this workload, and what to write instead; empty if it can.
 func (t Traits) Problem(phase *v1alpha1.MeasurePhase, block bool) string {
-	after := length(phase.OperateAfter)
 	declared := phase.Cache != "" && phase.Cache != v1alpha1.CacheAny
 	switch {
 	case t.Name == "":
@@ -101,20 +100,41 @@ func (t Traits) Problem(phase *v1alpha1.MeasurePhase, block bool) string {
 		return "cache: " + string(phase.Cache) + ": " + t.HidesCache
 	case t.Once != "" && phase.SteadyState != nil:
 		return "steadyState: " + t.Once
-	case after > 0 && !t.Dated:
-		return "operateAfter: this workload does not tell what it did before, during and after the operation: write oltp, redo or metadata"
-	case after > 0 && t.Duration+t.RampUp <= after:
-		return fmt.Sprintf("operateAfter: %s is not less than the time of the workload, %s: measure longer, or start the operation earlier",
-			after, t.Duration+t.RampUp)
-	case phase.AfterOperation != nil && t.Duration+t.RampUp <= after+length(phase.AfterOperation):
-		return fmt.Sprintf("until: operateAfter and afterOperation are %s, which leaves no time for the operation in the longest time of the "+
-			"workload, %s: write a longer duration", after+length(phase.AfterOperation), t.Duration+t.RampUp)
-	case after > 0 && phase.Operate != nil && phase.Operate.ModuleParameter != nil:
-		return "operateAfter: a module parameter is set until the workload ends: remove operateAfter"
+	case t.problemWithin(phase) != "":
+		return t.problemWithin(phase)
 	case t.Files && block:
 		return t.Name + " needs a file system: write volumeMode: Filesystem (or dataset.type: Filesystem), or choose another workload"
 	case t.OnFiles != "" && !block:
 		return t.OnFiles
+	}
+	return ""
+}
+
+// problemWithin says why the operation of a phase cannot begin after its workload and end before it.
+func (t Traits) problemWithin(phase *v1alpha1.MeasurePhase) string {
+	after, rest, longest := length(phase.OperateAfter), length(phase.AfterOperation), t.Duration+t.RampUp
+	point := longestPoint(t.Duration)
+	switch {
+	case phase.OperateAfter == nil:
+		return ""
+	case !t.Dated:
+		return "operateAfter: this workload does not tell what it did before, during and after the operation: write oltp, redo or metadata"
+	case phase.Operate != nil && phase.Operate.ModuleParameter != nil:
+		return "operateAfter: a module parameter is set until the workload ends: remove operateAfter"
+	case longest <= after:
+		return fmt.Sprintf("operateAfter: %s is not less than the time of the workload, %s: measure longer, or start the operation earlier",
+			after, longest)
+	case after < pointsBefore*point:
+		return fmt.Sprintf("operateAfter: %s is too short for rates before the operation: write %s or longer. The series over time of a "+
+			"workload of %s has points of %s", after, pointsBefore*point, t.Duration, point)
+	case phase.AfterOperation == nil:
+		return ""
+	case rest < pointsAfter*point:
+		return fmt.Sprintf("until: an afterOperation of %s is too short for rates after the operation: write %s or longer. The series over time "+
+			"of a workload of %s has points of %s", rest, pointsAfter*point, t.Duration, point)
+	case longest <= after+rest:
+		return fmt.Sprintf("until: operateAfter and afterOperation are %s, which leaves no time for the operation in the longest time of the "+
+			"workload, %s: write a longer duration", after+rest, longest)
 	}
 	return ""
 }

@@ -57,6 +57,7 @@ func TestProblems(t *testing.T) {
 	redo := v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}}
 	postgres := v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{}}
 	long := v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{Duration: lasting(2 * time.Minute)}}
+	hour := v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{Duration: lasting(time.Hour)}}
 	scrub := &v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
 	apart := v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{Layout: LayoutFilePerWorker, Workers: 4}}
 	for _, test := range []struct {
@@ -81,6 +82,13 @@ func TestProblems(t *testing.T) {
 			Until: v1alpha1.UntilOperationEnds, AfterOperation: lasting(59 * time.Second)}, false, ""},
 		{"no time until it ends", v1alpha1.MeasurePhase{Workload: long, OperateAfter: lasting(time.Minute), Operate: scrub,
 			Until: v1alpha1.UntilOperationEnds, AfterOperation: lasting(time.Minute)}, false, "2m0s, which leaves no time for the operation"},
+		{"too soon for points of 8 s", v1alpha1.MeasurePhase{Workload: hour, OperateAfter: lasting(23 * time.Second), Operate: scrub}, false,
+			"operateAfter: 23s is too short for rates before the operation: write 24s or longer"},
+		{"with the pod", v1alpha1.MeasurePhase{Workload: long, OperateAfter: lasting(0), Operate: scrub}, false, "write 3s or longer"},
+		{"points of 8 s", v1alpha1.MeasurePhase{Workload: hour, OperateAfter: lasting(24 * time.Second), Operate: scrub,
+			Until: v1alpha1.UntilOperationEnds, AfterOperation: lasting(16 * time.Second)}, false, ""},
+		{"too short a rest for points of 8 s", v1alpha1.MeasurePhase{Workload: hour, OperateAfter: lasting(24 * time.Second), Operate: scrub,
+			Until: v1alpha1.UntilOperationEnds, AfterOperation: lasting(15 * time.Second)}, false, "write 16s or longer"},
 		{"postgres until it ends", v1alpha1.MeasurePhase{Workload: postgres, OperateAfter: lasting(time.Minute), Operate: scrub,
 			Until: v1alpha1.UntilOperationEnds, AfterOperation: lasting(time.Minute)}, false, "write oltp, redo or metadata"},
 		{"a parameter within", v1alpha1.MeasurePhase{Workload: long, OperateAfter: lasting(time.Minute), Operate: &v1alpha1.PoolAction{

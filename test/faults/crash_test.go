@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/workload"
 	"github.com/storagebench/storagebench/test/cluster"
 	"github.com/storagebench/storagebench/test/sim"
@@ -52,10 +54,10 @@ type experiment struct {
 }
 
 // experiments are complete ones: one of several variants, several phases, and one run that fails at first and is repeated; and one whose
-// operations make volumes that are measured, beside a database with its log on a volume of its own.
+// operations make volumes that are measured, or end a workload, beside a database with its log on a volume of its own.
 var experiments = []experiment{
 	{name: "class", text: classText, behaviour: failFirst, runs: 3, executions: 6, sampled: 1},
-	{name: "pools", text: poolsText, runs: 1, executions: 4, sampled: 13},
+	{name: "pools", text: poolsText, behaviour: holdBeside, runs: 1, executions: 5, sampled: 13},
 }
 
 const classText = `
@@ -93,6 +95,13 @@ spec:
   repetitions: 1
   phases:
   - {name: fill, fill: {to: 50%}}
+  - name: beside
+    measure:
+      workload: {oltp: {workers: 2, duration: 5m}}
+      operate: {snapshot: {dataset: data, name: meanwhile}}
+      operateAfter: 5s
+      until: OperationEnds
+      afterOperation: 20s
   - {name: snapshot, operate: {snapshot: {dataset: data, name: aged}}}
   - {name: clone, operate: {clone: {dataset: data, snapshot: aged, as: fresh}}}
   - {name: cloned, volume: fresh, measure: {workload: {scan: {}}}}
@@ -111,6 +120,18 @@ func failFirst(request workload.Request, _ *corev1.Pod) sim.Script {
 		return sim.Script{Outcome: sim.Fail, ExitCode: 3, Message: "disk on fire"}
 	}
 	return sim.Script{}
+}
+
+// holdBeside lets the pod of a phase with an operation within measure until it learns that this is over, see showEnds.
+func holdBeside(request workload.Request, _ *corev1.Pod) sim.Script {
+	if request.Phase.Name != "beside" {
+		return sim.Script{}
+	}
+	return sim.Script{Hold: true, Document: func(document *results.PhaseDocument) {
+		now := time.Now()
+		document.StartedAt, document.FinishedAt = now.Add(-time.Minute), now.Add(time.Minute)
+		document.Measured = []results.Interval{{From: document.StartedAt, To: document.FinishedAt}}
+	}}
 }
 
 func (m *machine) parse(t *testing.T) *v1alpha1.StorageBenchmark {
@@ -257,7 +278,7 @@ func crashEverywhere(t *testing.T, tried experiment, lag int) {
 		each *= 3
 	}
 	if os.Getenv("CRASH_POINTS") != "all" {
-		points = sample(points, each)
+		points = sample(points, each, reference.journal)
 	}
 	crashed := crashAll(t, tried, points, lag, want)
 	fmt.Printf("crash points: %s: %d of %d tried with caches %d refreshes behind, %d crashes, all ended in the same state: %t\n",
@@ -273,11 +294,14 @@ func crashPoints(writes int) []moment {
 	return points
 }
 
-// sample is every nth point. With an odd n, moments before and after a write take turns.
-func sample(points []moment, n int) []moment {
+// sample is every nth point, and those at word for a pod that its operation is over. With an odd n, moments before and after a write take
+// turns.
+func sample(points []moment, n int, journal []string) []moment {
 	var some []moment
-	for i := 0; i < len(points); i += n {
-		some = append(some, points[i])
+	for i, point := range points {
+		if i%n == 0 || strings.HasSuffix(journal[point.n-1], ".end") {
+			some = append(some, point)
+		}
 	}
 	return some
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	planner "github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -74,6 +75,9 @@ type machine struct {
 	died string
 }
 
+// ahead is how far the clock of the manager is before that of the node: an operation that begins later than its pod then does so at once.
+const ahead = 10 * time.Second
+
 func newMachine(ctx context.Context, config *rest.Config, name string, tried experiment) (*machine, error) {
 	scheme, err := controllers.Scheme()
 	if err != nil {
@@ -89,7 +93,7 @@ func newMachine(ctx context.Context, config *rest.Config, name string, tried exp
 		return nil, err
 	}
 	m.cluster, err = sim.New(config, sim.Options{Namespaces: []string{name}, Nodes: []string{m.node},
-		Collects: func() bool { return m.deleted }})
+		Collects: func() bool { return m.deleted }, Now: func() time.Time { return time.Now().Add(-ahead) }})
 	if err != nil {
 		return nil, err
 	}
@@ -325,7 +329,27 @@ func (m *machine) step(ctx context.Context) (changed bool, err error) {
 	if changed, err = m.cluster.Step(ctx); changed || err != nil {
 		return changed, err
 	}
-	return m.agents.Step(ctx)
+	if changed, err = m.agents.Step(ctx); changed || err != nil {
+		return changed, err
+	}
+	return m.showEnds(ctx)
+}
+
+// showEnds plays the kubelet that shows a pod the end of the operation beside it.
+func (m *machine) showEnds(ctx context.Context) (shown bool, err error) {
+	for _, pod := range m.cluster.Executions() {
+		if pod.Ended {
+			continue
+		}
+		key := client.ObjectKey{Namespace: m.namespace, Name: naming.PhaseEndName(pod.Run, v1alpha1.PhaseName(pod.Phase))}
+		if err := m.live.Get(ctx, key, &corev1.ConfigMap{}); err == nil {
+			same := func(other sim.Execution) bool { return other.PodUID == pod.PodUID }
+			shown = m.cluster.Release(same) > 0 || shown
+		} else if !apierrors.IsNotFound(err) {
+			return false, err
+		}
+	}
+	return shown, nil
 }
 
 func (m *machine) settle(ctx context.Context) (changed bool, err error) {

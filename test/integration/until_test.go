@@ -55,7 +55,7 @@ phases:
   measure:
     workload: {oltp: {updatePercent: 25, duration: 1m}}
     operate: {scrub: {}}
-    operateAfter: 1s
+    operateAfter: 3s
     until: OperationEnds
     afterOperation: 20s
 repetitions: 1

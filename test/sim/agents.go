@@ -81,7 +81,8 @@ func awaits(pool *v1alpha1.BenchmarkPool) bool {
 	return slices.ContainsFunc(pool.Spec.Datasets, func(d v1alpha1.PoolDataset) bool { return d.Awaited })
 }
 
-// StepOperations starts what is requested. Operations end on request, or in the next step if they change the datasets of the pool, export and import it or map it.
+// StepOperations starts what is requested. Operations end on request, or in the next step if they change the datasets of the pool, export
+// and import it or map it.
 func (a Agents) StepOperations(ctx context.Context) (changed bool, err error) {
 	var list v1alpha1.PoolOperationList
 	if err := a.Client.List(ctx, &list); err != nil {
@@ -124,7 +125,8 @@ func mapFreeSpace(operation *v1alpha1.PoolOperation, now metav1.Time) (err error
 	return err
 }
 
-// shows plays the agent that has mounted a dataset which an operation has created and the spec of its pool awaits, or that finds it destroyed.
+// shows plays the agent that has mounted a dataset which an operation has created and the spec of its pool awaits, or that finds it
+// destroyed.
 func (a Agents) shows(ctx context.Context, operation *v1alpha1.PoolOperation) error {
 	action := &operation.Spec.Action
 	name := cmp.Or(operate.ToPool(action), operation.Spec.Pool)

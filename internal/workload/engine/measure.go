@@ -346,7 +346,6 @@ func (s *session) measureFIO(ctx context.Context, message string, file fio.File,
 	}
 	s.bracket.staged, s.bracket.startup, s.bracket.workers = staged(file), s.startup, workers(file)
 	s.bracket.loop = loopOf(file, expected.free)
-	expected.ends = true
 	sum, report, err := s.runFIO(ctx, file, expected)
 	if err != nil {
 		return fio.Sum{}, fio.Report{}, err

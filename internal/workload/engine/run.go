@@ -17,10 +17,8 @@ type expectation struct {
 	lasting time.Duration
 	// free: a user's job, which may wait as it likes.
 	free bool
-	// aside: its figures are not part of the result.
+	// aside: its figures are not part of the result, and it does not end with the operation beside the phase.
 	aside bool
-	// ends: it may end before, with the operation beside the phase.
-	ends bool
 }
 
 // runFIO runs one job file to its end, keeps what it was and what came out, and compares fio's clock with ours.
@@ -35,12 +33,12 @@ func (s *session) runFIO(ctx context.Context, file fio.File, expected expectatio
 	timer := s.clock.start()
 	over := false
 	report, err := s.fio.Run(limited, file, func(usage fio.Usage) bool {
+		over = over || !expected.aside && s.operationOver() // before the sample: the series reaches until then
 		s.progress.watch(usage)
 		s.recorder.sample(usage)
 		if full := s.volume.crowded(); full != nil {
 			stop(full)
 		}
-		over = over || expected.ends && s.operationOver()
 		return over
 	})
 	wall := timer.spent()

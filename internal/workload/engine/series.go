@@ -10,11 +10,12 @@ import (
 
 	"github.com/storagebench/storagebench/internal/fio"
 	"github.com/storagebench/storagebench/internal/stats"
+	"github.com/storagebench/storagebench/internal/workload"
 )
 
 const (
 	// maxPoints bounds a series: when it is full, neighbours are joined.
-	maxPoints  = 480
+	maxPoints  = workload.MaxPoints
 	everyPoint = time.Second
 	// steadyParts are what a round is divided into to find its steady part. Each is of some seconds at least: the transaction groups of ZFS
 	// make the rates of single seconds saw-toothed.

@@ -28,7 +28,7 @@ func (s *session) noteEnd(lasted time.Duration) {
 	if s.endedEarly {
 		words += "until the operation had ended and the time after it was over"
 	} else {
-		words += "the longest time: by then the runner had not learned that the operation was over"
+		words += "the longest time: the operation, and the time after it, had not ended by then, or the runner had not learned of it"
 	}
 	s.details.Notes = append(s.details.Notes, words)
 }

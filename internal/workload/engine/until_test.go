@@ -28,8 +28,7 @@ func TestUntilOperationEnds(t *testing.T) {
 	for name, phase := range loads {
 		phase.Measure.Until = v1alpha1.UntilOperationEnds
 		b.executor.End = filepath.Join(t.TempDir(), workload.EndKey)
-		// The text has whole seconds.
-		at := time.Now().Add(5 * time.Second).Truncate(time.Second)
+		at := time.Now().Add(5 * time.Second)
 		if err := os.WriteFile(b.executor.End, []byte(workload.EndText(b.request.Run.UID, at)), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +45,12 @@ func TestUntilOperationEnds(t *testing.T) {
 			t.Errorf("%s: %q", name, details.Notes)
 		}
 		if details.Series == nil || len(details.Series.Points) < 2 {
-			t.Errorf("%s: there is no series: %+v", name, details.Series)
+			t.Fatalf("%s: there is no series: %+v", name, details.Series)
+		}
+		last, whole := details.Series.Points[len(details.Series.Points)-1], details.Series.Measured[len(details.Series.Measured)-1]
+		seen := to.Add(time.Duration(last.ToMilliseconds-whole.ToMilliseconds) * time.Millisecond)
+		if early := at.Sub(seen); early > 5*time.Millisecond {
+			t.Errorf("%s: it was told to end at %s, and its series ends %s before", name, at, early)
 		}
 	}
 }
@@ -71,7 +75,7 @@ func TestUntilTheLongestTime(t *testing.T) {
 		if lasted := time.Duration(document.Metrics["durationNanoseconds"]); lasted < 2400*time.Millisecond {
 			t.Errorf("%s: measured for %s", name, lasted)
 		}
-		noted := slices.ContainsFunc(details.Notes, func(note string) bool { return strings.Contains(note, "the longest time") })
+		noted := slices.ContainsFunc(details.Notes, func(note string) bool { return strings.Contains(note, "the longest time: the operation") })
 		if noted != (c.until != "") {
 			t.Errorf("%s: %q", name, details.Notes)
 		}

@@ -125,8 +125,8 @@ func inFull(text string) string {
 }
 
 // wholeDatabase is a PostgreSQL with its log on a dataset of its own, on a pool with a log device. It measures what operations make of the
-// data: a clone, a copy, and a replica, after another one was sent beside a load, also after the pool was exported. The clone is destroyed while the others
-// are still in use, and nothing is left.
+// data: a clone, a copy, and a replica, after another one was sent beside a load, also after the pool was exported. The clone is destroyed
+// while the others are still in use, and nothing is left.
 func (p *pools) wholeDatabase() {
 	s := p.team()
 	before := s.settled()
@@ -197,7 +197,8 @@ func (p *pools) madeIsTrue(o outcome) {
 	for _, one := range o.experiment.Runs[0].Volumes {
 		made[one.Name] = one.Properties["recordsize"]
 	}
-	g.Expect(made).To(gomega.Equal(map[string]string{"data": "8192", "wal": "131072", "other": "131072", "cloned": "131072", "copied": "131072", "sent": "131072"}),
+	g.Expect(made).To(gomega.Equal(map[string]string{"data": "8192", "wal": "131072", "other": "131072", "cloned": "131072",
+		"copied": "131072", "sent": "131072"}),
 		"a clone and a replica inherit from the root")
 }
 
@@ -237,7 +238,8 @@ phases:
 gates:
 - {name: scan-suffers, expression: "phase('aged-scan').readBytesPerSecond < 0.5 * phase('fresh-scan').readBytesPerSecond"}
 - {name: reads-do-not, expression: "phase('aged-read').readOperationsPerSecond >= 0.95 * phase('fresh-read').readOperationsPerSecond"}
-- {name: layout-suffers, expression: "phase('aged-score').layoutScorePartsPerMillion < 0.5 * phase('fresh-score').layoutScorePartsPerMillion"}
+- name: layout-suffers
+  expression: "phase('aged-score').layoutScorePartsPerMillion < 0.5 * phase('fresh-score').layoutScorePartsPerMillion"
 `))
 	o := s.ended(benchmark, v1alpha1.VerdictPassed)
 	metric := func(phase, name string) int64 { return o.documents[phase].Metrics[name] }
@@ -262,7 +264,8 @@ func (p *pools) scrubbed() {
 	before := s.settled()
 	breakDisk(p.t, p.node, p.disks[0], "throttle", ageingIOPS, 4<<20) // a scrub takes a while
 	benchmark := s.benchmark("scrubbed", p.paths(`
-target: {zfs: {nodes: {matchLabels: {storagebench.dev/lab: "true"}}, pool: {vdevs: [{devices: [$1]}]}, dataset: {properties: {recordsize: 8k}}}}
+target:
+  zfs: {nodes: {matchLabels: {storagebench.dev/lab: "true"}}, pool: {vdevs: [{devices: [$1]}]}, dataset: {properties: {recordsize: 8k}}}
 phases:
 - {name: fill, fill: {size: 96Mi}}
 - {name: cold, operate: {exportImport: {}}}
