@@ -60,8 +60,9 @@ type Card struct {
 type Facts struct {
 	// metrics by phase and name.
 	metrics map[string]map[string]results.MetricResult
-	// troubles are runs and experiments without usable numbers, in words; doubts are what preflight checks found.
+	// troubles are experiments without usable numbers, in words; doubts are what preflight checks found.
 	troubles, doubts []string
+	attempts
 }
 
 // FactsOf the experiments of a suite.
@@ -77,6 +78,7 @@ func FactsOf(experiments ...results.Experiment) Facts {
 			}
 		}
 		for _, run := range e.Runs {
+			facts.see(run)
 			for _, check := range run.Preflight {
 				for _, message := range check.Messages {
 					words := check.Check + ": " + message

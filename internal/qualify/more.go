@@ -2,6 +2,7 @@ package qualify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -33,11 +34,11 @@ func usable(facts Facts) []Finding {
 	return all
 }
 
-// noErrors asks that no read or write has failed.
+// noErrors asks that no read or write has failed, also in attempts whose numbers are not used.
 func noErrors(facts Facts) []Finding {
-	var failed []string
+	failed := slices.Clone(facts.failed)
 	for _, phase := range facts.phasesOf() {
-		for _, name := range []string{"ioErrors", "failedTransactions"} {
+		for _, name := range []string{ioErrors, "failedTransactions"} {
 			if metric, known := facts.metric(phase, name); known && metric.Max > 0 {
 				failed = append(failed, fmt.Sprintf("%s.%s up to %d", phase, name, metric.Max))
 			}
@@ -46,7 +47,7 @@ func noErrors(facts Facts) []Finding {
 	if len(failed) == 0 {
 		return nil
 	}
-	return []Finding{{Level: Bad, About: "Errors", Measured: strings.Join(failed, ", "), beyond: 1e9,
+	return []Finding{{Level: Bad, About: "Errors", Measured: strings.Join(failed, "; "), beyond: 1e9,
 		Means: "The storage, or the database on it, has failed requests.",
 		Do:    "Look at the kernel's log of the node before you trust it with data."}}
 }

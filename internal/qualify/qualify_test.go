@@ -72,7 +72,6 @@ func TestRules(t *testing.T) {
 		{"postgres", tps, 60, Bad, "PostgreSQL transactions of 8 clients", "the limit is 100/s"},
 		{"postgres", "transactionLatencyP99Nanoseconds", 70_000_000, Warning, "PostgreSQL latency", "good is 50 ms"},
 		{"postgres", "failedTransactions", 100, Bad, "Errors", "postgres.failedTransactions up to 101"},
-		{"scan", "ioErrors", 100, Bad, "Errors", "scan.ioErrors up to 101"},
 		{"read-16", "cacheHitPartsPerMillion", 600_000, Warning, "Reads came from memory", "read-16 60% of the reads"},
 		{"redo-empty", "writeLatencyP50Nanoseconds", 4000, Warning, "Commits that are too fast", "4 µs"},
 	} {
@@ -90,6 +89,35 @@ func TestRules(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("nothing is said about %q", test.about)
+		}
+	}
+}
+
+// TestSecondAttemptsRepairNoDisk: a failed request makes its phase Invalid, and a second attempt may work.
+func TestSecondAttemptsRepairNoDisk(t *testing.T) {
+	phase := func(reason string, errors int64) []results.RunPhase {
+		return []results.RunPhase{{Name: "scan", Outcome: results.OutcomeInvalid, Reason: reason, Metrics: map[string]int64{ioErrors: errors}}}
+	}
+	for name, test := range map[string]struct {
+		run   results.RunResult
+		level Level
+		about string
+	}{
+		"reason":         {results.RunResult{Phases: phase(results.ReasonIOError, 0)}, Bad, "Errors"},
+		"count":          {results.RunResult{Phases: phase("WorkloadFailed", 7)}, Bad, "Errors"},
+		"read-only":      {results.RunResult{Phases: phase(results.ReasonReadOnly, 0)}, Bad, "Errors"},
+		"without phases": {results.RunResult{Reason: "PhaseInvalid", Message: "phase scan: IOError: a medium error"}, Bad, "Errors"},
+		"full":           {results.RunResult{Phases: phase(results.ReasonVolumeFull, 7)}, Warning, "Attempts without usable numbers"},
+		"another":        {results.RunResult{Reason: "LeaseLost"}, Warning, "Attempts without usable numbers"},
+		"valid":          {results.RunResult{Valid: true}, Good, ""},
+	} {
+		e := measured(good())
+		test.run.Index, test.run.Attempt = 1, 1
+		e.Runs = []results.RunResult{test.run}
+		card := CardOf("x", e)
+		if card.Verdict != test.level || test.about != "" && (card.Findings[0].About != test.about ||
+			!strings.Contains(card.Findings[0].Measured, "run 2, attempt 1: ")) {
+			t.Errorf("%s: %s", name, card.Text())
 		}
 	}
 }

@@ -21,6 +21,7 @@ const (
 	rate      = "readBytesPerSecond"
 	tps       = "transactionsPerSecond"
 	hitRate   = "cacheHitPartsPerMillion"
+	ioErrors  = "ioErrors"
 )
 
 // larger says how to measure disks, and not memory.
@@ -35,6 +36,7 @@ const (
 var rules = []rule{
 	usable,
 	noErrors,
+	repeated,
 	limit{about: "Commits on the empty volume", phase: "redo-empty", metric: appendP99, warn: 5 * millisecond, bad: 10 * millisecond,
 		means: "One of 100 commits waits longer than this before anything else slows it down.",
 		do:    "Use disks with power-loss protection, or a separate log device."}.judge,
