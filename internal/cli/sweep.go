@@ -229,7 +229,7 @@ func (a *App) printSweep(table sweep.Table, places int, format string) error {
 func (a *App) saySweep(table sweep.Table, places, outlying int) {
 	a.say("\n%s, %d unlike the others, %d without numbers. %s", counted(places, "place"), outlying, len(table.Missing), sweep.Rule)
 	if table.TooFew {
-		a.say("Fewer than 5 places have numbers: it is not known what is usual.")
+		a.say("Fewer than 5 places have all numbers: it is not known what is usual of each.")
 	}
 	for _, value := range table.Values {
 		if value.Outlier {
@@ -247,14 +247,23 @@ func (a *App) saySweep(table sweep.Table, places, outlying int) {
 	for _, value := range table.Values {
 		if place := value.String(); !seen[place] {
 			seen[place] = true
-			word := "alike"
-			if value.Outlier {
-				word = "OUTLIER"
-			}
-			rows.row(place, word, pathOf(value), sweep.Write(value.Metric, value.Median), value.Words())
+			rows.row(place, wordOf(value, table.Missing[place]), pathOf(value), sweep.Write(value.Metric, value.Median), value.Words())
 		}
 	}
 	rows.end()
+}
+
+// wordOf a place says that it is alike only if all of it was compared.
+func wordOf(value sweep.Value, missing string) string {
+	switch {
+	case value.Outlier:
+		return "OUTLIER"
+	case missing != "":
+		return "MISSING"
+	case value.TooFew:
+		return "unknown"
+	}
+	return "alike"
 }
 
 // pathOf is PHASE.METRIC, with the variant if there are several.
