@@ -196,6 +196,10 @@ func TestCopy(t *testing.T) {
 	if text := fmt.Sprint(made); err != nil || !strings.Contains(text, "/dev/new") || strings.Contains(text, "/dev/old") {
 		t.Errorf("%s %v", text, err)
 	}
+	variants := "metadata: {name: x}\nspec: {target: {zfs: {pool: {vdevs: [{devices: [/dev/old]}]}}}, variants: [{name: a, pool: {ashift: 12}}]}"
+	if _, err := Copy(parsed(t, variants), Place{Node: "n1", Hostname: "h1", Device: "/dev/new"}); err != nil {
+		t.Error(err)
+	}
 	names := map[string]bool{}
 	for _, place := range []Place{{Node: "n1", Hostname: "h"}, {Node: "a.b", Hostname: "h"}, {Node: "a-b", Hostname: "h"},
 		{Node: "n1", Hostname: "h", Device: "/dev/1"}, {Node: "n1", Hostname: "h", Device: "/dev/2"},
@@ -213,6 +217,10 @@ func TestCopy(t *testing.T) {
 		"two devices": "metadata: {name: x}\nspec: {target: {zfs: {pool: {vdevs: [{devices: [/dev/a, /dev/b]}]}}}}",
 		"two vdevs":   "metadata: {name: x}\nspec: {target: {zfs: {pool: {vdevs: [{devices: [/dev/a]}, {devices: [/dev/b]}]}}}}",
 		"a class":     class,
+		"a variant's target": "metadata: {name: x}\nspec: {target: {zfs: {pool: {vdevs: [{devices: [/dev/a]}]}}}, " +
+			"variants: [{name: a}, {name: b, target: {ref: {name: y}}}]}",
+		"a variant's disks": "metadata: {name: x}\nspec: {target: {zfs: {pool: {vdevs: [{devices: [/dev/a]}]}}}, " +
+			"variants: [{name: a, pool: {vdevs: [{devices: [/dev/b]}]}}]}",
 	} {
 		if made, err := Copy(parsed(t, text), Place{Node: "n1", Hostname: "h1", Device: "/dev/new"}); err == nil {
 			t.Errorf("%s is accepted: %v", name, made)
