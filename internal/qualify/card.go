@@ -119,9 +119,11 @@ func Judge(facts Facts) []Finding {
 	return all
 }
 
-// CardOf judges the experiments of a suite.
-func CardOf(subject string, experiments ...results.Experiment) Card {
-	card := Card{Subject: subject, Findings: Judge(FactsOf(experiments...))}
+// CardOf judges the experiments of a suite. Troubles say why some are missing.
+func CardOf(subject string, troubles []string, experiments ...results.Experiment) Card {
+	facts := FactsOf(experiments...)
+	facts.troubles = append(facts.troubles, troubles...)
+	card := Card{Subject: subject, Findings: Judge(facts)}
 	for _, e := range experiments {
 		if e.NodeName != "" && !slices.Contains(card.Nodes, e.NodeName) {
 			card.Nodes = append(card.Nodes, e.NodeName)

@@ -42,7 +42,7 @@ func measured(figures map[string]map[string]int64) results.Experiment {
 }
 
 func TestGoodStorageIsFit(t *testing.T) {
-	card := CardOf("StorageClass fast", measured(good()))
+	card := CardOf("StorageClass fast", nil, measured(good()))
 	if card.Verdict != Good || len(card.Findings) < 12 || !strings.HasPrefix(card.Sentence, "Fit for databases") {
 		t.Errorf("%s, %d findings: %s", card.Verdict, len(card.Findings), card.Text())
 	}
@@ -78,7 +78,7 @@ func TestRules(t *testing.T) {
 		figures := good()
 		figures[test.phase][test.metric] = test.value
 		found := false
-		for _, f := range CardOf("x", measured(figures)).Findings {
+		for _, f := range CardOf("x", nil, measured(figures)).Findings {
 			if f.About != test.about {
 				continue
 			}
@@ -114,7 +114,7 @@ func TestSecondAttemptsRepairNoDisk(t *testing.T) {
 		e := measured(good())
 		test.run.Index, test.run.Attempt = 1, 1
 		e.Runs = []results.RunResult{test.run}
-		card := CardOf("x", e)
+		card := CardOf("x", nil, e)
 		if card.Verdict != test.level || test.about != "" && (card.Findings[0].About != test.about ||
 			!strings.Contains(card.Findings[0].Measured, "run 2, attempt 1: ")) {
 			t.Errorf("%s: %s", name, card.Text())
@@ -128,7 +128,7 @@ func TestDoubtfulFigures(t *testing.T) {
 	figures["redo-full"]["writeLatencyP50Nanoseconds"] = 2000
 	figures["read-16"][reads], figures["read-16"]["workersBusyPartsPerMillion"] = 9000, 500_000
 	levels := map[string]Finding{}
-	for _, f := range CardOf("x", measured(figures)).Findings {
+	for _, f := range CardOf("x", nil, measured(figures)).Findings {
 		levels[f.About] = f
 	}
 	for about, words := range map[string]string{"Commits on the full, aged volume": "less than 10 µs", "16 workers against one": "50% of the time"} {
@@ -146,7 +146,7 @@ func TestMemoryIsNoStorage(t *testing.T) {
 	figures := good()
 	figures["read-16"]["cacheHitPartsPerMillion"], figures["scan"]["cacheHitPartsPerMillion"], figures["scan"][rate] = 600_000, 600_000, 1<<20
 	levels := map[string]Level{}
-	for _, f := range CardOf("x", measured(figures)).Findings {
+	for _, f := range CardOf("x", nil, measured(figures)).Findings {
 		levels[f.About] = f.Level
 	}
 	for about, want := range map[string]Level{"Random reads of 16 workers": Unknown, "Random reads for each of 16 workers": Unknown,
@@ -165,7 +165,7 @@ func TestOverlappingRunsAreNotBad(t *testing.T) {
 			phase.Metrics[0] = results.MetricResult{Name: reads, Median: 30_000, Min: 20_000, Max: 55_000, Runs: 3}
 		}
 	}
-	for _, f := range CardOf("x", e).Findings {
+	for _, f := range CardOf("x", nil, e).Findings {
 		if f.About == "Reads and updates after ageing" && (f.Level != Warning || !strings.Contains(f.Measured, "the runs overlap")) {
 			t.Errorf("%+v", f)
 		}
@@ -181,7 +181,7 @@ func TestUnsteadyRuns(t *testing.T) {
 				phase.Metrics[0] = results.MetricResult{Name: reads, Median: 50_000, Min: 50_000 - 250*spread, Max: 50_000 + 250*spread, Runs: 3}
 			}
 		}
-		for _, f := range CardOf("x", e).Findings {
+		for _, f := range CardOf("x", nil, e).Findings {
 			if f.About == "Runs are alike" && f.Level != want {
 				t.Errorf("%d%%: %+v", spread, f)
 			}
@@ -191,19 +191,19 @@ func TestUnsteadyRuns(t *testing.T) {
 
 // TestNothingIsNeverGood: what was not measured is unknown, and no card is good without it.
 func TestNothingIsNeverGood(t *testing.T) {
-	if card := CardOf("x"); card.Verdict != Unknown || !strings.HasPrefix(card.Sentence, "Not known") {
+	if card := CardOf("x", nil); card.Verdict != Unknown || !strings.HasPrefix(card.Sentence, "Not known") {
 		t.Errorf("nothing measured: %s", card.Text())
 	}
 	for phase := range good() {
 		figures := good()
 		delete(figures, phase)
-		if card := CardOf("x", measured(figures)); card.Verdict != Unknown {
+		if card := CardOf("x", nil, measured(figures)); card.Verdict != Unknown {
 			t.Errorf("without %s: %s", phase, card.Verdict)
 		}
 	}
 	lost := measured(good())
 	lost.State, lost.Message = results.StateIncomplete, "1 of 3 runs have usable numbers"
-	if card := CardOf("x", lost); card.Verdict != Unknown || !strings.Contains(card.Text(), "1 of 3 runs") {
+	if card := CardOf("x", nil, lost); card.Verdict != Unknown || !strings.Contains(card.Text(), "1 of 3 runs") {
 		t.Error(card.Text())
 	}
 }
@@ -214,7 +214,7 @@ func TestWorstFirst(t *testing.T) {
 	figures["redo-full"][appendP99], figures["scan"][rate], figures["read-16"]["readLatencyP99Nanoseconds"] = 100e6, 45<<20, 6e6
 	delete(figures, "postgres")
 	var order []string
-	for _, f := range CardOf("x", measured(figures)).Findings[:6] {
+	for _, f := range CardOf("x", nil, measured(figures)).Findings[:6] {
 		order = append(order, string(f.Level)+" "+f.About)
 	}
 	want := []string{"Bad Commits on the full, aged volume", "Bad Full scan", "Unknown PostgreSQL transactions of 8 clients",
@@ -297,13 +297,46 @@ func TestSuite(t *testing.T) {
 	}
 }
 
+func TestAcceptsOnlyItsSuite(t *testing.T) {
+	of := func(class, name, phase string, variants int) results.Experiment {
+		e := results.Experiment{StorageClass: class, Benchmark: results.RunIdentity{Name: name}}
+		for range variants {
+			e.Variants = append(e.Variants, results.VariantResult{Phases: []results.PhaseResult{{Name: phase, Metrics: []results.MetricResult{
+				{Name: "volumeBytes", Median: 3 << 30, Runs: 1}}}}})
+		}
+		return e
+	}
+	for name, test := range map[string]struct {
+		suite Suite
+		given []results.Experiment
+		says  string
+	}{
+		"both":          {suiteOf("fast"), []results.Experiment{of("fast", "a", "fill", 1), of("fast", "b", "postgres", 1)}, ""},
+		"two variants":  {suiteOf("fast"), []results.Experiment{of("fast", "a", "fill", 2)}, "a has 2 variants"},
+		"nothing":       {suiteOf("fast"), []results.Experiment{of("fast", "a", "fill", 0)}, "a has 0 variants"},
+		"twice":         {suiteOf("fast"), []results.Experiment{of("fast", "a", "fill", 1), of("fast", "b", "fill", 1)}, "phase fill is in a and in b"},
+		"another class": {suiteOf("fast"), []results.Experiment{of("slow", "a", "fill", 1)}, `on StorageClass "slow", and not on "fast"`},
+		"target":        {suiteOf("target/m"), []results.Experiment{of("", "qualify-target-m-storage", "fill", 1)}, ""},
+		"another":       {suiteOf("target/m"), []results.Experiment{of("", "qualify-target-n-storage", "fill", 1)}, "is not of the suite of target/m"},
+	} {
+		if err := test.suite.Accepts(test.given...); test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for phase, want := range map[string]string{"fill": "StorageClass fast, volumes of 3 GiB", "scan": "StorageClass fast, volumes of unknown size"} {
+		if got := suiteOf("fast").SubjectOf(of("fast", "a", phase, 1)); got != want {
+			t.Error(got)
+		}
+	}
+}
+
 // TestHostileCard: names and messages of others are words in every form.
 func TestHostileCard(t *testing.T) {
 	hostile := "</p><script>alert(1)</script> | [x](http://y) `z` \x1b[31m\u202e\n# y"
 	e := measured(good())
 	e.NodeName, e.State, e.Message, e.Benchmark.Name = hostile, hostile, hostile, hostile
 	e.Runs = []results.RunResult{{Preflight: []results.PreflightResult{{Check: hostile, State: results.PreflightWarning, Messages: []string{hostile}}}}}
-	card := CardOf(hostile, e)
+	card := CardOf(hostile, nil, e)
 	page, err := card.HTML()
 	if err != nil || strings.Contains(page, "<script") || !strings.Contains(page, "&lt;script&gt;") {
 		t.Errorf("%v: %s", err, page)
