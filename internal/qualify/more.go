@@ -20,6 +20,8 @@ const (
 	memoryWarn = 100_000
 	// leastBusy is the part of the time in which workers wait for the storage, below which the CPU is a limit too, in parts per million.
 	leastBusy = 800_000
+	// leastDatabase is the part of the memory of the node, in parts per million, above which the database does not fit into it.
+	leastDatabase = 1_000_000
 	// tooFastBelow is faster than any disk makes data durable through a file system, in nanoseconds.
 	tooFastBelow = 10_000
 )
@@ -114,6 +116,7 @@ func steady(facts Facts) []Finding {
 	case spread > steadyWarn:
 		finding.Level, finding.Measured = Warning, finding.Measured+fmt.Sprintf("; good is at most %.0f%%", 100*steadyWarn)
 	}
+	finding = facts.ofDisks(finding, "mixed-16")
 	return explained(finding, "The same work takes different times: a neighbour, a throttle with credits, or a disk that recovers.",
 		"Ask who shares the storage. Repeat it at another time of the day.")
 }

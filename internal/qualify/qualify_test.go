@@ -19,10 +19,10 @@ func good() map[string]map[string]int64 {
 	return map[string]map[string]int64{
 		"redo-empty": {appendP99: 1e6, appends: 20_000, "writeLatencyP50Nanoseconds": 300_000},
 		"redo-full":  {appendP99: 2e6, appends: 18_000, "writeLatencyMaxNanoseconds": 20e6},
-		"read-1":     {reads: 8000}, "read-16": {reads: 80_000, "readLatencyP99Nanoseconds": 1e6},
-		"mixed-16": {reads: 50_000}, "aged-mixed-16": {reads: 48_000},
-		"scan": {rate: 2 << 30}, "aged-scan": {rate: 1900 << 20},
-		"postgres": {tps: 5000, "transactionLatencyP99Nanoseconds": 10e6, "failedTransactions": 0},
+		"read-1":     {reads: 8000, hitRate: 0}, "read-16": {reads: 80_000, "readLatencyP99Nanoseconds": 1e6, hitRate: 0},
+		"mixed-16": {reads: 50_000, hitRate: 0}, "aged-mixed-16": {reads: 48_000, hitRate: 0},
+		"scan": {rate: 2 << 30, hitRate: 0}, "aged-scan": {rate: 1900 << 20, hitRate: 0},
+		"postgres": {databaseShareOfMemory: 2_000_000, tps: 5000, "transactionLatencyP99Nanoseconds": 10e6, "failedTransactions": 0},
 	}
 }
 
@@ -61,6 +61,7 @@ func TestRules(t *testing.T) {
 		{"redo-empty", appendP99, 9_950_000, Warning, "Commits on the empty volume", "the worst run is beyond the limit of 10 ms"},
 		{"redo-full", appendP99, 23_000_000, Bad, "Commits on the full, aged volume", "redo-full.writeLatencyP99Nanoseconds 23 ms"},
 		{"redo-full", "writeLatencyMaxNanoseconds", 2_000_000_000, Bad, "The longest commit", "2 s"},
+		{"read-16", "readLatencyP99Nanoseconds", 4_970_000, Warning, "Random reads of 16 workers", "the worst run is beyond what is good, 5 ms"},
 		{"redo-full", appends, 9000, Bad, "Commits, full against empty", "55% less"},
 		{"aged-mixed-16", reads, 44_000, Warning, "Reads and updates after ageing", "12% less; good is at most 10% less"},
 		{"aged-mixed-16", reads, 35_000, Bad, "Reads and updates after ageing", "30% less; the limit is 20% less"},
@@ -141,6 +142,58 @@ func TestDoubtfulFigures(t *testing.T) {
 	}
 }
 
+// TestTheLongestCommit is that of all runs.
+func TestTheLongestCommit(t *testing.T) {
+	e := measured(good())
+	for i := range e.Variants[0].Phases {
+		for j := range e.Variants[0].Phases[i].Metrics {
+			if metric := &e.Variants[0].Phases[i].Metrics[j]; metric.Name == "writeLatencyMaxNanoseconds" {
+				metric.Max = 5e9
+			}
+		}
+	}
+	if first := CardOf("x", nil, e).Findings[0]; first.Level != Bad || first.About != "The longest commit" || !strings.Contains(first.Measured, "5 s") {
+		t.Errorf("%+v", first)
+	}
+}
+
+// TestUnknownSourceIsNotGood: what is not known of reads or of the database cannot make anything good.
+func TestUnknownSourceIsNotGood(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(map[string]map[string]int64)
+		want   map[string]Level
+		says   string
+	}{
+		"reads": {func(f map[string]map[string]int64) { delete(f["read-16"], hitRate) }, map[string]Level{"Random reads of 16 workers": Unknown,
+			"Random reads for each of 16 workers": Unknown, "16 workers against one": Unknown, "Full scan": Good}, "the source of the reads is not known"},
+		"a warning": {func(f map[string]map[string]int64) { delete(f["scan"], hitRate); f["scan"][rate] = 100 << 20 },
+			map[string]Level{"Full scan": Unknown}, "the source of the reads is not known"},
+		"a bad one": {func(f map[string]map[string]int64) { delete(f["scan"], hitRate); f["scan"][rate] = 1 << 20 },
+			map[string]Level{"Full scan": Bad, "Scans after ageing": Unknown}, "the source of the reads is not known"},
+		"steadiness": {func(f map[string]map[string]int64) { delete(f["mixed-16"], hitRate) }, map[string]Level{"Runs are alike": Unknown},
+			"the source of the reads is not known"},
+		"a database in memory": {func(f map[string]map[string]int64) { f["postgres"][databaseShareOfMemory] = 400_000 }, map[string]Level{
+			"PostgreSQL transactions of 8 clients": Unknown, "PostgreSQL latency": Unknown}, "measures commits only"},
+		"a database of no known share": {func(f map[string]map[string]int64) { delete(f["postgres"], databaseShareOfMemory) }, map[string]Level{
+			"PostgreSQL transactions of 8 clients": Unknown}, "Whether the database fits into memory is not known"},
+	} {
+		figures := good()
+		test.change(figures)
+		card, levels := CardOf("x", nil, measured(figures)), map[string]Level{}
+		for _, f := range card.Findings {
+			levels[f.About] = f.Level
+		}
+		for about, want := range test.want {
+			if levels[about] != want {
+				t.Errorf("%s: %s: %q, want %s", name, about, levels[about], want)
+			}
+		}
+		if !strings.Contains(card.Text(), test.says) {
+			t.Errorf("%s does not say %q: %s", name, test.says, card.Text())
+		}
+	}
+}
+
 // TestMemoryIsNoStorage: figures of a cache say nothing good about disks, and a bad one is bad all the same.
 func TestMemoryIsNoStorage(t *testing.T) {
 	figures := good()
@@ -162,7 +215,7 @@ func TestOverlappingRunsAreNotBad(t *testing.T) {
 	e := measured(good())
 	for i := range e.Variants[0].Phases {
 		if phase := &e.Variants[0].Phases[i]; phase.Name == "aged-mixed-16" {
-			phase.Metrics[0] = results.MetricResult{Name: reads, Median: 30_000, Min: 20_000, Max: 55_000, Runs: 3}
+			phase.Metrics = []results.MetricResult{{Name: reads, Median: 30_000, Min: 20_000, Max: 55_000, Runs: 3}, {Name: hitRate, Runs: 3}}
 		}
 	}
 	for _, f := range CardOf("x", nil, e).Findings {
@@ -178,7 +231,7 @@ func TestUnsteadyRuns(t *testing.T) {
 		e := measured(good())
 		for i := range e.Variants[0].Phases {
 			if phase := &e.Variants[0].Phases[i]; phase.Name == "mixed-16" {
-				phase.Metrics[0] = results.MetricResult{Name: reads, Median: 50_000, Min: 50_000 - 250*spread, Max: 50_000 + 250*spread, Runs: 3}
+				phase.Metrics = []results.MetricResult{{Name: reads, Median: 50_000, Min: 50_000 - 250*spread, Max: 50_000 + 250*spread, Runs: 3}, {Name: hitRate, Runs: 3}}
 			}
 		}
 		for _, f := range CardOf("x", nil, e).Findings {
@@ -258,7 +311,12 @@ func TestTheSuiteMeasuresWhatTheRulesAsk(t *testing.T) {
 		}
 	}
 	for _, metrics := range figures {
-		delete(metrics, hitRate) // all from memory: then nothing would be known
+		if _, has := metrics[hitRate]; has {
+			metrics[hitRate] = 0 // all from memory: then nothing would be known
+		}
+		if _, has := metrics[databaseShareOfMemory]; has {
+			metrics[databaseShareOfMemory] = 2_000_000
+		}
 	}
 	if len(figures) != 11 {
 		t.Errorf("%d phases", len(figures))
@@ -348,6 +406,9 @@ func TestHostileCard(t *testing.T) {
 	}
 	if strings.ContainsAny(page+markdown, "\x1b\u202e") {
 		t.Error("there are characters that cannot be seen")
+	}
+	if words := card.Text(); strings.Contains(words, "\n# y") || strings.ContainsAny(words, "\x1b\u202e") || strings.Count(words, "script") < 4 {
+		t.Error(words)
 	}
 	text, err := json.Marshal(card)
 	if err != nil || !strings.Contains(string(text), fmt.Sprintf("%q", "level")) {
