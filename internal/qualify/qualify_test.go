@@ -330,14 +330,18 @@ func TestTheSuiteMeasuresWhatTheRulesAsk(t *testing.T) {
 
 func TestSuite(t *testing.T) {
 	names := map[string]string{}
-	for of, want := range map[string]string{"fast": "{storageClass: {name: fast, size: 20Gi}}", "target/mirror": "{ref: {name: mirror}}",
-		"a.b": "name: a.b", "a-b": "name: a-b", "target-mirror": "name: target-mirror", strings.Repeat("x", 120): "xxx",
+	for of, want := range map[string]string{"fast": `{storageClass: {name: "fast", size: "20Gi"}}`, "target/mirror": `{ref: {name: "mirror"}}`,
+		"null": `name: "null"`, "123": `name: "123"`, "target/1e3": `name: "1e3"`,
+		"a.b": `name: "a.b"`, "a-b": `name: "a-b"`, "target-mirror": `name: "target-mirror"`, strings.Repeat("x", 120): "xxx",
 		"target/" + strings.Repeat("x", 120): "xxx"} {
 		text, err := suiteOf(of).Manifests()
 		if err != nil || strings.Count(text, want) < 2 {
 			t.Errorf("%s: %v\n%s", of, err, text)
 		}
 		for i, one := range benchmarks(t, suiteOf(of)) {
+			if class := one.Spec.Target.StorageClass; class != nil && class.Name != of {
+				t.Errorf("%s: the class is %q", of, class.Name)
+			}
 			if one.Name != suiteOf(of).Names()[i] || len(one.Name) > 63 || names[one.Name] != "" {
 				t.Errorf("%s: name %s, as of %s", of, one.Name, names[one.Name])
 			}

@@ -131,9 +131,9 @@ func (s Suite) Manifests() (string, error) {
 	if s.Repetitions < 1 || s.Repetitions > 20 {
 		return "", fmt.Errorf("%d repetitions: write 1 to 20", s.Repetitions)
 	}
-	target := fmt.Sprintf("{storageClass: {name: %s, size: %s}}", of, size.String())
+	target := fmt.Sprintf("{storageClass: {name: %q, size: %q}}", of, size.String()) // a name may be null, or 123
 	if s.isTarget() {
-		target = fmt.Sprintf("{ref: {name: %s}}", of)
+		target = fmt.Sprintf("{ref: {name: %q}}", of)
 	}
 	var out strings.Builder
 	err = suiteTemplate.Execute(&out, map[string]any{"Name": s.name(), "Target": target, "Repetitions": s.Repetitions,
