@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,7 +62,7 @@ The exit code is 1 if a finding is bad, and 2 if something could not be measured
 	flags := command.Flags()
 	options.addWaitFlags(flags)
 	flags.StringVar(&options.suite.Size, "size", qualify.DefaultSize,
-		"`SIZE` of the volumes. More than twice the memory of the node makes reads reach the disks. With target/NAME: the size that it has")
+		"`SIZE` of the volumes. More than 4 times the memory of the node makes reads reach the disks, also those of PostgreSQL. With target/NAME: the size that it has")
 	flags.DurationVar(&options.suite.Duration, "duration", qualify.DefaultDuration,
 		"`DURATION` of each measurement; PostgreSQL takes five times that")
 	flags.IntVar(&options.suite.Repetitions, "repetitions", qualify.DefaultRepetitions, "`NUMBER` of repetitions")
@@ -80,6 +81,28 @@ func (a *App) qualify(ctx context.Context, options qualifyOptions) error {
 		_, err := fmt.Fprintf(a.Out, "# %s. Each measurement takes %s.\n%s", options.suite.Subject(), options.suite.Duration, text)
 		return err
 	}
+	if len(options.from) > 0 {
+		return a.storedCard(ctx, options)
+	}
+	experiments, ended := a.runSuite(ctx, text, options)
+	if len(experiments) == 0 {
+		return ended
+	}
+	var troubles []string
+	if ended != nil {
+		troubles = []string{fmt.Sprintf("%s: %s", options.suite.Names()[len(experiments)], ended)}
+	}
+	judged := a.printCard(qualify.CardOf(options.suite.Subject(), troubles, experiments...), options.format)
+	one, _ := exitCode(ended)
+	other, _ := exitCode(judged)
+	if ended == nil || worstCode([]int{one, other}) == other {
+		return judged
+	}
+	return ended
+}
+
+// storedCard is the card of results that are in files.
+func (a *App) storedCard(ctx context.Context, options qualifyOptions) error {
 	var experiments []results.Experiment
 	for _, file := range options.from {
 		one, err := a.experimentOf(ctx, file, options.Connection)
@@ -88,16 +111,14 @@ func (a *App) qualify(ctx context.Context, options qualifyOptions) error {
 		}
 		experiments = append(experiments, one)
 	}
-	if len(options.from) == 0 {
-		if experiments, err = a.runSuite(ctx, text, options); err != nil {
-			return err
-		}
+	if err := options.suite.Accepts(experiments...); err != nil {
+		return exit(ExitRefused, err)
 	}
-	return a.printCard(qualify.CardOf(options.suite.Subject(), experiments...), options.format)
+	return a.printCard(qualify.CardOf(options.suite.SubjectOf(experiments...), nil, experiments...), options.format)
 }
 
 // runSuite executes the benchmarks one after another: they may be on the same storage, but not on the same node. What is printed
-// meanwhile is no part of the card, which programs read.
+// meanwhile is no part of the card, which programs read. With an error there are the results of what has ended before.
 func (a *App) runSuite(ctx context.Context, text string, options qualifyOptions) ([]results.Experiment, error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -119,15 +140,15 @@ func (a *App) runSuite(ctx context.Context, text string, options qualifyOptions)
 	for _, document := range splitDocuments([]byte(text)) {
 		one, err := parseManifest("the suite", document)
 		if err != nil {
-			return nil, err
+			return experiments, err
 		}
 		benchmarks, err := progress.applyAll(ctx, cluster, options.Connection, []*manifest{one}, false)
 		if err != nil {
-			return nil, err
+			return experiments, err
 		}
 		experiment, err := progress.ended(ctx, cluster, benchmarks, options)
 		if err != nil {
-			return nil, err
+			return experiments, err
 		}
 		experiments = append(experiments, experiment)
 	}
@@ -139,10 +160,8 @@ func (a *App) ended(ctx context.Context, cluster *Cluster, benchmarks []applied,
 	all, cause := a.wait(ctx, cluster, benchmarks)
 	for _, t := range all {
 		if !t.complete() {
-			if err := a.conclude(all, cause, options.waitOptions); err != nil {
-				return results.Experiment{}, err
-			}
-			return results.Experiment{}, exit(ExitError, errors.New(t.sentence()))
+			code, _ := exitCode(a.conclude(all, cause, options.waitOptions))
+			return results.Experiment{}, exit(cmp.Or(code, ExitError), errors.New(t.sentence()))
 		}
 	}
 	_, stored, err := storedReport(ctx, cluster, benchmarks[0].key.Name, options.Connection)

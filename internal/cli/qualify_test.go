@@ -46,7 +46,7 @@ func TestQualifyRefuses(t *testing.T) {
 
 // qualified are the results of a benchmark of the suite, in which only some phases have numbers.
 func qualified(name string, metrics map[string]int64) results.Experiment {
-	e := results.Experiment{Version: results.PhaseVersion, State: results.StateComplete, NodeName: "node-a",
+	e := results.Experiment{Version: results.PhaseVersion, State: results.StateComplete, NodeName: "node-a", StorageClass: "fast",
 		Benchmark: results.RunIdentity{Namespace: "lab", Name: name}}
 	variant := results.VariantResult{Name: "default"}
 	for path, value := range metrics {
@@ -73,8 +73,14 @@ func TestQualifyFromFiles(t *testing.T) {
 		"json": `"level": "Bad"`, "html": "<h2>Bad: Commits on the full"} {
 		app, out, errors := testApp()
 		code := app.Main(t.Context(), []string{"qualify", "fast", "--from", slow, "-o", format})
-		if code != ExitFailed || errors.String() != "" || !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "20Gi") {
+		if code != ExitFailed || errors.String() != "" || !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "unknown size") {
 			t.Errorf("%s: exit code %d %s\n%s", format, code, errors, out)
+		}
+	}
+	for name, arguments := range map[string][]string{"another class": {"slow", "--from", slow}, "twice": {"fast", "--from", slow, "--from", slow}} {
+		app, out, errors := testApp()
+		if code := app.Main(t.Context(), append([]string{"qualify"}, arguments...)); code != ExitRefused || errors.String() == "" || out.String() != "" {
+			t.Errorf("%s: exit code %d %s%s", name, code, out, errors)
 		}
 	}
 	empty := file(t, "empty.json", suiteResults(t, qualified("a", nil)))
@@ -120,6 +126,46 @@ func TestQualifyRunsOneAfterTheOther(t *testing.T) {
 	}
 	if !strings.Contains(errors.String(), "qualify-fast-postgres created") {
 		t.Error(errors.String())
+	}
+}
+
+// TestQualifyKeepsTheFirstCard: what has ended is judged, and the exit code is the worse of both.
+func TestQualifyKeepsTheFirstCard(t *testing.T) {
+	for name, test := range map[string]struct {
+		metrics map[string]int64
+		code    int
+	}{
+		"bad":     {map[string]int64{"scan/readBytesPerSecond": 1 << 20}, ExitFailed},
+		"unknown": {map[string]int64{"redo-empty/writeLatencyP99Nanoseconds": 1}, ExitRefused},
+	} {
+		g := gomega.NewWithT(t)
+		h := newHub(t)
+		app, out, errors := testApp()
+		ended := h.watching(t.Context(), app, "qualify", "fast", "-o", "json")
+		for i, part := range (qualify.Suite{Of: "fast"}).Names() {
+			var benchmark v1alpha1.StorageBenchmark
+			key := types.NamespacedName{Namespace: "lab", Name: part}
+			g.Eventually(func() error { return h.client.Get(t.Context(), key, &benchmark) }, 10*time.Second, 10*time.Millisecond).Should(gomega.Succeed())
+			if i == 0 {
+				stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: part + "-x"}, Data: map[string]string{
+					"results.json": suiteResults(t, qualified(part, test.metrics))}}
+				g.Expect(h.client.Create(t.Context(), stored)).To(gomega.Succeed())
+				finished(v1alpha1.VerdictPassed)(&benchmark.Status)
+				benchmark.Status.Results.ConfigMap = part + "-x"
+			} else {
+				g.Eventually(h.watched, 10*time.Second).Should(gomega.Receive()) // the fake repeats no events
+				condition(&benchmark.Status, v1alpha1.ConditionStalled, true, "NotSupported", "there is no such class")
+				condition(&benchmark.Status, v1alpha1.ConditionReady, false, "NotSupported", "there is no such class")
+			}
+			benchmark.Status.ObservedGeneration = benchmark.Generation
+			g.Expect(h.client.Status().Update(t.Context(), &benchmark)).To(gomega.Succeed())
+		}
+		if code := h.code(ended); code != test.code {
+			t.Errorf("%s: exit code %d %s", name, code, errors)
+		}
+		if !strings.Contains(out.String(), "qualify-fast-postgres: NotSupported: there is no such class") {
+			t.Errorf("%s: %s", name, out)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +21,9 @@ import (
 
 	"github.com/storagebench/storagebench/internal/sweep"
 )
+
+// readTimeout is how long the results of a place may take to be read.
+const readTimeout = 15 * time.Second
 
 type sweepOptions struct {
 	waitOptions
@@ -105,10 +110,11 @@ func (a *App) sweep(ctx context.Context, options sweepOptions) error {
 		defer cancel()
 	}
 	all, err := progress.measurePlaces(ctx, cluster, shared, copies, places, options)
-	if err != nil {
+	if err != nil && !slices.ContainsFunc(all, func(one sweep.Result) bool { return one.Experiment != nil }) {
 		return err
 	}
-	return a.printSweep(sweep.Judge(all), len(places), options.format)
+	judged := a.printSweep(sweep.Judge(all), len(places), options.format)
+	return cmp.Or(err, judged)
 }
 
 // copiesOf the one benchmark of a file, and what comes with it.
@@ -158,25 +164,36 @@ func (a *App) printManifests(all []*manifest) error {
 }
 
 // measurePlaces applies some copies at a time, and waits until they have ended. A place that cannot be measured does not stop the others.
+// With an error there are results of all places too: those that it has prevented are Missing.
 func (a *App) measurePlaces(ctx context.Context, cluster *Cluster, shared, copies []*manifest, places []sweep.Place,
-	options sweepOptions) ([]sweep.Result, error) {
-	var all []sweep.Result
+	options sweepOptions) (all []sweep.Result, err error) {
 	for from := 0; from < len(copies); from += options.parallel {
 		some := copies[from:min(from+options.parallel, len(copies))]
-		benchmarks, err := a.applyAll(ctx, cluster, options.Connection, append(slices.Clone(shared), some...), false)
-		if err != nil {
-			return nil, err
+		benchmarks, problem := a.applyAll(ctx, cluster, options.Connection, append(slices.Clone(shared), some...), false)
+		if problem != nil {
+			return append(all, notMeasured(places[len(all):], problem.Error())...), problem
 		}
-		tracked, cause := a.wait(ctx, cluster, benchmarks)
-		if cause != nil {
-			return nil, a.conclude(tracked, cause, options.waitOptions)
-		}
+		tracked, cause := a.waitUntil(ctx, cluster, benchmarks, atEnd)
 		for i, t := range tracked {
 			all = append(all, resultAt(ctx, cluster, places[from+i], t, options.Connection))
 		}
+		if cause != nil {
+			err = a.conclude(slices.DeleteFunc(tracked, atEnd), cause, options.waitOptions)
+			break
+		}
 		a.say("%d of %d places have ended", len(all), len(copies))
 	}
-	return all, nil
+	return append(all, notMeasured(places[len(all):], "the sweep was ended before its turn")...), err
+}
+
+// atEnd says that waiting for a place has no use: it has ended, or no node fits.
+func atEnd(t *tracked) bool { return t.ended() || t.placeless() }
+
+func notMeasured(places []sweep.Place, why string) (all []sweep.Result) {
+	for _, place := range places {
+		all = append(all, sweep.Result{Place: place, Missing: why})
+	}
+	return all
 }
 
 // resultAt reads what was measured at a place.
@@ -185,6 +202,8 @@ func resultAt(ctx context.Context, cluster *Cluster, place sweep.Place, t *track
 	if !t.complete() {
 		return result
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout) // also what ended before an interrupt is read
+	defer cancel()
 	_, stored, err := storedReport(ctx, cluster, t.key.Name, connection)
 	if err != nil {
 		result.Missing = err.Error()
@@ -229,7 +248,7 @@ func (a *App) printSweep(table sweep.Table, places int, format string) error {
 func (a *App) saySweep(table sweep.Table, places, outlying int) {
 	a.say("\n%s, %d unlike the others, %d without numbers. %s", counted(places, "place"), outlying, len(table.Missing), sweep.Rule)
 	if table.TooFew {
-		a.say("Fewer than 5 places have numbers: it is not known what is usual.")
+		a.say("Fewer than 5 places have all numbers: it is not known what is usual of each.")
 	}
 	for _, value := range table.Values {
 		if value.Outlier {
@@ -247,14 +266,23 @@ func (a *App) saySweep(table sweep.Table, places, outlying int) {
 	for _, value := range table.Values {
 		if place := value.String(); !seen[place] {
 			seen[place] = true
-			word := "alike"
-			if value.Outlier {
-				word = "OUTLIER"
-			}
-			rows.row(place, word, pathOf(value), sweep.Write(value.Metric, value.Median), value.Words())
+			rows.row(place, wordOf(value, table.Missing[place]), pathOf(value), sweep.Write(value.Metric, value.Median), value.Words())
 		}
 	}
 	rows.end()
+}
+
+// wordOf a place says that it is alike only if all of it was compared.
+func wordOf(value sweep.Value, missing string) string {
+	switch {
+	case value.Outlier:
+		return "OUTLIER"
+	case missing != "":
+		return "MISSING"
+	case value.TooFew:
+		return "unknown"
+	}
+	return "alike"
 }
 
 // pathOf is PHASE.METRIC, with the variant if there are several.

@@ -9,8 +9,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
@@ -70,11 +73,23 @@ func (h *hub) operate(ctx context.Context, rate func(node string) int64) (most f
 	return func() int { <-done; return largest }
 }
 
+const (
+	// homeless is the rate of a place that no node fits, and endless that of one that does not end.
+	homeless, endless = -1, -2
+)
+
 // finish stores results; of a rate of 0 the benchmark is stalled instead.
 func (h *hub) finish(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, rate int64) {
 	benchmark.Status.ObservedGeneration = benchmark.Generation
 	benchmark.Status.FinishedAt = &metav1.Time{Time: noon}
-	if rate == 0 {
+	switch rate {
+	case endless:
+		return
+	case homeless:
+		condition(&benchmark.Status, v1alpha1.ConditionReady, false, v1alpha1.ReasonNoNode, "no node is Ready")
+		_ = h.client.Status().Update(ctx, benchmark)
+		return
+	case 0:
 		condition(&benchmark.Status, v1alpha1.ConditionStalled, true, "DevicesNotGranted", "there is no such disk")
 		condition(&benchmark.Status, v1alpha1.ConditionReady, false, "DevicesNotGranted", "there is no such disk")
 		_ = h.client.Status().Update(ctx, benchmark)
@@ -138,6 +153,53 @@ func TestSweep(t *testing.T) {
 			}
 			if strings.Contains(out.String(), "node-6") {
 				t.Error("a node without the label is measured")
+			}
+		})
+	}
+}
+
+// TestSweepKeepsWhatEnded: a place without a node, a timeout or an error throws away nothing of the others.
+func TestSweepKeepsWhatEnded(t *testing.T) {
+	for name, test := range map[string]struct {
+		rate, code int
+		refuse     bool
+		says       []string
+	}{
+		"no node": {homeless, ExitInconclusive, false, []string{"MISSING  node-3: NoNode: no node is Ready", "1 without numbers", "node-5   alike"}},
+		"timeout": {endless, ExitTimeout, false, []string{"MISSING  node-3: ", "MISSING  node-5: the sweep was ended before its turn", "node-2   unknown"}},
+		"refused": {endless, ExitUnavailable, true, []string{"MISSING  node-3: ", "MISSING  node-5: ", "node-2   unknown"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := fleetHub(t, 6)
+			if test.refuse {
+				h.client = interceptor.NewClient(h.client, interceptor.Funcs{Get: func(ctx context.Context, inner client.WithWatch, key client.ObjectKey,
+					object client.Object, options ...client.GetOption) error {
+					if key.Name == "disks-node-3" {
+						return apierrors.NewForbidden(schema.GroupResource{}, key.Name, nil)
+					}
+					return inner.Get(ctx, key, object, options...)
+				}})
+			}
+			app, out, errors := testApp()
+			h.connect(app)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			most := h.operate(ctx, func(node string) int64 {
+				if node == "node-3" {
+					return int64(test.rate)
+				}
+				return 800 << 20
+			})
+			code := app.Main(t.Context(), []string{"sweep", "-f", file(t, "disks.yaml", swept), "--nodes", "disks=nvme", "--timeout", "3s"})
+			cancel()
+			most()
+			if code != test.code {
+				t.Errorf("exit code %d %s\n%s", code, errors, out)
+			}
+			for _, says := range test.says {
+				if !strings.Contains(out.String(), says) {
+					t.Errorf("does not say %q:\n%s", says, out)
+				}
 			}
 		})
 	}

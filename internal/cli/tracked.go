@@ -127,6 +127,15 @@ func (t *tracked) stalled() bool {
 // ended says that there is nothing to wait for any more.
 func (t *tracked) ended() bool { return t.gone || t.complete() || t.stalled() }
 
+// placeless says that no node fits. It may wait for that for ever.
+func (t *tracked) placeless() bool {
+	if !t.current() {
+		return false
+	}
+	ready := meta.FindStatusCondition(t.benchmark.Status.Conditions, v1alpha1.ConditionReady)
+	return ready != nil && ready.Reason == v1alpha1.ReasonNoNode
+}
+
 // code is the exit code of a benchmark that has ended.
 func (t *tracked) code() int {
 	switch {

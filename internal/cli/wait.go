@@ -20,6 +20,8 @@ type waiter struct {
 	cluster *Cluster
 	screen  screen
 	all     []*tracked
+	// ended says that there is nothing to wait for any more of a benchmark.
+	ended func(*tracked) bool
 	// news carries changes of the tracked state. Only the loop changes that.
 	news chan func()
 	work sync.WaitGroup
@@ -27,7 +29,11 @@ type waiter struct {
 
 // wait shows progress until the last verdict is set. It ends early with the cause of the context.
 func (a *App) wait(ctx context.Context, cluster *Cluster, benchmarks []applied) ([]*tracked, error) {
-	w := &waiter{app: a, cluster: cluster, screen: a.newScreen(), news: make(chan func())}
+	return a.waitUntil(ctx, cluster, benchmarks, (*tracked).ended)
+}
+
+func (a *App) waitUntil(ctx context.Context, cluster *Cluster, benchmarks []applied, ended func(*tracked) bool) ([]*tracked, error) {
+	w := &waiter{app: a, cluster: cluster, screen: a.newScreen(), ended: ended, news: make(chan func())}
 	following, stop := context.WithCancel(ctx)
 	defer w.work.Wait()
 	defer stop()
@@ -58,7 +64,7 @@ func (w *waiter) loop(ctx context.Context) error {
 
 func (w *waiter) over() bool {
 	for _, t := range w.all {
-		if !t.ended() {
+		if !w.ended(t) {
 			return false
 		}
 	}

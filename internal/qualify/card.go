@@ -60,8 +60,9 @@ type Card struct {
 type Facts struct {
 	// metrics by phase and name.
 	metrics map[string]map[string]results.MetricResult
-	// troubles are runs and experiments without usable numbers, in words; doubts are what preflight checks found.
+	// troubles are experiments without usable numbers, in words; doubts are what preflight checks found.
 	troubles, doubts []string
+	attempts
 }
 
 // FactsOf the experiments of a suite.
@@ -77,6 +78,7 @@ func FactsOf(experiments ...results.Experiment) Facts {
 			}
 		}
 		for _, run := range e.Runs {
+			facts.see(run)
 			for _, check := range run.Preflight {
 				for _, message := range check.Messages {
 					words := check.Check + ": " + message
@@ -117,9 +119,11 @@ func Judge(facts Facts) []Finding {
 	return all
 }
 
-// CardOf judges the experiments of a suite.
-func CardOf(subject string, experiments ...results.Experiment) Card {
-	card := Card{Subject: subject, Findings: Judge(FactsOf(experiments...))}
+// CardOf judges the experiments of a suite. Troubles say why some are missing.
+func CardOf(subject string, troubles []string, experiments ...results.Experiment) Card {
+	facts := FactsOf(experiments...)
+	facts.troubles = append(facts.troubles, troubles...)
+	card := Card{Subject: subject, Findings: Judge(facts)}
 	for _, e := range experiments {
 		if e.NodeName != "" && !slices.Contains(card.Nodes, e.NodeName) {
 			card.Nodes = append(card.Nodes, e.NodeName)

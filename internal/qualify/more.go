@@ -2,6 +2,7 @@ package qualify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,8 @@ const (
 	memoryWarn = 100_000
 	// leastBusy is the part of the time in which workers wait for the storage, below which the CPU is a limit too, in parts per million.
 	leastBusy = 800_000
+	// leastDatabase is the part of the memory of the node, in parts per million, above which the database does not fit into it.
+	leastDatabase = 1_000_000
 	// tooFastBelow is faster than any disk makes data durable through a file system, in nanoseconds.
 	tooFastBelow = 10_000
 )
@@ -33,11 +36,11 @@ func usable(facts Facts) []Finding {
 	return all
 }
 
-// noErrors asks that no read or write has failed.
+// noErrors asks that no read or write has failed, also in attempts whose numbers are not used.
 func noErrors(facts Facts) []Finding {
-	var failed []string
+	failed := slices.Clone(facts.failed)
 	for _, phase := range facts.phasesOf() {
-		for _, name := range []string{"ioErrors", "failedTransactions"} {
+		for _, name := range []string{ioErrors, "failedTransactions"} {
 			if metric, known := facts.metric(phase, name); known && metric.Max > 0 {
 				failed = append(failed, fmt.Sprintf("%s.%s up to %d", phase, name, metric.Max))
 			}
@@ -46,7 +49,7 @@ func noErrors(facts Facts) []Finding {
 	if len(failed) == 0 {
 		return nil
 	}
-	return []Finding{{Level: Bad, About: "Errors", Measured: strings.Join(failed, ", "), beyond: 1e9,
+	return []Finding{{Level: Bad, About: "Errors", Measured: strings.Join(failed, "; "), beyond: 1e9,
 		Means: "The storage, or the database on it, has failed requests.",
 		Do:    "Look at the kernel's log of the node before you trust it with data."}}
 }
@@ -113,6 +116,7 @@ func steady(facts Facts) []Finding {
 	case spread > steadyWarn:
 		finding.Level, finding.Measured = Warning, finding.Measured+fmt.Sprintf("; good is at most %.0f%%", 100*steadyWarn)
 	}
+	finding = facts.ofDisks(finding, "mixed-16")
 	return explained(finding, "The same work takes different times: a neighbour, a throttle with credits, or a disk that recovers.",
 		"Ask who shares the storage. Repeat it at another time of the day.")
 }

@@ -15,14 +15,15 @@ const maxWords = 1500
 // Text is the card for a terminal.
 func (c Card) Text() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "Fitness for databases: %s\n", c.where())
-	fmt.Fprintf(&out, "%s\n", c.Sentence)
+	fmt.Fprintf(&out, "Fitness for databases: %s\n", clean(c.where()))
+	fmt.Fprintf(&out, "%s\n", clean(c.Sentence))
 	for _, finding := range c.Findings {
 		if finding.Level == Good {
 			continue
 		}
-		fmt.Fprintf(&out, "\n%-8s %s\n", strings.ToUpper(string(finding.Level)), finding.About)
-		fmt.Fprintf(&out, "         measured  %s\n         means     %s\n         do        %s\n", finding.Measured, finding.Means, finding.Do)
+		fmt.Fprintf(&out, "\n%-8s %s\n", strings.ToUpper(string(finding.Level)), clean(finding.About))
+		fmt.Fprintf(&out, "         measured  %s\n         means     %s\n         do        %s\n", clean(finding.Measured),
+			clean(finding.Means), clean(finding.Do))
 	}
 	first := true
 	for _, finding := range c.Findings {
@@ -33,7 +34,7 @@ func (c Card) Text() string {
 			out.WriteString("\n")
 			first = false
 		}
-		fmt.Fprintf(&out, "GOOD     %s: %s\n", finding.About, finding.Measured)
+		fmt.Fprintf(&out, "GOOD     %s: %s\n", clean(finding.About), clean(finding.Measured))
 	}
 	return out.String()
 }
@@ -53,7 +54,10 @@ func (c Card) where() string {
 // escapes keep words of others from being markup.
 var escapes = strings.NewReplacer(`\`, `\\`, "|", `\|`, "`", "\\`", "*", `\*`, "[", `\[`, "]", `\]`, "<", `\<`, "#", `\#`)
 
-func escaped(words string) string { return escapes.Replace(svg.Clean(words, maxWords)) }
+func escaped(words string) string { return escapes.Replace(clean(words)) }
+
+// clean makes one line of words of others.
+func clean(words string) string { return svg.Clean(words, maxWords) }
 
 // Markdown is the card as a page.
 func (c Card) Markdown() string {
@@ -71,7 +75,7 @@ func (c Card) Markdown() string {
 var cardText string
 
 var cardTemplate = template.Must(template.New("card").Funcs(template.FuncMap{
-	"clean": func(words string) string { return svg.Clean(words, maxWords) },
+	"clean": clean,
 }).Parse(cardText))
 
 // HTML is the card as one file that asks for nothing else.

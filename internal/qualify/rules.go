@@ -21,10 +21,16 @@ const (
 	rate      = "readBytesPerSecond"
 	tps       = "transactionsPerSecond"
 	hitRate   = "cacheHitPartsPerMillion"
+	ioErrors  = "ioErrors"
+
+	databaseShareOfMemory = "databaseMemoryPartsPerMillion"
 )
 
 // larger says how to measure disks, and not memory.
 const larger = "Repeat it with a --size of at least twice the memory of the node."
+
+// largerDatabase is what larger is for the database, which is a quarter of the size.
+const largerDatabase = "Repeat it with a --size of more than 4 times the memory of the node: the database is a quarter of it."
 
 const (
 	millisecond = 1e6
@@ -35,6 +41,7 @@ const (
 var rules = []rule{
 	usable,
 	noErrors,
+	repeated,
 	limit{about: "Commits on the empty volume", phase: "redo-empty", metric: appendP99, warn: 5 * millisecond, bad: 10 * millisecond,
 		means: "One of 100 commits waits longer than this before anything else slows it down.",
 		do:    "Use disks with power-loss protection, or a separate log device."}.judge,
@@ -91,6 +98,9 @@ func (l limit) judge(facts Facts) []Finding {
 		worst, over = float64(metric.Min), func(value, limit float64) float64 { return limit / max(value, 1) }
 	}
 	median := float64(metric.Median)
+	if strings.Contains(l.metric, "LatencyMax") { // the longest of all runs, and not the usual longest one
+		median = worst
+	}
 	finding := Finding{Level: Good, About: l.about, Measured: figure(l.phase, metric), beyond: over(median, l.bad)}
 	switch {
 	case over(median, l.bad) > 1:
@@ -99,12 +109,17 @@ func (l limit) judge(facts Facts) []Finding {
 		finding.Level, finding.Measured = Warning, finding.Measured+"; the worst run is beyond the limit of "+write(l.metric, l.bad)
 	case over(median, l.warn) > 1:
 		finding.Level, finding.Measured = Warning, finding.Measured+"; good is "+write(l.metric, l.warn)
+	case over(worst, l.warn) > 1:
+		finding.Level, finding.Measured = Warning, finding.Measured+"; the worst run is beyond what is good, "+write(l.metric, l.warn)
 	}
 	if strings.HasPrefix(l.metric, "read") {
 		finding = facts.ofDisks(finding, l.phase)
 	}
 	if l.metric == appendP99 {
 		finding = facts.durable(finding, l.phase)
+	}
+	if l.phase == "postgres" {
+		finding = facts.ofDatabase(finding, l.phase)
 	}
 	return explained(finding, l.means, l.do)
 }
@@ -140,14 +155,38 @@ func (k keeps) judge(facts Facts) []Finding {
 	return explained(finding, k.means, k.do)
 }
 
-// ofDisks takes back what is good only because reads came from memory: the disks are not known then.
+// ofDisks takes back what may be good only because reads came from memory: the disks are not known then.
 func (f Facts) ofDisks(finding Finding, phases ...string) Finding {
 	for _, phase := range phases {
 		hits, known := f.metric(phase, hitRate)
-		if known && hits.Median > memoryWarn && finding.Level == Good {
+		if finding.Level != Good && finding.Level != Warning {
+			return finding
+		}
+		switch {
+		case !known:
+			finding.Level, finding.Means = Unknown, "These may be figures of memory: the source of the reads is not known."
+			finding.Do = "Read the checks of the phase in the report: they say which counters are missing. " + larger
+			finding.Measured += "; but " + phase + " has no " + hitRate
+		case hits.Median > memoryWarn:
 			finding.Level, finding.Means, finding.Do = Unknown, "These are figures of memory: the disks are not known.", larger
 			finding.Measured += fmt.Sprintf("; but %s of the reads of %s came from memory", write(hitRate, float64(hits.Median)), phase)
 		}
+	}
+	return finding
+}
+
+// ofDatabase takes back what may be good only because the database fits into memory.
+func (f Facts) ofDatabase(finding Finding, phase string) Finding {
+	share, known := f.metric(phase, databaseShareOfMemory)
+	switch {
+	case finding.Level != Good && finding.Level != Warning:
+	case !known:
+		finding.Level, finding.Means, finding.Do = Unknown, "Whether the database fits into memory is not known.", largerDatabase
+		finding.Measured += "; but " + phase + " has no " + databaseShareOfMemory
+	case share.Min < leastDatabase:
+		finding.Level, finding.Do = Unknown, largerDatabase
+		finding.Means = "The database fits into memory: this measures commits only, and no reads."
+		finding.Measured += "; but the database is " + write(hitRate, float64(share.Min)) + " of the memory of the node"
 	}
 	return finding
 }

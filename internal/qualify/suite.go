@@ -5,12 +5,16 @@ import (
 	_ "embed"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/storagebench/storagebench/internal/report/svg"
+	"github.com/storagebench/storagebench/internal/results"
 )
 
 var (
@@ -77,6 +81,40 @@ func (s Suite) Subject() string {
 	return fmt.Sprintf("StorageClass %s, volumes of %s", s.Of, s.Size)
 }
 
+// SubjectOf stored results has the size that was measured.
+func (s Suite) SubjectOf(experiments ...results.Experiment) string {
+	if !s.isTarget() {
+		s.Size = "unknown size"
+		if measured, known := FactsOf(experiments...).metric("fill", "volumeBytes"); known {
+			s.Size = svg.Bytes.Format(float64(measured.Median))
+		}
+	}
+	return s.Subject()
+}
+
+// Accepts refuses results that are not of this suite: the card would be that of something else.
+func (s Suite) Accepts(experiments ...results.Experiment) error {
+	seen := map[string]string{}
+	for _, e := range experiments {
+		switch {
+		case len(e.Variants) != 1:
+			return fmt.Errorf("%s has %d variants, but the suite of qualify has one: name the results of its StorageBenchmarks", e.Benchmark.Name,
+				len(e.Variants))
+		case !s.isTarget() && e.StorageClass != s.Of:
+			return fmt.Errorf("%s was measured on StorageClass %q, and not on %q: name the one that it is of", e.Benchmark.Name, e.StorageClass, s.Of)
+		case s.isTarget() && !slices.Contains(s.Names(), e.Benchmark.Name):
+			return fmt.Errorf("%s is not of the suite of %s, which has %s: name its target", e.Benchmark.Name, s.Of, strings.Join(s.Names(), " and "))
+		}
+		for _, phase := range e.Variants[0].Phases {
+			if other, twice := seen[phase.Name]; twice {
+				return fmt.Errorf("phase %s is in %s and in %s: name the results of each part of the suite once", phase.Name, other, e.Benchmark.Name)
+			}
+			seen[phase.Name] = e.Benchmark.Name
+		}
+	}
+	return nil
+}
+
 // Manifests are the StorageBenchmarks of the suite as YAML.
 func (s Suite) Manifests() (string, error) {
 	of := strings.TrimPrefix(s.Of, targetPrefix)
@@ -93,9 +131,9 @@ func (s Suite) Manifests() (string, error) {
 	if s.Repetitions < 1 || s.Repetitions > 20 {
 		return "", fmt.Errorf("%d repetitions: write 1 to 20", s.Repetitions)
 	}
-	target := fmt.Sprintf("{storageClass: {name: %s, size: %s}}", of, size.String())
+	target := fmt.Sprintf("{storageClass: {name: %q, size: %q}}", of, size.String()) // a name may be null, or 123
 	if s.isTarget() {
-		target = fmt.Sprintf("{ref: {name: %s}}", of)
+		target = fmt.Sprintf("{ref: {name: %q}}", of)
 	}
 	var out strings.Builder
 	err = suiteTemplate.Execute(&out, map[string]any{"Name": s.name(), "Target": target, "Repetitions": s.Repetitions,

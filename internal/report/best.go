@@ -49,26 +49,30 @@ func bestOf(e results.Experiment, all samples, phase, metric string) string {
 	return words
 }
 
-// choose compares the variant with the best median with each of the others. The intervals hold for all of these comparisons together, so
-// that one of many is not the best by chance.
+// choose compares the variant with the best median with each of the others. The data chooses that one, so its intervals say only whether it
+// is the best: they are at a level that leaves "best" seldom wrong. Which others are worse is said at the level of all pairs.
 func (s samples) choose(ranked []results.VariantResult, phase string, metric results.Metric) string {
 	best, edge := ranked[0].Name, edgeOf(ranked, phase, metric)
+	others := float64(len(ranked) - 1)
+	pairs := others * float64(len(ranked)) / 2
 	var next string
 	var alike []string
+	isBest := true
 	for i, other := range ranked[1:] {
-		shift, known := s.shift(source{other.Name, phase, metric.Name}, source{best, phase, metric.Name}, outside/float64(len(ranked)-1))
+		of, reference := source{other.Name, phase, metric.Name}, source{best, phase, metric.Name}
+		shift, known := s.shift(of, reference, outside/others)
 		if !known {
-			return fmt.Sprintf("%s has the best median; too few comparable runs to say more of %d variants: use at least %d repetitions, each with "+
-				"a new pool", best, len(ranked), repetitionsFor(len(ranked)))
+			return best + " has the best median; " + s.tooFew(ranked, phase, metric.Name)
 		}
 		if i == 0 {
 			next = shiftWords(shift)
 		}
-		if shift.Interval.Low <= edge && metric.Better == results.Higher || shift.Interval.High >= -edge && metric.Better == results.Lower {
+		isBest = isBest && beyond(shift, edge, metric)
+		if shift, known = s.shift(of, reference, outside/pairs); !known || !beyond(shift, edge, metric) {
 			alike = append(alike, other.Name)
 		}
 	}
-	if len(alike) == 0 {
+	if isBest {
 		return fmt.Sprintf("best: %s, %s %s, the next", best, next, ranked[1].Name)
 	}
 	more := ""
@@ -77,6 +81,31 @@ func (s samples) choose(ranked []results.VariantResult, phase string, metric res
 	}
 	return fmt.Sprintf("no best: %s has the best median, %s %s, but may be no better than %s%s: take any of them, or add repetitions",
 		best, next, ranked[1].Name, strings.Join(alike, " and "), more)
+}
+
+// beyond says that all of an interval is better.
+func beyond(shift stats.Shift, edge float64, metric results.Metric) bool {
+	if metric.Better == results.Higher {
+		return shift.Interval.Low > edge
+	}
+	return shift.Interval.High < -edge
+}
+
+// tooFew says why there are no intervals: too few runs, or their values are not in this document.
+func (s samples) tooFew(ranked []results.VariantResult, phase, metric string) string {
+	needed, omitted := repetitionsFor(len(ranked)), false
+	for _, variant := range ranked {
+		found, _ := find(variant, phase, metric)
+		if int(found.Runs) < needed || s.kept[variant.Name] {
+			omitted = false
+			break
+		}
+		omitted = omitted || len(s.values[source{variant.Name, phase, metric}]) < int(found.Runs)
+	}
+	if omitted {
+		return fmt.Sprintf("the values of single runs of %d variants did not fit into results.json: see report.md", len(ranked))
+	}
+	return fmt.Sprintf("too few comparable runs to say more of %d variants: use at least %d repetitions, each with a new pool", len(ranked), needed)
 }
 
 // edgeOf is the difference, as a logarithm, that means nothing: values are whole numbers, and percentiles the ends of bins.
@@ -119,7 +148,8 @@ func eachBest(e results.Experiment, all samples, call func(phase, metric, words 
 	}
 }
 
-const bestNote = "The best median against each of the others. Intervals have a confidence of 95% for all comparisons of a line together."
+const bestNote = "The best median against each of the others. At most 5% of lines call one best that is not. Variants that are not named after " +
+	"\"may be no better than\" are worse, with a confidence of 95% for all pairs of a line together."
 
 func bestSection(e results.Experiment, all samples) *section {
 	s := newSection("Which variant is best", bestBytes)

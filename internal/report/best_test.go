@@ -61,6 +61,19 @@ func TestBest(t *testing.T) {
 	if got := best(kept, "readBytesPerSecond"); !strings.Contains(got, "too few comparable runs") {
 		t.Error("runs that reused a pool are compared: " + got)
 	}
+	full := choice(random, 8, 1, 2, 3)
+	for i := range full.Runs {
+		full.Runs[i].Phases = nil
+	}
+	if got := best(full, "readBytesPerSecond"); got != "v2 has the best median; the values of single runs of 3 variants did not fit into "+
+		"results.json: see report.md" {
+		t.Error("enough runs whose values are omitted: " + got)
+	}
+	few := choice(random, 4, 1, 2, 3)
+	few.Runs = nil
+	if got := best(few, "readBytesPerSecond"); !strings.Contains(got, "too few comparable runs") {
+		t.Error(got)
+	}
 	lost := choice(random, 8, 1, 2, 3)
 	lost.Variants[1].Phases = nil
 	if got := best(lost, "readBytesPerSecond"); !strings.HasSuffix(got, "; 1 other variants have no valid run") {
@@ -92,5 +105,29 @@ func TestBestIsSeldomWrong(t *testing.T) {
 	t.Logf("of %d: %d equal ones called best, %d of 10%% found, %d intervals without the true difference", trials, wrong, found, missed)
 	if wrong > trials*5/100 || found < trials*95/100 || missed > found*5/100 {
 		t.Errorf("%d wrong, %d found, %d missed", wrong, found, missed)
+	}
+}
+
+// TestListedAsAlike: few lines leave out a variant that is as good as the best. With intervals for the comparisons with one reference, and not
+// for all pairs, they are twice as many as this allows: the data chooses the reference.
+func TestListedAsAlike(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	const trials, variants = 1000, 6
+	wrong, worse := 0, 0
+	for range trials {
+		got := best(choice(random, 12, 1, 1, 1, 1, 1, 0.8), "readBytesPerSecond")
+		for i := range variants - 1 {
+			if !strings.Contains(got, fmt.Sprintf("v%d", i)) && !strings.Contains(got, "more:") {
+				wrong++
+				break
+			}
+		}
+		if strings.Contains(got, "v5") {
+			worse++
+		}
+	}
+	t.Logf("of %d: %d leave out one that is as good, %d list one that is not", trials, wrong, worse)
+	if wrong > trials*2/100 || worse > trials*5/100 {
+		t.Errorf("%d wrong, %d name the worse", wrong, worse)
 	}
 }

@@ -13,3 +13,11 @@ const (
 	// ReasonQuotaExceeded: nor has its quota.
 	ReasonQuotaExceeded = "QuotaExceeded"
 )
+
+// Reasons of an Invalid phase that say something about the storage.
+const (
+	// ReasonIOError: the storage failed a request, or is gone.
+	ReasonIOError = "IOError"
+	// ReasonReadOnly: the volume takes no writes, as file systems do after errors.
+	ReasonReadOnly = "VolumeReadOnly"
+)

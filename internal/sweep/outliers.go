@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/storagebench/storagebench/internal/report/svg"
 	"github.com/storagebench/storagebench/internal/results"
@@ -19,6 +20,8 @@ const (
 	farAway = 8
 	// leastAway is the difference, as a logarithm, that is worth naming: 5%.
 	leastAway = 0.0488
+	// leastStep is the difference that is worth naming where values are small: they are whole numbers.
+	leastStep = 2
 	// Rule says what an outlier is.
 	Rule = "An outlier is more than 8 median deviations, and at least 5%, from the median of all."
 )
@@ -45,6 +48,8 @@ type Value struct {
 	// Outlier, and Worse if it is on the bad side.
 	Outlier bool `json:"outlier,omitempty"`
 	Worse   bool `json:"worse,omitempty"`
+	// TooFew says that so few places have this metric that no outlier can be named.
+	TooFew bool `json:"tooFew,omitempty"`
 }
 
 // subject is what is compared between places.
@@ -54,37 +59,33 @@ type subject struct{ variant, phase, metric string }
 type Table struct {
 	// Values, the furthest from their median first.
 	Values []Value `json:"values"`
-	// Missing are places without numbers, with the reason.
+	// Missing are places without numbers, or without some of them, with the reason.
 	Missing map[string]string `json:"missing,omitempty"`
-	// TooFew says that so few places have numbers that no outlier can be named.
+	// TooFew says that so few places have some metric, or any, that no outlier of it can be named.
 	TooFew bool `json:"tooFew,omitempty"`
 }
 
 // Judge compares the primary metrics of what was measured between the places.
 func Judge(all []Result) Table {
-	table := Table{Missing: map[string]string{}, TooFew: true}
+	table := Table{Missing: map[string]string{}}
 	var subjects []subject
 	values := map[subject][]Value{}
 	for _, one := range all {
-		if one.Experiment == nil {
-			table.Missing[one.String()] = one.Missing
+		if why := one.unusable(); why != "" {
+			table.Missing[one.String()] = why
 			continue
 		}
-		found := metricsOf(one.Experiment)
-		if len(found) == 0 {
-			table.Missing[one.String()] = cmp.Or(one.Experiment.Message, "its phases have no primary metrics")
-		}
-		for of, metric := range found {
+		for of, metric := range metricsOf(one.Experiment) {
 			if values[of] == nil {
 				subjects = append(subjects, of)
 			}
 			values[of] = append(values[of], Value{Place: one.Place, Variant: of.variant, Phase: of.phase, Metric: of.metric, Median: metric.Median})
 		}
 	}
+	table.lacking(all, subjects, values)
+	table.TooFew = len(subjects) == 0
 	for _, of := range subjects {
-		if len(values[of]) >= leastPlaces {
-			table.TooFew = false
-		}
+		table.TooFew = table.TooFew || len(values[of]) < leastPlaces
 		table.Values = append(table.Values, mark(of.metric, values[of])...)
 	}
 	slices.SortFunc(table.Values, func(a, b Value) int {
@@ -92,6 +93,44 @@ func Judge(all []Result) Table {
 			cmp.Compare(a.String(), b.String()), cmp.Compare(a.Phase+a.Metric+a.Variant, b.Phase+b.Metric+b.Variant))
 	})
 	return table
+}
+
+// unusable says why nothing of a place can be compared. Empty if it can.
+func (r Result) unusable() string {
+	e := r.Experiment
+	switch {
+	case e == nil:
+		return r.Missing
+	case e.State != results.StateComplete:
+		return cmp.Or(e.Message, "its experiment is "+e.State)
+	case e.Verdict == string(results.OutcomeInvalid):
+		return cmp.Or(e.Message, "its measurements cannot be used")
+	case e.NodeName != "" && e.NodeName != r.Node:
+		return "it was measured on " + e.NodeName
+	case len(metricsOf(e)) == 0:
+		return cmp.Or(e.Message, "its phases have no primary metrics")
+	}
+	return ""
+}
+
+// lacking notes the places that have not got what others have.
+func (t *Table) lacking(all []Result, subjects []subject, values map[subject][]Value) {
+	for _, one := range all {
+		var without []string
+		for _, of := range subjects {
+			if !slices.ContainsFunc(values[of], func(v Value) bool { return v.Place == one.Place }) {
+				without = append(without, of.String())
+			}
+		}
+		if _, known := t.Missing[one.String()]; !known && len(without) > 0 {
+			slices.Sort(without)
+			t.Missing[one.String()] = "it has no " + strings.Join(without, ", ")
+		}
+	}
+}
+
+func (s subject) String() string {
+	return strings.TrimPrefix(s.variant+" ", "default ") + s.phase + "." + s.metric
 }
 
 func compareBool(a, b bool) int {
@@ -145,6 +184,7 @@ func mark(metric string, values []Value) []Value {
 	known, _ := results.LookupMetric(metric)
 	for i := range values {
 		value := &values[i]
+		value.TooFew = len(values) < leastPlaces
 		value.OfAll = int64(math.Round(middle))
 		if middle > 0 {
 			value.AwayPartsPerMillion = int64(math.Round(1e6 * (float64(value.Median)/middle - 1)))
@@ -158,7 +198,7 @@ func mark(metric string, values []Value) []Value {
 	}
 	if len(values) >= leastPlaces {
 		for i, far := range stats.OutliersBeyond(logarithms, farAway) {
-			values[at[i]].Outlier = far && math.Abs(logarithms[i]-math.Log(middle)) >= leastAway
+			values[at[i]].Outlier = far && math.Abs(logarithms[i]-math.Log(middle)) >= max(leastAway, leastStep/middle)
 		}
 	}
 	for i := range values {

@@ -89,8 +89,18 @@ func Copy(benchmark *unstructured.Unstructured, place Place) (*unstructured.Unst
 	return made, setDevice(made, place.Device)
 }
 
-// setDevice replaces the device of a pool of one device.
+// setDevice replaces the device of a pool of one device. A variant with devices of its own would overwrite these, and measure them at each
+// place.
 func setDevice(made *unstructured.Unstructured, device string) error {
+	variants, _, _ := unstructured.NestedSlice(made.Object, "spec", "variants")
+	for _, variant := range variants {
+		fields, _ := variant.(map[string]any)
+		_, target := fields["target"]
+		if _, vdevs, _ := unstructured.NestedFieldNoCopy(fields, "pool", "vdevs"); target || vdevs {
+			return fmt.Errorf("--devices is for a benchmark whose variants are all on that device: remove target and pool.vdevs from "+
+				"variant %v", fields["name"])
+		}
+	}
 	vdevs, _, err := unstructured.NestedSlice(made.Object, "spec", "target", "zfs", "pool", "vdevs")
 	if err == nil && len(vdevs) == 1 {
 		if vdev, is := vdevs[0].(map[string]any); is {

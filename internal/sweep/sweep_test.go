@@ -19,7 +19,7 @@ import (
 // at is what was measured at a place.
 func at(node string, rate, latency int64) Result {
 	metrics := map[string]int64{"readBytesPerSecond": rate, "readLatencyP99Nanoseconds": latency, "readBytes": 7}
-	e := results.Experiment{Runs: []results.RunResult{{Name: node, Variant: "default", Valid: true, Repetition: 1, Phases: []results.RunPhase{
+	e := results.Experiment{State: results.StateComplete, NodeName: node, Runs: []results.RunResult{{Name: node, Variant: "default", Valid: true, Repetition: 1, Phases: []results.RunPhase{
 		{Name: "fill", Kind: results.KindFill, Outcome: results.OutcomeValid, Metrics: map[string]int64{"writeBytesPerSecond": rate * int64(len(node))}},
 		{Name: "scan", Kind: results.KindMeasure, Outcome: results.OutcomeValid, Metrics: metrics}}}}}
 	e.Variants = results.Summarise(e.Runs)
@@ -58,6 +58,14 @@ func TestOutliers(t *testing.T) {
 	alike[9] = at("node-09", 7.7e8, 2e6)
 	five := equal(5)
 	five[2] = at("node-02", 3e8, 2e6)
+	unusable := equal(9)
+	unusable[0].Experiment.State, unusable[1].Experiment.Verdict, unusable[2].Experiment.NodeName = results.StateIncomplete, "Invalid", "node-07"
+	lacking := equal(5)
+	lacking[4].Experiment.Variants[0].Phases[1].Metrics = lacking[4].Experiment.Variants[0].Phases[1].Metrics[:1]
+	small := equal(6)
+	for i := range small {
+		small[i] = at(fmt.Sprintf("node-%02d", i), int64(10+i/5), 2e6)
+	}
 	for _, test := range []struct {
 		name    string
 		all     []Result
@@ -73,6 +81,9 @@ func TestOutliers(t *testing.T) {
 		{"less than 5%", alike, "", false, 0},
 		{"one of five", five, "node-02 readBytesPerSecond", false, 0},
 		{"nothing", nil, "", true, 0},
+		{"three whose numbers cannot be used", unusable, "", false, 3},
+		{"one metric is missing at one of five", lacking, "", true, 1},
+		{"whole numbers", small, "", false, 0},
 	} {
 		table := Judge(test.all)
 		if got := strings.Join(outliers(table), "; "); got != test.want || table.TooFew != test.tooFew || len(table.Missing) != test.missing {
@@ -185,6 +196,10 @@ func TestCopy(t *testing.T) {
 	if text := fmt.Sprint(made); err != nil || !strings.Contains(text, "/dev/new") || strings.Contains(text, "/dev/old") {
 		t.Errorf("%s %v", text, err)
 	}
+	variants := "metadata: {name: x}\nspec: {target: {zfs: {pool: {vdevs: [{devices: [/dev/old]}]}}}, variants: [{name: a, pool: {ashift: 12}}]}"
+	if _, err := Copy(parsed(t, variants), Place{Node: "n1", Hostname: "h1", Device: "/dev/new"}); err != nil {
+		t.Error(err)
+	}
 	names := map[string]bool{}
 	for _, place := range []Place{{Node: "n1", Hostname: "h"}, {Node: "a.b", Hostname: "h"}, {Node: "a-b", Hostname: "h"},
 		{Node: "n1", Hostname: "h", Device: "/dev/1"}, {Node: "n1", Hostname: "h", Device: "/dev/2"},
@@ -202,6 +217,10 @@ func TestCopy(t *testing.T) {
 		"two devices": "metadata: {name: x}\nspec: {target: {zfs: {pool: {vdevs: [{devices: [/dev/a, /dev/b]}]}}}}",
 		"two vdevs":   "metadata: {name: x}\nspec: {target: {zfs: {pool: {vdevs: [{devices: [/dev/a]}, {devices: [/dev/b]}]}}}}",
 		"a class":     class,
+		"a variant's target": "metadata: {name: x}\nspec: {target: {zfs: {pool: {vdevs: [{devices: [/dev/a]}]}}}, " +
+			"variants: [{name: a}, {name: b, target: {ref: {name: y}}}]}",
+		"a variant's disks": "metadata: {name: x}\nspec: {target: {zfs: {pool: {vdevs: [{devices: [/dev/a]}]}}}, " +
+			"variants: [{name: a, pool: {vdevs: [{devices: [/dev/b]}]}}]}",
 	} {
 		if made, err := Copy(parsed(t, text), Place{Node: "n1", Hostname: "h1", Device: "/dev/new"}); err == nil {
 			t.Errorf("%s is accepted: %v", name, made)

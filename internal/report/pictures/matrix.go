@@ -18,6 +18,8 @@ const (
 	// leastFull is the part of a grid that has to be a combination of the experiment, in percent: a matrix whose paths change together
 	// (Zip) is no grid.
 	leastFull = 50
+	// maxCells is the size of a grid that can still be read.
+	maxCells = 4096
 )
 
 // dimension is a path of the matrix with its values, in the order of the spec.
@@ -114,12 +116,15 @@ func (*heat) add(seen) {}
 
 func (h *heat) pictures() []report.Picture {
 	all := dimensions(h.experiment.Variants)
-	if len(all) < 2 {
+	if len(all) < 2 || len(all[0].values)*len(all[1].values) > maxCells {
 		return nil
 	}
 	var drawn []report.Picture
 	for _, of := range subjects(h.experiment) {
-		if one, any := h.picture(of, all); any && len(drawn) < maxHeats {
+		if len(drawn) == maxHeats {
+			break
+		}
+		if one, any := h.picture(of, all); any {
 			drawn = append(drawn, one)
 		}
 	}
@@ -150,8 +155,9 @@ func (h *heat) picture(of results.GateMetric, all []dimension) (one report.Pictu
 			grid.Panels = append(grid.Panels, emptyPanel(name, len(down.values), len(across.values)))
 		}
 		cell := &grid.Panels[at].Cells[row][column]
-		cell.State = svg.CellMissing
-		if metric := metricOf(variant, of.Phase, of.Metric); metric != nil {
+		if metric := metricOf(variant, of.Phase, of.Metric); metric == nil {
+			cell.State = max(cell.State, svg.CellMissing)
+		} else {
 			cell.State, cell.Value, any = svg.CellKnown, float64(metric.Median), true
 		}
 		cells++
@@ -183,6 +189,9 @@ func emptyPanel(title string, rows, columns int) svg.Panel {
 func markBest(grid *svg.Grid, better results.Direction) {
 	var values []float64
 	eachCell(grid, func(cell *svg.Cell) { values = append(values, cell.Value) })
+	if len(values) == 0 {
+		return
+	}
 	least, most := slices.Min(values), slices.Max(values)
 	best := most
 	if better == results.Lower {

@@ -176,3 +176,48 @@ func TestLargeMatrix(t *testing.T) {
 		t.Errorf("%d bytes", bytes)
 	}
 }
+
+// TestTwoVariantsOfOneCell: a document may have the same combination twice, the second time without numbers, and any number of values.
+func TestTwoVariantsOfOneCell(t *testing.T) {
+	e := matrixExperiment(1, []string{"a", "b"}, []string{"x", "y"}, []string{""})
+	for _, variant := range slices.Clone(e.Variants) {
+		variant.Phases = nil
+		e.Variants = append(e.Variants, variant)
+	}
+	if one := find(t, New(e).Pictures(), "heat-oltp-readbytespersecond"); strings.Contains(one.SVG, "? no valid run") {
+		t.Error("what is known is hidden")
+	}
+	for i := range 70 {
+		for _, path := range []string{"p", "q"} {
+			e.Variants = append(e.Variants, results.VariantResult{Matrix: map[string]string{path: fmt.Sprint("v", i)}})
+		}
+	}
+	if drawn := New(e).Pictures(); slices.ContainsFunc(drawn, func(p report.Picture) bool { return strings.HasPrefix(p.Name, "heat-") }) {
+		t.Error("a grid of 4,900 cells is drawn")
+	}
+}
+
+// TestSweepShowsWhatIsLost: a line that leads past a value without a valid run says that it was measured.
+func TestSweepShowsWhatIsLost(t *testing.T) {
+	steps := []string{"10%", "20%", "30%", "40%", "50%"}
+	whole := find(t, New(matrixExperiment(2, []string{"lz4", "off"}, steps, []string{""})).Pictures(), "sweep-oltp-readbytespersecond")
+	e := matrixExperiment(2, []string{"lz4", "off"}, steps, []string{""})
+	e.Variants[2].Phases = nil
+	one := find(t, New(e).Pictures(), "sweep-oltp-readbytespersecond")
+	if strings.Contains(whole.Caption, "valid run:") || !strings.Contains(one.Caption, " Values without a valid run: 1.") ||
+		!strings.Contains(one.SVG, "Values without a valid run: 1.") {
+		t.Error(one.Caption)
+	}
+	lines := func(svg string) (parts int) {
+		for _, element := range strings.Split(svg, "<path class=\"l ")[1:] {
+			element, _, _ = strings.Cut(element, ">")
+			if strings.Contains(element, "L") { // not a whisker
+				parts += strings.Count(element, "M")
+			}
+		}
+		return parts
+	}
+	if got, before := lines(one.SVG), lines(whole.SVG); before < 2 || got != before+1 {
+		t.Errorf("%d parts of lines, of the whole ones %d", got, before)
+	}
+}

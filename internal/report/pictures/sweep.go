@@ -124,15 +124,32 @@ type step struct {
 type swept struct {
 	name  string
 	steps []step
+	// lost are the places without a valid run.
+	lost []float64
+}
+
+// breaks are the steps before which there is a place without a valid run: nothing is known on the way to them.
+func (l *swept) breaks() (all []int) {
+	for i := 1; i < len(l.steps); i++ {
+		if slices.ContainsFunc(l.lost, func(x float64) bool { return l.steps[i-1].X < x && x < l.steps[i].X }) {
+			all = append(all, i)
+		}
+	}
+	return all
 }
 
 // lines of a metric along a path: a line for each combination of everything else, as many as have a colour. True says that all medians
 // have an interval. The number is how many medians are in no line.
 func (s *sweep) lines(of results.GateMetric, all []dimension, path string, places map[string]float64) ([]*swept, bool, int) {
 	var lines []*swept
+	lost := map[string][]float64{}
 	certain, left := true, 0
 	for _, variant := range s.variants {
 		metric, value := metricOf(variant, of.Phase, of.Metric), variant.Matrix[path]
+		if value != "" && len(variant.Phases) == 0 {
+			name := besides(variant, all, path)
+			lost[name] = append(lost[name], places[value])
+		}
 		if metric == nil || value == "" {
 			continue
 		}
@@ -152,6 +169,7 @@ func (s *sweep) lines(of results.GateMetric, all []dimension, path string, place
 	}
 	for _, l := range lines {
 		slices.SortFunc(l.steps, func(a, b step) int { return cmp.Compare(a.X, b.X) })
+		l.lost = lost[l.name]
 	}
 	return lines, certain, left
 }
@@ -169,7 +187,7 @@ func (s *sweep) picture(of results.GateMetric, all []dimension, along dimension,
 		caption = "Medians with their 95% intervals."
 	}
 	for i, l := range lines {
-		line, spans := svg.Line{Name: cmp.Or(l.name, "median"), Series: i, Marked: true}, svg.Whiskers{Series: i}
+		line, spans := svg.Line{Name: cmp.Or(l.name, "median"), Series: i, Marked: true, Breaks: l.breaks()}, svg.Whiskers{Series: i}
 		for _, at := range l.steps {
 			line.Points = append(line.Points, at.Point)
 			if certain {
@@ -183,6 +201,10 @@ func (s *sweep) picture(of results.GateMetric, all []dimension, along dimension,
 	if better := betterWords(of.Metric); better != "" {
 		caption += " " + strings.ToUpper(better[:1]) + better[1:] + "."
 	}
+	if lost := s.lost(along.path); lost > 0 {
+		words := fmt.Sprintf(" Values without a valid run: %d.", lost)
+		caption, chart.Description = caption+words, chart.Description+"."+words
+	}
 	if left > 0 {
 		caption += fmt.Sprintf(" %d more medians are in the table of numbers.", left)
 	}
@@ -191,6 +213,16 @@ func (s *sweep) picture(of results.GateMetric, all []dimension, along dimension,
 		section = "disks"
 	}
 	return picture(section, of.Phase+"-"+of.Metric, title, caption, chart), true
+}
+
+// lost are how many values of a path have no valid run.
+func (s *sweep) lost(path string) (count int) {
+	for _, variant := range s.variants {
+		if variant.Matrix[path] != "" && len(variant.Phases) == 0 {
+			count++
+		}
+	}
+	return count
 }
 
 // medianSpan holds the median with a confidence of 95%. enough is false if there are too few values.

@@ -206,6 +206,8 @@ type Line struct {
 	Points []Point
 	// Marked shows the points too.
 	Marked bool
+	// Breaks are the points, by their index, that no line leads to.
+	Breaks []int
 }
 
 func (l Line) extend(x, y *span) {
@@ -221,7 +223,7 @@ func (l Line) draw(c *canvas, x, y scale) {
 	var path strings.Builder
 	for i, p := range l.Points {
 		command := "L"
-		if i == 0 {
+		if i == 0 || slices.Contains(l.Breaks, i) {
 			command = "M"
 		}
 		fmt.Fprintf(&path, "%s%s %s", command, at(x.at(p.X)), at(y.at(p.Y)))

@@ -49,7 +49,7 @@ func wellFormed(t *testing.T, picture string) (words []string) {
 func sample() Chart {
 	return Chart{ID: "p1", Title: "Reads", Description: "Two lines", X: Axis{Label: "seconds", Unit: Seconds},
 		Y: Axis{Label: "rate", Unit: BytesPerSecond, FromZero: true}, Marks: []Mark{
-			Line{"fresh", 0, []Point{{0, 1 << 28}, {10, 1 << 29}}, true}, Dots{Name: "aged", Series: 1, Points: []Point{{1, 1 << 27}}},
+			Line{Name: "fresh", Points: []Point{{0, 1 << 28}, {10, 1 << 29}}, Marked: true}, Dots{Name: "aged", Series: 1, Points: []Point{{1, 1 << 27}}},
 			Bars{Name: "bars", Series: 2, Of: 2, Place: 1, Points: []Point{{3, 1 << 28}}}, Band{"steady", 5, 10}, Rule{"bound", 1 << 28},
 		}}
 }
@@ -97,7 +97,7 @@ func TestOddFigures(t *testing.T) {
 		for _, log := range []bool{false, true} {
 			chart := sample()
 			chart.X.Log, chart.Y.Log, chart.Y.FromZero = log, log, !log
-			chart.Marks = []Mark{Line{"x", 0, points, true}, Bars{Name: "b", Points: points}}
+			chart.Marks = []Mark{Line{Name: "x", Points: points, Marked: true}, Bars{Name: "b", Points: points}}
 			picture := chart.Draw()
 			if wellFormed(t, picture); strings.Contains(picture, "NaN") || strings.Contains(picture, "Inf") {
 				t.Errorf("%s, log %t: %s", name, log, picture)
@@ -148,7 +148,7 @@ func TestLabelsDoNotOverlap(t *testing.T) {
 	chart.Y.Label, chart.X.Label = long, long
 	chart.Marks = append(chart.Marks, Line{Name: long, Series: 1, Points: []Point{{1000, 5 << 30}}}, Line{Name: long + "2", Series: 2})
 	wide := chart
-	wide.X.Unit, wide.Marks = BytesPerSecond, []Mark{Line{"x", 0, []Point{{100 << 20, 3e12}, {101 << 20, 9e14}}, false}}
+	wide.X.Unit, wide.Marks = BytesPerSecond, []Mark{Line{Name: "x", Points: []Point{{100 << 20, 3e12}, {101 << 20, 9e14}}}}
 	strip := Strip{Axis: Axis{Label: long, Unit: Nanoseconds}, Dots: "a dot for each run", Middle: "the median", Interval: "the interval",
 		Rows: []Row{{Label: long, Values: []float64{1e6, 2e6}}, {Label: "b", Values: []float64{3e6}}}, Bands: []Band{{long, 1e6, 2e6}}}
 	for name, picture := range map[string]string{"chart": chart.Draw(), "wide": wide.Draw(), "strip": strip.Draw()} {

@@ -20,8 +20,8 @@ const (
 	ReasonJobRefused     = results.ReasonJobRefused
 	ReasonVolumeFull     = results.ReasonVolumeFull
 	ReasonQuotaExceeded  = results.ReasonQuotaExceeded
-	ReasonIOError        = "IOError"
-	ReasonReadOnly       = "VolumeReadOnly"
+	ReasonIOError        = results.ReasonIOError
+	ReasonReadOnly       = results.ReasonReadOnly
 	ReasonKilled         = "WorkloadKilled"
 	ReasonInterrupted    = "Interrupted"
 	ReasonFailed         = "WorkloadFailed"
