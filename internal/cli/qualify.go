@@ -62,7 +62,8 @@ The exit code is 1 if a finding is bad, and 2 if something could not be measured
 	flags := command.Flags()
 	options.addWaitFlags(flags)
 	flags.StringVar(&options.suite.Size, "size", qualify.DefaultSize,
-		"`SIZE` of the volumes. More than 4 times the memory of the node makes reads reach the disks, also those of PostgreSQL. With target/NAME: the size that it has")
+		"`SIZE` of the volumes. More than 4 times the memory of the node makes reads reach the disks, also those of PostgreSQL. "+
+			"With target/NAME: the size that it has")
 	flags.DurationVar(&options.suite.Duration, "duration", qualify.DefaultDuration,
 		"`DURATION` of each measurement; PostgreSQL takes five times that")
 	flags.IntVar(&options.suite.Repetitions, "repetitions", qualify.DefaultRepetitions, "`NUMBER` of repetitions")

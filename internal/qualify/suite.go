@@ -101,9 +101,11 @@ func (s Suite) Accepts(experiments ...results.Experiment) error {
 			return fmt.Errorf("%s has %d variants, but the suite of qualify has one: name the results of its StorageBenchmarks", e.Benchmark.Name,
 				len(e.Variants))
 		case !s.isTarget() && e.StorageClass != s.Of:
-			return fmt.Errorf("%s was measured on StorageClass %q, and not on %q: name the one that it is of", e.Benchmark.Name, e.StorageClass, s.Of)
+			return fmt.Errorf("%s was measured on StorageClass %q, and not on %q: name the one that it is of", e.Benchmark.Name, e.StorageClass,
+				s.Of)
 		case s.isTarget() && !slices.Contains(s.Names(), e.Benchmark.Name):
-			return fmt.Errorf("%s is not of the suite of %s, which has %s: name its target", e.Benchmark.Name, s.Of, strings.Join(s.Names(), " and "))
+			return fmt.Errorf("%s is not of the suite of %s, which has %s: name its target", e.Benchmark.Name, s.Of,
+				strings.Join(s.Names(), " and "))
 		}
 		for _, phase := range e.Variants[0].Phases {
 			if other, twice := seen[phase.Name]; twice {

@@ -105,7 +105,8 @@ func (s samples) tooFew(ranked []results.VariantResult, phase, metric string) st
 	if omitted {
 		return fmt.Sprintf("the values of single runs of %d variants did not fit into results.json: see report.md", len(ranked))
 	}
-	return fmt.Sprintf("too few comparable runs to say more of %d variants: use at least %d repetitions, each with a new pool", len(ranked), needed)
+	return fmt.Sprintf("too few comparable runs to say more of %d variants: use at least %d repetitions, each with a new pool",
+		len(ranked), needed)
 }
 
 // edgeOf is the difference, as a logarithm, that means nothing: values are whole numbers, and percentiles the ends of bins.
@@ -148,8 +149,8 @@ func eachBest(e results.Experiment, all samples, call func(phase, metric, words 
 	}
 }
 
-const bestNote = "The best median against each of the others. At most 5% of lines call one best that is not. Variants that are not named after " +
-	"\"may be no better than\" are worse, with a confidence of 95% for all pairs of a line together."
+const bestNote = "The best median against each of the others. At most 5% of lines call one best that is not. Variants that are not " +
+	"named after \"may be no better than\" are worse, with a confidence of 95% for all pairs of a line together."
 
 func bestSection(e results.Experiment, all samples) *section {
 	s := newSection("Which variant is best", bestBytes)
