@@ -88,6 +88,32 @@ func check(t *testing.T, manifest string) {
 	}
 }
 
+// TestBlockLoadsStayOnTheirData: on a device, a job has all of it unless it has a size, and what no fill has written measures nothing.
+func TestBlockLoadsStayOnTheirData(t *testing.T) {
+	text, err := os.ReadFile("testdata/kbench.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := Read("kbench.yaml", []byte(strings.Replace(string(text), "30G", "5G", 1)), opener)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !found.Block || found.Fill != "5Gi" || len(found.Phases) != 12 {
+		t.Fatalf("%+v", found)
+	}
+	for _, phase := range found.Phases {
+		jobs, err := fio.ParseUserFile(phase.Jobs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := jobs.On(fio.Place{Device: "/dev/x", Offset: 1 << 20, Bytes: 33 << 30}, 1).Text()
+		// The last one wins.
+		if all, data := strings.Index(text, "size=35433480192\n"), strings.LastIndex(text, "size=5368709120\n"); err != nil || all < 0 || data < all {
+			t.Errorf("%s: it leaves the data: %v\n%s", phase.Name, err, text)
+		}
+	}
+}
+
 // TestWhatIsLeft: everything that is not taken over is named.
 func TestWhatIsLeft(t *testing.T) {
 	dbench := func(change ...string) string {

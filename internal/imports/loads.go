@@ -49,6 +49,9 @@ func (b *Benchmark) setLoads(size string, global []fio.Option, loads []load) err
 			b.Fill = fmt.Sprintf("%dGi", int64(bytes)>>30)
 		}
 	}
+	if b.Block { // else the jobs would read what the fill has not written
+		global = append(global, fio.Option{Name: "size", Value: fmt.Sprint(int64(bytes) >> 20 << 20)})
+	}
 	return b.setPhases(loadsFile(global, loads))
 }
 
