@@ -66,7 +66,11 @@ case $names in
     finish 65
     ;;
 esac
-suffix=$(printf %s "${SUFFIX:-$(date +%s)}" | tr '[:upper:]' '[:lower:]' | tr -cd 'a-z0-9-' | tail -c 24 | sed 's/^-*//; s/-*$//')
+suffix=$(printf %s "${SUFFIX:-$(date +%s)}" | tr '[:upper:]' '[:lower:]' | tr -cd 'a-z0-9-')
+if [ "${#suffix}" -gt 24 ]; then # a part alone may not be unique
+  suffix=$(printf %s "$suffix" | tail -c 13)-$(printf %s "$suffix" | cksum | cut -d ' ' -f 1)
+fi
+suffix=$(printf %s "$suffix" | sed 's/^-*//; s/-*$//')
 awk -v name="$names-$suffix" '/^---/ { ours = 0 } /^kind: StorageBenchmark *$/ { ours = 1 }
   ours && /^  name: / { $0 = "  name: " name } { print }' "$manifest" >"$copy"
 kubectl-storagebench validate "$copy" >&2 || finish 65

@@ -266,6 +266,37 @@ func TestGateRefuses(t *testing.T) {
 	}
 }
 
+// TestSuffixIsUnique: long ones that differ anywhere give different names, and each template has what differs between its jobs.
+func TestSuffixIsUnique(t *testing.T) {
+	names := map[string]bool{}
+	for _, suffix := range []string{"12345678901-1-0-fast-storage-of-tests", "12345678901-1-0-slow-storage-of-tests", "12345678902-1-0-fast-storage-of-tests",
+		"12345678901-1-0", "12345678901-1-1", "12345678901-2-0"} {
+		p := newPipeline(t, "0")
+		if got, said := code(t, p.command(read(t, "gate.sh"), "SUFFIX="+suffix)); got != 0 {
+			t.Fatal(said)
+		}
+		names[strings.Fields(strings.SplitN(p.file("applied"), "\n  name: gate-", 2)[1])[0]] = true
+	}
+	if len(names) != 6 {
+		t.Errorf("%v", names)
+	}
+	for file, parts := range map[string][]string{
+		"github/action.yml":                 {"github.run_id", "github.run_attempt", "strategy.job-index", "inputs.suffix"},
+		"gitlab/storagebench.gitlab-ci.yml": {"$CI_JOB_ID"},
+		"tekton/task.yaml":                  {"context.taskRun.uid", "context.task.retry-count"},
+		"argo-workflows/template.yaml":      {"{{pod.name}}"},
+	} {
+		for _, part := range parts {
+			if !strings.Contains(read(t, file), part) {
+				t.Errorf("%s: the name does not have %s", file, part)
+			}
+		}
+	}
+	if name := fmt.Sprint(at(t, "github/action.yml", "runs", "steps", 2, "with", "name")); !strings.Contains(name, "job-index") {
+		t.Errorf("two jobs would upload %s", name)
+	}
+}
+
 // TestGateWithoutAnswer: what keeps the script from measuring has no code of a verdict, and leaves none of a job before.
 func TestGateWithoutAnswer(t *testing.T) {
 	for name, test := range map[string]struct {
