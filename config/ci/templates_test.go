@@ -282,9 +282,8 @@ func TestSuffixIsUnique(t *testing.T) {
 	}
 	for file, parts := range map[string][]string{
 		"github/action.yml":                 {"github.run_id", "github.run_attempt", "strategy.job-index", "inputs.suffix"},
-		"gitlab/storagebench.gitlab-ci.yml": {"$CI_JOB_ID"},
-		"tekton/task.yaml":                  {"context.taskRun.uid", "context.task.retry-count"},
-		"argo-workflows/template.yaml":      {"{{pod.name}}"},
+		"gitlab/storagebench.gitlab-ci.yml": {"$CI_JOB_ID"}, "tekton/task.yaml": {"context.taskRun.uid", "context.task.retry-count"},
+		"argo-workflows/template.yaml": {"{{pod.name}}"},
 	} {
 		for _, part := range parts {
 			if !strings.Contains(read(t, file), part) {

@@ -63,7 +63,8 @@ func summarise(state operations.State, decision operations.Decision) v1alpha1.Po
 
 // outlived says that the spec of an ended operation has changed since. That changes nothing, but tools wait until it has been seen.
 func outlived(operation *v1alpha1.PoolOperation) bool {
-	return operation.Status.Outcome != "" && operation.Status.ObservedGeneration != operation.Generation && operation.DeletionTimestamp.IsZero()
+	status := operation.Status
+	return status.Outcome != "" && status.ObservedGeneration != operation.Generation && operation.DeletionTimestamp.IsZero()
 }
 
 // seen is the status of an ended operation whose spec has changed: the same, of this generation.

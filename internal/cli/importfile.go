@@ -49,7 +49,7 @@ func (a *App) importFile(ctx context.Context, options samplesOptions) error {
 	return err
 }
 
-// openBeside reads a file that a script names. It is not the user who names it: it has to be an ordinary one, below the folder of the script.
+// openBeside reads a file that a script names. The user has not named it: so it has to be an ordinary one, below the script's folder.
 func openBeside(script, path string) ([]byte, error) {
 	if !filepath.IsLocal(path) {
 		return nil, fmt.Errorf("%.80q is not below the folder of the script: copy it there, and name it so", path)

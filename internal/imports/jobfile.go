@@ -152,8 +152,9 @@ func jobsOf(text string, b *Benchmark) *jobFile {
 }
 
 // decides has the options without which a job is another job. Others, such as those of the report, can be left out.
-var decides = regexp.MustCompile(`^(rw|readwrite|bs|bsrange|bssplit|blocksize.*|ioengine|iodepth.*|numjobs|size|filesize|file_size|io_size|io_limit|` +
-	`runtime|timeout|rate.*|include|wait_for|startdelay|kb_base|direct|buffered|sync|fsync|fdatasync|rwmix.*|random_distribution|zonemode)$`)
+var decides = regexp.MustCompile(`^(rw|readwrite|bs|bsrange|bssplit|blocksize.*|ioengine|iodepth.*|numjobs|size|filesize|file_size|` +
+	`io_size|io_limit|runtime|timeout|rate.*|include|wait_for|startdelay|kb_base|direct|buffered|sync|fsync|` +
+	`fdatasync|rwmix.*|random_distribution|zonemode)$`)
 
 // keep adds an option if the runner accepts it.
 func (j *jobFile) keep(line string, section *fio.Section, options *[]fio.Option, names map[string]bool, b *Benchmark) {

@@ -63,12 +63,17 @@ func containerOf(text, image, variable string) *manifests {
 // benchmark has the name, class, size and mode of the volume, and the node selector. What the container does is known only of its own
 // entry point and of variables that are written out.
 func (m *manifests) benchmark() (*Benchmark, error) {
+	var has []string
 	for field, set := range map[string]bool{
 		"args": len(m.container.Args) > 0, "command": len(m.container.Command) > 0, "envFrom": len(m.container.EnvFrom) > 0,
 	} {
 		if set {
-			return nil, fmt.Errorf("its container has %s, which may change what it measures: remove it, and write variables into env", field)
+			has = append(has, field)
 		}
+	}
+	if slices.Sort(has); len(has) > 0 {
+		return nil, fmt.Errorf("its container has %s, which may change what it measures: remove it, and write variables into env",
+			strings.Join(has, " and "))
 	}
 	pod := m.job.Spec.Template.Spec
 	b := &Benchmark{Name: m.job.Name, NodeSelector: pod.NodeSelector}
