@@ -8,9 +8,9 @@
 #   NAMESPACE  the namespace, if not that of the kubeconfig
 #   LOCAL      a folder on this machine: measure there, without a cluster. SUFFIX, TIMEOUT and NAMESPACE are not used then
 set -eu
-manifest=${MANIFEST:?set MANIFEST to the file of a StorageBenchmark}
+manifest=${MANIFEST:-}
 results=${RESULTS:-storagebench-results}
-copy=$(mktemp)
+copy=''
 child=''
 name=''
 
@@ -23,20 +23,21 @@ stopped() { # the pipeline was cancelled
 }
 
 finish() { # code
-  trap '' INT TERM
-  rm -f "$copy"
+  trap '' INT TERM EXIT
+  [ -z "$copy" ] || rm -f "$copy"
   if [ -n "$name" ]; then
     case $1 in
       0 | 1 | 2 | 3) kubectl-storagebench report "$name" --output-dir "$results" ${NAMESPACE:+--namespace "$NAMESPACE"} || true ;;
-      4 | 130) kubectl-storagebench suspend "$name" ${NAMESPACE:+--namespace "$NAMESPACE"} || true ;;
+      65 | 66) ;; # it was not applied
+      *) kubectl-storagebench suspend "$name" ${NAMESPACE:+--namespace "$NAMESPACE"} || true ;;
     esac
   fi
   case $1 in 0) verdict=Passed ;; 1) verdict=Failed ;; 2) verdict=Inconclusive ;; 3) verdict=Invalid ;; *) verdict=None ;; esac
-  mkdir -p "$results"
-  echo "$verdict" >"$results/verdict"
+  mkdir -p "$results" && echo "$verdict" >"$results/verdict" || true
   exit "$1"
 }
 trap stopped INT TERM
+trap 'finish 70' EXIT # codes up to 4 are for answers: a command of this script that fails is none
 
 run() { # the arguments of the plugin, in the background: a shell takes a signal only while it waits
   "$@" &
@@ -46,7 +47,13 @@ run() { # the arguments of the plugin, in the background: a shell takes a signal
   child=''
 }
 
-kubectl-storagebench validate "$manifest" || finish 65
+rm -f "$results/verdict" # of a job before
+[ -f "$manifest" ] || {
+  echo "set MANIFEST to the file of a StorageBenchmark; it is '$manifest'" >&2
+  finish 64
+}
+copy=$(mktemp)
+kubectl-storagebench validate "$manifest" >&2 || finish 65
 if [ -n "${LOCAL:-}" ]; then
   run kubectl-storagebench run "$manifest" --local "$LOCAL" --output "$results"
   finish "$code"
@@ -59,10 +66,14 @@ case $names in
     finish 65
     ;;
 esac
-suffix=$(printf %s "${SUFFIX:-$(date +%s)}" | tr '[:upper:]' '[:lower:]' | tr -cd 'a-z0-9-' | tail -c 24 | sed 's/^-*//; s/-*$//')
+suffix=$(printf %s "${SUFFIX:-$(date +%s)}" | tr '[:upper:]' '[:lower:]' | tr -cd 'a-z0-9-')
+if [ "${#suffix}" -gt 24 ]; then # a part alone may not be unique
+  suffix=$(printf %s "$suffix" | tail -c 13)-$(printf %s "$suffix" | cksum | cut -d ' ' -f 1)
+fi
+suffix=$(printf %s "$suffix" | sed 's/^-*//; s/-*$//')
 awk -v name="$names-$suffix" '/^---/ { ours = 0 } /^kind: StorageBenchmark *$/ { ours = 1 }
   ours && /^  name: / { $0 = "  name: " name } { print }' "$manifest" >"$copy"
-kubectl-storagebench validate "$copy" >/dev/null || finish 65
+kubectl-storagebench validate "$copy" >&2 || finish 65
 name=$names-$suffix
 run kubectl-storagebench run "$copy" --wait --timeout "${TIMEOUT:-2h}" ${NAMESPACE:+--namespace "$NAMESPACE"}
 finish "$code"

@@ -224,7 +224,9 @@ func TestGate(t *testing.T) {
 		{"3", "Invalid", "report gate-job42-1 --output-dir results --namespace stage", 3},
 		{"4", "None", "suspend gate-job42-1 --namespace stage", 4},
 		{"65", "None", "", 65},
-		{"69", "None", "", 69},
+		{"66", "None", "", 66},
+		{"69", "None", "suspend gate-job42-1 --namespace stage", 69},
+		{"137", "None", "suspend gate-job42-1 --namespace stage", 137},
 	} {
 		p := newPipeline(t, test.run)
 		got, said := code(t, p.command(read(t, "gate.sh"), "NAMESPACE=stage", "TIMEOUT=5m"))
@@ -260,6 +262,63 @@ func TestGateRefuses(t *testing.T) {
 		p.write("gate.yaml", text, 0o600)
 		if got, said := code(t, p.command(read(t, "gate.sh"))); got != 65 || p.file("calls") != "" || p.file("results/verdict") != "None\n" {
 			t.Errorf("%s: exit code %d, %q\n%s", name, got, p.file("calls"), said)
+		}
+	}
+}
+
+// TestSuffixIsUnique: long ones that differ anywhere give different names, and each template has what differs between its jobs.
+func TestSuffixIsUnique(t *testing.T) {
+	names := map[string]bool{}
+	for _, suffix := range []string{"12345678901-1-0-fast-storage-of-tests", "12345678901-1-0-slow-storage-of-tests", "12345678902-1-0-fast-storage-of-tests",
+		"12345678901-1-0", "12345678901-1-1", "12345678901-2-0"} {
+		p := newPipeline(t, "0")
+		if got, said := code(t, p.command(read(t, "gate.sh"), "SUFFIX="+suffix)); got != 0 {
+			t.Fatal(said)
+		}
+		names[strings.Fields(strings.SplitN(p.file("applied"), "\n  name: gate-", 2)[1])[0]] = true
+	}
+	if len(names) != 6 {
+		t.Errorf("%v", names)
+	}
+	for file, parts := range map[string][]string{
+		"github/action.yml":                 {"github.run_id", "github.run_attempt", "strategy.job-index", "inputs.suffix"},
+		"gitlab/storagebench.gitlab-ci.yml": {"$CI_JOB_ID"}, "tekton/task.yaml": {"context.taskRun.uid", "context.task.retry-count"},
+		"argo-workflows/template.yaml": {"{{pod.name}}"},
+	} {
+		for _, part := range parts {
+			if !strings.Contains(read(t, file), part) {
+				t.Errorf("%s: the name does not have %s", file, part)
+			}
+		}
+	}
+	if name := fmt.Sprint(at(t, "github/action.yml", "runs", "steps", 2, "with", "name")); !strings.Contains(name, "job-index") {
+		t.Errorf("two jobs would upload %s", name)
+	}
+}
+
+// TestGateWithoutAnswer: what keeps the script from measuring has no code of a verdict, and leaves none of a job before.
+func TestGateWithoutAnswer(t *testing.T) {
+	for name, test := range map[string]struct {
+		environment string
+		code        int
+		says        string
+	}{
+		"no manifest":      {"MANIFEST=", 64, "set MANIFEST"},
+		"a folder":         {"MANIFEST=bin", 64, "it is 'bin'"},
+		"another file":     {"MANIFEST=none.yaml", 64, "it is 'none.yaml'"},
+		"no room for temp": {"TMPDIR=/none", 70, "/none"},
+		"an old verdict":   {"MANIFEST=bad.yaml", 65, "it is not YAML"},
+	} {
+		p := newPipeline(t, "0")
+		p.write("results/verdict", "Passed\n", 0o600)
+		p.write("bad.yaml", "kind: [", 0o600)
+		command := p.command(read(t, "gate.sh"), test.environment)
+		var problems strings.Builder
+		command.Stderr = &problems
+		_ = command.Run()
+		if got := command.ProcessState.ExitCode(); got != test.code || p.file("results/verdict") != "None\n" || p.file("calls") != "" ||
+			!strings.Contains(problems.String(), test.says) {
+			t.Errorf("%s: exit code %d, verdict %q, %q: %s", name, got, p.file("results/verdict"), p.file("calls"), problems.String())
 		}
 	}
 }

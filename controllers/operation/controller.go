@@ -94,6 +94,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if objects.OperationReleased(&operation) {
 		return reconcile.Result{}, r.letGo(ctx, &operation)
 	}
+	if outlived(&operation) {
+		_, err := r.writeStatus(ctx, &operation, seen(&operation))
+		r.written.forget(request.NamespacedName)
+		return reconcile.Result{RequeueAfter: 10 * time.Millisecond}, err // there may be a finalizer to remove
+	}
 	if known := (operations.State{Operation: &operation, Now: r.Clock.Now()}); known.NeverBegins() {
 		return r.step(ctx, &operation)
 	}

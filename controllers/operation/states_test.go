@@ -36,3 +36,36 @@ func TestStates(t *testing.T) {
 		})
 	}
 }
+
+// TestAChangeAfterTheEndIsSeen: it changes nothing, and is not waited for.
+func TestAChangeAfterTheEndIsSeen(t *testing.T) {
+	w := newWorld(t, wanted("scrub", acts()["scrub"].action))
+	ended := w.settle("scrub")
+	before := len(w.node.commands)
+	ended.Spec.Cancel, ended.Generation = true, ended.Generation+1
+	if err := w.client.Update(t.Context(), ended); err != nil {
+		t.Fatal(err)
+	}
+	again := w.settle("scrub")
+	if again.Generation != ended.Generation || again.Status.ObservedGeneration != again.Generation || again.Status.Outcome != v1alpha1.OutcomeSucceeded {
+		t.Errorf("generation %d: %+v", again.Generation, again.Status)
+	}
+	for _, condition := range again.Status.Conditions {
+		if condition.ObservedGeneration != again.Generation {
+			t.Errorf("%+v", condition)
+		}
+	}
+	if len(again.Status.Conditions) < 2 || len(w.node.commands) < 1 || len(w.node.commands) != before {
+		t.Errorf("%+v, %q", again.Status.Conditions, w.node.commands[before:])
+	}
+	version := again.ResourceVersion
+	if result, err := w.turn("scrub"); err != nil || result.RequeueAfter != 0 || w.get("scrub").ResourceVersion != version {
+		t.Errorf("it is written again: %+v, %v", result, err)
+	}
+	kept := wanted("scrub", v1alpha1.PoolAction{})
+	kept.Status = summarise(operations.State{Operation: kept, Now: time.Unix(1_800_000_000, 0)},
+		operations.Decision{Outcome: v1alpha1.OutcomeSucceeded, Reason: v1alpha1.ReasonSucceeded, Message: "done"})
+	kept.Generation, kept.Spec.Cancel = kept.Generation+1, true
+	kept.Status = seen(kept)
+	states.Check(t, "PoolOperation", "succeeded-then-changed", kept)
+}

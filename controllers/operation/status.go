@@ -61,6 +61,22 @@ func summarise(state operations.State, decision operations.Decision) v1alpha1.Po
 	return status
 }
 
+// outlived says that the spec of an ended operation has changed since. That changes nothing, but tools wait until it has been seen.
+func outlived(operation *v1alpha1.PoolOperation) bool {
+	status := operation.Status
+	return status.Outcome != "" && status.ObservedGeneration != operation.Generation && operation.DeletionTimestamp.IsZero()
+}
+
+// seen is the status of an ended operation whose spec has changed: the same, of this generation.
+func seen(operation *v1alpha1.PoolOperation) v1alpha1.PoolOperationStatus {
+	status := *operation.Status.DeepCopy()
+	status.ObservedGeneration = operation.Generation
+	for i := range status.Conditions {
+		status.Conditions[i].ObservedGeneration = operation.Generation
+	}
+	return status
+}
+
 // summariseFailure keeps the last known state: the pool could not be observed.
 func summariseFailure(state operations.State, err error) v1alpha1.PoolOperationStatus {
 	operation := state.Operation

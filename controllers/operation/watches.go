@@ -18,7 +18,7 @@ import (
 func unsettled() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(object client.Object) bool {
 		operation, isOne := object.(*v1alpha1.PoolOperation)
-		return isOne && (operation.Status.Outcome == "" || len(operation.Finalizers) > 0)
+		return isOne && (operation.Status.Outcome == "" || len(operation.Finalizers) > 0 || outlived(operation))
 	})
 }
 

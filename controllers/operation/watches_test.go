@@ -44,7 +44,10 @@ func TestWhatWakes(t *testing.T) {
 	over.Status.Outcome = "Succeeded"
 	unreleased := over.DeepCopy()
 	unreleased.Finalizers = []string{v1alpha1.FinalizerTeardown}
+	changed := over.DeepCopy()
+	over.Status.ObservedGeneration, changed.Status.ObservedGeneration, changed.Generation = over.Generation, over.Generation, over.Generation+1
 	for name, got := range map[string]bool{
+		"a changed one":        unsettled().Update(event.UpdateEvent{ObjectOld: over, ObjectNew: changed}),
 		"a new one":            unsettled().Create(event.CreateEvent{Object: going}),
 		"an unreleased one":    unsettled().Create(event.CreateEvent{Object: unreleased}),
 		"not a settled one":    !unsettled().Create(event.CreateEvent{Object: over}),

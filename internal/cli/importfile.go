@@ -23,10 +23,7 @@ func (a *App) importFile(ctx context.Context, options samplesOptions) error {
 		return err
 	}
 	open := func(path string) ([]byte, error) { // as the tool would find it from where the file is
-		if !filepath.IsAbs(path) && options.from != "-" {
-			path = filepath.Join(filepath.Dir(options.from), path)
-		}
-		return os.ReadFile(path)
+		return openBeside(options.from, path)
 	}
 	found, err := imports.Read(options.from, text, open)
 	if err != nil {
@@ -50,4 +47,25 @@ func (a *App) importFile(ctx context.Context, options samplesOptions) error {
 	}
 	_, err = fmt.Fprint(a.Out, manifest)
 	return err
+}
+
+// openBeside reads a file that a script names. The user has not named it: so it has to be an ordinary one, below the script's folder.
+func openBeside(script, path string) ([]byte, error) {
+	if !filepath.IsLocal(path) {
+		return nil, fmt.Errorf("%.80q is not below the folder of the script: copy it there, and name it so", path)
+	}
+	folder, err := os.OpenRoot(filepath.Dir(script)) // of the standard input: this one
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = folder.Close() }()
+	if info, err := folder.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, fmt.Errorf("%.80q is not an ordinary file", path))
+	}
+	file, err := folder.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	return io.ReadAll(io.LimitReader(file, imports.MaxBytes+1))
 }

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -43,5 +45,48 @@ func TestImportRefuses(t *testing.T) {
 		if code != test.code || out != "" || !strings.Contains(errors, test.says) {
 			t.Errorf("%s: %d %s%s", name, code, out, errors)
 		}
+	}
+}
+
+// TestImportReadsNoOtherFile: a script names ordinary files below its folder, and no others.
+func TestImportReadsNoOtherFile(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	outside := write("outside.fio", "[hidden]\nsize=1g\n")
+	write("scripts/jobs/a.fio", "[a]\nsize=1g\n")
+	if err := os.Symlink(outside, filepath.Join(folder, "scripts/link.fio")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(folder, "scripts/pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write("scripts/large.fio", "[a]\nsize=1g\n"+strings.Repeat("#\n", 1<<20))
+	for path, says := range map[string]string{
+		"jobs/a.fio": "", "../outside.fio": "not below the folder", outside: "not below the folder", "link.fio": "escapes",
+		"pipe": "not an ordinary file", "jobs": "not an ordinary file", "none": "no such file", "large.fio": "too large",
+	} {
+		code, out, errors := called(t, newHub(t), "init", "--from", write("scripts/run.sh", "kubestr fio -s fast -f "+path+"\n"))
+		if says == "" && (code != ExitPassed || !strings.Contains(out, "[a]")) ||
+			says != "" && (code != ExitRefused || out != "" || !strings.Contains(errors, says)) {
+			t.Errorf("%s: %d %s%s", path, code, out, errors)
+		}
+	}
+}
+
+// TestImportOfADevice: jobs on a device become a benchmark that can run.
+func TestImportOfADevice(t *testing.T) {
+	code, out, errors := called(t, newHub(t), "init", "--from", file(t, "d.fio", "[a]\nfilename=/dev/sdb\nrw=randread\nbs=4k\nruntime=9\ntime_based\n"))
+	if code != ExitPassed || !strings.Contains(out, "volumeMode: Block") || !strings.Contains(out, "to: 100%") {
+		t.Errorf("%d %s%s", code, out, errors)
 	}
 }

@@ -158,6 +158,9 @@ func ReadOption(line string) Option {
 	return Option{name, value}
 }
 
+// Known says whether a name is that of an option, allowed or not.
+func Known(name string) bool { return allowed[name] != nil || remedies[name] != "" }
+
 // Refused says why a user's job file may not set an option, and what to do. It is empty for those that it may.
 func Refused(option Option) string {
 	name, value := option.Name, option.Value

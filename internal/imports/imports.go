@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// maxBytes of a file. Those that are meant have a few hundred.
-const maxBytes = 1 << 20
+// MaxBytes of a file. Those that are meant have a few hundred.
+const MaxBytes = 1 << 20
 
 // Benchmark is what was found.
 type Benchmark struct {
@@ -24,7 +24,8 @@ type Benchmark struct {
 	Block bool
 	// NodeSelector of the pods.
 	NodeSelector map[string]string
-	// Fill is the amount of data that jobs with filename=data work on. Without it, they make files of their own.
+	// Fill is the amount of data that jobs with filename=data or on a device work on, in bytes or percent of the volume. Without it, jobs
+	// make files of their own.
 	Fill string
 	// Phases are measured one after another.
 	Phases []Phase
@@ -63,7 +64,7 @@ var formats = []struct {
 
 // Read recognises a file by its contents. Its name becomes that of the benchmark if nothing in it has a name.
 func Read(name string, text []byte, open func(path string) ([]byte, error)) (*Benchmark, error) {
-	if len(text) > maxBytes {
+	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("it has %d bytes: no file of the known kinds is that large", len(text))
 	}
 	var names []string

@@ -88,6 +88,32 @@ func check(t *testing.T, manifest string) {
 	}
 }
 
+// TestBlockLoadsStayOnTheirData: on a device, a job has all of it unless it has a size, and what no fill has written measures nothing.
+func TestBlockLoadsStayOnTheirData(t *testing.T) {
+	text, err := os.ReadFile("testdata/kbench.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := Read("kbench.yaml", []byte(strings.Replace(string(text), "30G", "5G", 1)), opener)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !found.Block || found.Fill != "5Gi" || len(found.Phases) != 12 {
+		t.Fatalf("%+v", found)
+	}
+	for _, phase := range found.Phases {
+		jobs, err := fio.ParseUserFile(phase.Jobs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := jobs.On(fio.Place{Device: "/dev/x", Offset: 1 << 20, Bytes: 33 << 30}, 1).Text()
+		// The last one wins.
+		if all, data := strings.Index(text, "size=35433480192\n"), strings.LastIndex(text, "size=5368709120\n"); err != nil || all < 0 || data < all {
+			t.Errorf("%s: it leaves the data: %v\n%s", phase.Name, err, text)
+		}
+	}
+}
+
 // TestWhatIsLeft: everything that is not taken over is named.
 func TestWhatIsLeft(t *testing.T) {
 	dbench := func(change ...string) string {
@@ -102,25 +128,33 @@ func TestWhatIsLeft(t *testing.T) {
 		says []string
 		has  []string
 	}{
-		"options": {"[a]\nexec_prerun=id\nbs=4k\nsize=1g\nverify=crc32c\nverify=0\nfilename=/dev/sdb\nmagic=1\n",
-			[]string{"exec_prerun=id: a job file runs no commands", "verify=crc32c", "filename=/dev/sdb: each job gets files", "magic=1"}, []string{"bs=4k"}},
+		"options": {"[a]\nexec_prerun=id\nbs=4k\nsize=1g\nverify=crc32c\nverify=0\nfilename=/mnt/x\nmagic=1\n",
+			[]string{"exec_prerun=id: a job file runs no commands", "verify=crc32c", "filename=/mnt/x: each job gets files", "magic: a runner knows no such option"},
+			[]string{"bs=4k"}},
+		"comments": {"[a]\nbs=64k ; db pages\nsize=1g # of data\nrw=randwrite;x\n", nil, []string{"bs=64k\n", "size=1g\n", "rw=randwrite\n"}},
+		"a device": {"[a]\nfilename=/dev/sdb\nrw=randread\n", []string{"filename=/dev/sdb: the jobs use a block volume", "the size of the volume"},
+			[]string{"size: 20Gi, volumeMode: Block", "fill: {to: 100%}"}},
+		"a secret": {"[a]\nsize=1g\nkey=hidden\nword hidden\n", []string{"key: a runner", "word: a runner"}, nil},
 		"a later global": {"[a]\nsize=1g\n[global]\nbs=8k\n[b]\nsize=1g\n[c]\nsize=1g\nbs=4k", nil,
 			[]string{"[b]\n            bs=8k", "[c]\n            bs=8k\n            size=1g\n            bs=4k", "[a]\n            size=1g\n"}},
-		"no size":          {"[a]\nbs=4k\n", []string{"the size of the volume: [a] does not say"}, []string{"size: 20Gi"}},
 		"workers":          {"[a]\nsize=10g\nnumjobs=4\n", nil, []string{"size: 51Gi"}},
 		"huge":             {"[a]\nsize=100000t\nnumjobs=100\n", []string{"more than 1Pi"}, nil},
 		"same names":       {"[a]\nsize=1g\n[a]\nsize=1g\n[x y]\nname=a\nsize=1g\n", nil, []string{"[a]", "[a-2]", "[a-3]"}},
-		"before a section": {"bs=4k\n[a]\nsize=1g\n", []string{"bs=4k: it stands before the first section"}, nil},
+		"before a section": {"bs=4k\n[a]\nsize=1g\n", []string{"bs: it stands before the first section"}, nil},
 		"many in a row": {"[global]\nramp_time=5s\nsize=1m\nstonewall\n" + strings.Repeat("[a]\n", 20),
 			[]string{"ramp_time: with 20 jobs one after another"}, []string{"stonewall", "[a-20]"}},
-		"class":         {dbench("ssd", `"A B"`), []string{`the StorageClass "A B"`}, []string{"storageClass: {size: 100Gi}"}},
-		"a class true":  {dbench("ssd", `"true"`), nil, []string{`name: "true"`}},
-		"a class 1":     {dbench("ssd", `"1"`), nil, []string{`name: "1"`}},
-		"selector":      {dbench(`"nvme"`, `"a b"`), []string{`nodeSelector "disk"`}, nil},
-		"access":        {dbench("ReadWriteOnce", "ReadWriteMany"), []string{"accessModes"}, nil},
-		"other claim":   {dbench("claimName: dbench-pv-claim", "claimName: other"), []string{`the claim "other": it is not in the file`}, []string{"size: 20Gi"}},
-		"variable":      {dbench("name: FIO_SIZE", "name: FIO_ENGINE"), []string{"FIO_ENGINE=1G"}, []string{"fill: {size: 2Gi}"}},
-		"value of":      {dbench("value: 1G", "valueFrom: {fieldRef: {fieldPath: metadata.name}}"), []string{"FIO_SIZE: its value is in another object"}, nil},
+		"class":        {dbench("ssd", `"A B"`), []string{`the StorageClass "A B"`}, []string{"storageClass: {size: 100Gi}"}},
+		"a class true": {dbench("ssd", `"true"`), nil, []string{`name: "true"`}},
+		"a class 1":    {dbench("ssd", `"1"`), nil, []string{`name: "1"`}},
+		"selector":     {dbench(`"nvme"`, `"a b"`), []string{`nodeSelector "disk"`}, nil},
+		"access":       {dbench("ReadWriteOnce", "ReadWriteMany"), []string{"accessModes"}, nil},
+		"other claim":  {dbench("claimName: dbench-pv-claim", "claimName: other"), []string{`the claim "other": it is not in the file`}, []string{"size: 20Gi"}},
+		"variable":     {dbench("name: FIO_SIZE", "name: FIO_ENGINE"), []string{"FIO_ENGINE=1G"}, []string{"fill: {size: 2Gi}"}},
+		"value of": {dbench("name: FIO_SIZE", "name: OTHER", "value: 1G", "valueFrom: {fieldRef: {fieldPath: metadata.name}}"),
+			[]string{"OTHER: its value is in another object"}, nil},
+		"parallel": {dbench("  template:", "  parallelism: 3\n  template:"), []string{"parallelism of the Job"}, nil},
+		"large data": {dbench("value: 1G", "value: 60G"), []string{"the size of the volume: it is 225Gi instead of 100Gi"},
+			[]string{"size: 225Gi", "fill: {size: 60Gi}"}},
 		"image":         {"kubestr fio -s fast -i mine:1 -n perf extra", []string{"--image mine:1", "--namespace perf", "extra"}, []string{"size: 100Gi"}},
 		"quoted":        {`kubestr fio -s "fast" -N 'disk=nvme' -z=5Gi`, nil, []string{"name: fast", "size: 5Gi", `{"disk":"nvme"}`}},
 		"control bytes": {"[a]\nsize=1g\nx\x1b[31m=1\n", []string{"?[31m"}, nil},
@@ -150,11 +184,14 @@ func TestWhatIsLeft(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
+	kbench := func(field string) string {
+		return "kind: Job\nspec: {template: {spec: {containers: [{image: x/kbench, " + field + "}]}}}"
+	}
 	for text, says := range map[string]string{
 		"":                                     "it is none of: a dbench manifest, a kbench manifest, a kubestr command, a fio job file",
 		"apiVersion: v1":                       "it is none of",
 		"[global]\nbs=4k\n":                    "it has no job besides [global]",
-		"[a]\nnumjobs=9999\n":                  "write a whole number from 1 to 1024",
+		"[a]\nsize=1g\nnumjobs=9999\n":         "write a whole number from 1 to 1024",
 		"kubestr fio -s":                       "flag needs an argument",
 		"kubestr fio -s a --x 1":               "unknown flag",
 		"kubestr fio -s a -t x":                "only default-fio is known",
@@ -164,7 +201,20 @@ func TestRefused(t *testing.T) {
 		"kubestr fio -s a\nkubestr fio -s b\n": "it has 2 commands",
 		"kind: Job\nspec: {template: {spec: {containers: [{image: x/kbench, env: [{name: MODE, value: fast}]}]}}}": `no MODE "fast"`,
 		"kind: Job\nspec: {template: {spec: {containers: [{image: x/kbench, env: [{name: SIZE, value: big}]}]}}}":  `the size of its file is "big"`,
-		strings.Repeat("[a]\n", 1<<19): "no file of the known kinds is that large",
+		"[a]\nbs=4k\n":                                           "[a] does not say how large its file is: write size=1g",
+		"[a]\nsize=10%\n":                                        "[a] does not say how large",
+		"[a]\nsize=1g\nioengine=mmap\n":                          `without these it would measure something else: ioengine="mmap" is not allowed`,
+		"[a]\nsize=1g\nrw=trim\nbs=4k|8k\n":                      `rw="trim" is not allowed: write read, write, randread, randwrite, rw or randrw; bs="4k|8k"`,
+		"[a]\nsize=1g\nrate_iops=x\n":                            `rate_iops="x"`,
+		"[global]\ninclude other.fio\n[a]\n":                     "include is not allowed",
+		"[a]\nsize=1g\nstartdelay=5\n":                           "startdelay is not allowed",
+		"[a]\nsize=1g\nkb_base=1000\n":                           "kb_base is not an allowed option",
+		kbench("args: [x]"):                                      "its container has args",
+		kbench("command: [x]"):                                   "its container has command",
+		kbench("envFrom: [{secretRef: {name: x}}]"):              "its container has envFrom",
+		kbench("env: [{name: SIZE, valueFrom: {fieldRef: {}}}]"): `its variable "SIZE" has its value in another object`,
+		kbench("env: [{name: RATE, value: fast}]"):               "its RATE: rate=",
+		strings.Repeat("[a]\n", 1<<19):                           "no file of the known kinds is that large",
 	} {
 		found, err := Read("x", []byte(text), func(string) ([]byte, error) { return nil, errors.New("no such file") })
 		if err == nil || !strings.Contains(err.Error(), says) {

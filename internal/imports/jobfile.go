@@ -26,6 +26,12 @@ func (b *Benchmark) takeJobs(text string) error {
 	if len(jobs.sections) == 0 {
 		return errors.New("it has no job besides [global]")
 	}
+	if len(jobs.refused) > 0 {
+		return fmt.Errorf("without these it would measure something else: %s", strings.Join(jobs.refused, "; "))
+	}
+	if err := jobs.place(b); err != nil {
+		return err
+	}
 	if b.Size == "" {
 		b.Size = jobs.volume(b)
 	}
@@ -112,6 +118,8 @@ func phaseName(job string, names map[string]bool) string {
 type jobFile struct {
 	global   []fio.Option
 	sections []*fio.Section
+	// refused are options that decide what is measured, and that no runner takes.
+	refused []string
 }
 
 // jobsOf reads a job file. fio applies a [global] that follows a job to the jobs after it; so its options are written into these.
@@ -131,33 +139,76 @@ func jobsOf(text string, b *Benchmark) *jobFile {
 				jobs.sections = append(jobs.sections, section)
 			}
 		case global && len(jobs.sections) == 0:
-			keep(line, nil, &jobs.global, names, b)
+			jobs.keep(line, nil, &jobs.global, names, b)
 		case global:
-			keep(line, nil, &late, names, b)
+			jobs.keep(line, nil, &late, names, b)
 		case section == nil:
-			b.leave("%s: it stands before the first section", line)
+			b.leave("%s: it stands before the first section", firstWord(line))
 		default:
-			keep(line, section, &section.Options, names, b)
+			jobs.keep(line, section, &section.Options, names, b)
 		}
 	}
 	return jobs
 }
 
+// decides has the options without which a job is another job. Others, such as those of the report, can be left out.
+var decides = regexp.MustCompile(`^(rw|readwrite|bs|bsrange|bssplit|blocksize.*|ioengine|iodepth.*|numjobs|size|filesize|file_size|` +
+	`io_size|io_limit|runtime|timeout|rate.*|include|wait_for|startdelay|kb_base|direct|buffered|sync|fsync|` +
+	`fdatasync|rwmix.*|random_distribution|zonemode)$`)
+
 // keep adds an option if the runner accepts it.
-func keep(line string, section *fio.Section, options *[]fio.Option, names map[string]bool, b *Benchmark) {
+func (j *jobFile) keep(line string, section *fio.Section, options *[]fio.Option, names map[string]bool, b *Benchmark) {
+	if end := strings.IndexAny(line, ";#"); end >= 0 { // for fio too, what follows is a comment
+		line = strings.TrimSpace(line[:end])
+	}
 	option := fio.ReadOption(line)
 	refused := fio.Refused(option)
 	switch {
 	case option.Name == "name" && section != nil:
 		section.Name = unique(option.Value, names)
 	case option.Name == "verify" && slices.Contains([]string{"0", "none"}, option.Value): // as here
+	case option.Name == "filename" && strings.HasPrefix(option.Value, "/dev/"):
+		b.Block = true
+		b.leave("%s: the jobs use a block volume, which a fill phase writes before, and nothing of this device", line)
 	case option.Name == "filename" && refused != "":
 		b.leave("%s: each job gets files of its own on the volume; write filename=data for the data of a fill phase", line)
+	case refused != "" && decides.MatchString(option.Name):
+		if len(j.refused) < 8 {
+			j.refused = append(j.refused, refused)
+		}
+	case refused != "" && !fio.Known(option.Name): // it may be a line of any file
+		b.leave("%s: a runner knows no such option", firstWord(line))
 	case refused != "":
 		b.leave("%s: %s", line, strings.TrimPrefix(strings.TrimPrefix(refused, option.Name+" is not allowed: "), "remove it: "))
 	default:
 		*options = append(*options, option)
 	}
+}
+
+// firstWord is the name of an option, and not its value.
+func firstWord(line string) string {
+	word, _, _ := strings.Cut(line, "=")
+	if words := strings.Fields(word); len(words) > 0 {
+		return words[0]
+	}
+	return "="
+}
+
+// place says where the jobs find something to read: on a device, in what a fill phase has written; else in files of a size.
+func (j *jobFile) place(b *Benchmark) error {
+	if b.Block {
+		b.Fill = "100%"
+		return nil
+	}
+	for _, section := range j.sections {
+		if !slices.ContainsFunc(slices.Concat(j.global, section.Options), func(option fio.Option) bool {
+			bytes, _ := amount(option.Value)
+			return slices.Contains([]string{"size", "filesize", "file_size"}, option.Name) && bytes > 0
+		}) {
+			return fmt.Errorf("[%s] does not say how large its file is: write size=1g into it or into [global]", section.Name)
+		}
+	}
+	return nil
 }
 
 var notInSections = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)

@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -59,8 +60,21 @@ func containerOf(text, image, variable string) *manifests {
 	return found
 }
 
-// benchmark has the name, class, size and mode of the volume, and the node selector.
-func (m *manifests) benchmark() *Benchmark {
+// benchmark has the name, class, size and mode of the volume, and the node selector. What the container does is known only of its own
+// entry point and of variables that are written out.
+func (m *manifests) benchmark() (*Benchmark, error) {
+	var has []string
+	for field, set := range map[string]bool{
+		"args": len(m.container.Args) > 0, "command": len(m.container.Command) > 0, "envFrom": len(m.container.EnvFrom) > 0,
+	} {
+		if set {
+			has = append(has, field)
+		}
+	}
+	if slices.Sort(has); len(has) > 0 {
+		return nil, fmt.Errorf("its container has %s, which may change what it measures: remove it, and write variables into env",
+			strings.Join(has, " and "))
+	}
 	pod := m.job.Spec.Template.Spec
 	b := &Benchmark{Name: m.job.Name, NodeSelector: pod.NodeSelector}
 	used := ""
@@ -91,8 +105,13 @@ func (m *manifests) benchmark() *Benchmark {
 			b.leave("%s of the pod: see spec.podTemplate", field)
 		}
 	}
+	for field, count := range map[string]*int32{"parallelism": m.job.Spec.Parallelism, "completions": m.job.Spec.Completions} {
+		if count != nil && *count != 1 {
+			b.leave("%s of the Job: each run has a volume and a pod of its own; see spec.repetitions", field)
+		}
+	}
 	slices.Sort(b.Left)
-	return b
+	return b, nil
 }
 
 func (b *Benchmark) takeClaim(claim corev1.PersistentVolumeClaimSpec) {
@@ -114,10 +133,12 @@ func (b *Benchmark) takeClaim(claim corev1.PersistentVolumeClaimSpec) {
 }
 
 // environment are the variables of the container that are known. Others are left.
-func (m *manifests) environment(b *Benchmark, known ...string) map[string]string {
+func (m *manifests) environment(b *Benchmark, known ...string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, variable := range m.container.Env {
 		switch {
+		case variable.ValueFrom != nil && slices.Contains(known, variable.Name):
+			return nil, fmt.Errorf("its variable %.40q has its value in another object: write the value itself", variable.Name)
 		case variable.ValueFrom != nil:
 			b.leave("%s: its value is in another object", variable.Name)
 		case slices.Contains(known, variable.Name):
@@ -126,5 +147,5 @@ func (m *manifests) environment(b *Benchmark, known ...string) map[string]string
 			b.leave("%s=%s", variable.Name, variable.Value)
 		}
 	}
-	return values
+	return values, nil
 }

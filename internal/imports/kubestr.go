@@ -65,7 +65,7 @@ func readKubestr(f file) (*Benchmark, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the job file that it names: %w", err)
 		}
-		if len(job) > maxBytes {
+		if len(job) > MaxBytes {
 			return nil, errors.New("the job file that it names is too large")
 		}
 		return b, b.takeJobs(string(job))

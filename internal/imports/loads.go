@@ -1,9 +1,13 @@
 package imports
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/storagebench/storagebench/internal/fio"
 )
@@ -49,6 +53,9 @@ func (b *Benchmark) setLoads(size string, global []fio.Option, loads []load) err
 			b.Fill = fmt.Sprintf("%dGi", int64(bytes)>>30)
 		}
 	}
+	if b.Block { // else the jobs would read what the fill has not written
+		global = append(global, fio.Option{Name: "size", Value: fmt.Sprint(int64(bytes) >> 20 << 20)})
+	}
 	return b.setPhases(loadsFile(global, loads))
 }
 
@@ -60,13 +67,33 @@ func options(pairs ...string) (list []fio.Option) {
 	return list
 }
 
+// atLeast makes the volume so large that all files fit, with a quarter to spare.
+func (b *Benchmark) atLeast(bytes float64, files string) {
+	const gibibyte = 1 << 30
+	has, err := resource.ParseQuantity(or(b.Size, DefaultSize))
+	if wants := bytes * 1.25; err == nil && has.AsApproximateFloat64() < wants && wants < 1<<50 {
+		size := fmt.Sprintf("%dGi", int64(math.Ceil(wants/gibibyte)))
+		b.leave("the size of the volume: it is %s instead of %s, for %s", size, or(b.Size, DefaultSize), files)
+		b.Size = size
+	}
+}
+
 func isDbench(text string) bool { return containerOf(text, "dbench", "DBENCH_MOUNTPOINT") != nil }
 
 // readDbench knows what the entry point of the image does.
 func readDbench(f file) (*Benchmark, error) {
 	manifest := containerOf(f.text, "dbench", "DBENCH_MOUNTPOINT")
-	b := manifest.benchmark()
-	env := manifest.environment(b, "DBENCH_MOUNTPOINT", "DBENCH_QUICK", "FIO_SIZE", "FIO_OFFSET_INCREMENT", "FIO_DIRECT")
+	b, err := manifest.benchmark()
+	if err != nil {
+		return nil, err
+	}
+	if b.Block {
+		return nil, errors.New("its claim has volumeMode Block, but it measures in a folder: write Filesystem")
+	}
+	env, err := manifest.environment(b, "DBENCH_MOUNTPOINT", "DBENCH_QUICK", "FIO_SIZE", "FIO_OFFSET_INCREMENT", "FIO_DIRECT")
+	if err != nil {
+		return nil, err
+	}
 	size, direct := or(env["FIO_SIZE"], "2G"), or(env["FIO_DIRECT"], "1")
 	loads := []load{
 		{name: "read_iops", mode: "randread", block: "4k", depth: 64},
@@ -84,6 +111,7 @@ func readDbench(f file) (*Benchmark, error) {
 			load{name: "read_seq", mode: "read", block: "1m", depth: 16, more: quarter, own: true},
 			load{name: "write_seq", mode: "write", block: "1m", depth: 16, more: quarter, own: true},
 			load{name: "rw_mix", mode: "randrw", block: "4k", depth: 64, more: options("rwmixread=75")})
+		b.atLeast(3*bytes, "the data, and the files of read_seq and write_seq")
 		b.leave("FIO_OFFSET_INCREMENT: the workers of read_seq and write_seq have a file each, a quarter of FIO_SIZE, not areas of one file")
 	}
 	return b, b.setLoads(size, options("direct="+direct, "ramp_time=2s", "runtime=15s"), loads)
@@ -110,8 +138,14 @@ func readKbench(f file) (*Benchmark, error) {
 	if manifest == nil {
 		manifest = containerOf(f.text, "yasker/benchmark", "FIRST_VOL_FILE")
 	}
-	b := manifest.benchmark()
-	env := manifest.environment(b, "FILE_NAME", "SIZE", "MODE", "QUICK_MODE", "RATE", "RATE_IOPS", "OUTPUT", "SKIP_PARSE")
+	b, err := manifest.benchmark()
+	if err != nil {
+		return nil, err
+	}
+	env, err := manifest.environment(b, "FILE_NAME", "SIZE", "MODE", "QUICK_MODE", "RATE", "RATE_IOPS", "OUTPUT", "SKIP_PARSE")
+	if err != nil {
+		return nil, err
+	}
 	mode := or(env["MODE"], "full")
 	times := options("ramp_time=5s", "runtime=20s")
 	if env["QUICK_MODE"] != "" || mode == "quick" {
@@ -128,11 +162,12 @@ func readKbench(f file) (*Benchmark, error) {
 	if len(loads) == 0 {
 		return nil, fmt.Errorf("it has no MODE %.40q: write full, quick or one such as random-read-iops", mode)
 	}
-	for name, value := range map[string]string{"rate": env["RATE"], "rate_iops": env["RATE_IOPS"]} {
-		if option := (fio.Option{Name: name, Value: value}); value != "" && fio.Refused(option) == "" {
-			times = append(times, option)
+	for _, name := range []string{"rate", "rate_iops"} {
+		value := env[strings.ToUpper(name)]
+		if option := (fio.Option{Name: name, Value: value}); value != "" && fio.Refused(option) != "" {
+			return nil, fmt.Errorf("its %s: %s", strings.ToUpper(name), fio.Refused(option))
 		} else if value != "" {
-			b.leave("%s=%s: %s", strings.ToUpper(name), value, fio.Refused(option))
+			times = append(times, option)
 		}
 	}
 	return b, b.setLoads(or(env["SIZE"], "10g"), append(options("direct=1"), times...), loads)

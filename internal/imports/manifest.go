@@ -27,7 +27,10 @@ func (b *Benchmark) Manifest() string {
 	line("apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata:\n  name: %s\nspec:", b.Name)
 	line("  target:\n    storageClass: {%s}", b.class())
 	line("  phases:")
-	if b.Fill != "" {
+	switch {
+	case strings.HasSuffix(b.Fill, "%"):
+		line("  - {name: fill, fill: {to: %s}}", b.Fill)
+	case b.Fill != "":
 		line("  - {name: fill, fill: {size: %s}}", b.Fill)
 	}
 	for _, phase := range b.Phases {

@@ -45,9 +45,27 @@ func gate(t *testing.T) (name, namespace string) {
 			t.Errorf("%s: the tools would wait, or apply it again and again", field)
 		}
 	}
-	class := documents[storagev1.StorageClass](t, "storage/class.yaml")[0]
-	if tested, _, _ := unstructured.NestedString(benchmark.Object, "spec", "target", "storageClass", "name"); tested != class.Name {
+	classes := documents[storagev1.StorageClass](t, "storage/class.yaml")
+	class := classes[len(classes)-1] // the change
+	tested, _, _ := unstructured.NestedString(benchmark.Object, "spec", "target", "storageClass", "name")
+	if tested != class.Name {
 		t.Errorf("the benchmark measures the class %q, and the change is %q", tested, class.Name)
+	}
+	named := []string{tested}
+	variants, _, _ := unstructured.NestedSlice(benchmark.Object, "spec", "variants")
+	for _, variant := range variants {
+		fields, _ := variant.(map[string]any)
+		if name, found, _ := unstructured.NestedString(fields, "storageClass", "name"); found {
+			named = append(named, name)
+		}
+	}
+	if len(named) < 2 {
+		t.Errorf("it compares only %q", named)
+	}
+	for _, name := range named {
+		if !slices.ContainsFunc(classes, func(one storagev1.StorageClass) bool { return one.Name == name }) {
+			t.Errorf("the benchmark names the class %q, which is not in Git: the tools would delete it", name)
+		}
 	}
 	_, version, _ := strings.Cut(class.Name, "-")
 	if !strings.HasSuffix(benchmark.GetName(), "-"+version) {

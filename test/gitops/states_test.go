@@ -54,6 +54,7 @@ var expected = map[string]looks{
 	"BenchmarkPool/unobserved":                        waits,
 	"PoolOperation/running":                           waits,
 	"PoolOperation/succeeded":                         goesOn,
+	"PoolOperation/succeeded-then-changed":            goesOn,
 	"PoolOperation/failed":                            stops,
 	"PoolOperation/cancelled":                         goesOn,
 }
