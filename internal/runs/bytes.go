@@ -111,8 +111,7 @@ func bytesTogether(metrics map[string]int64, d poolseries.Document, phase result
 // joinBytes adds the ratios of bytes for what works on a pool. Those of an operation beside it cannot be told from the workload's.
 func joinBytes(metrics map[string]int64, d poolseries.Document, document *results.PhaseDocument, workloads []string, beside bool) {
 	switch phase := caused(*document, workloads); {
-	case beside:
-		document.Omit("bytes of the disks for each byte of the workload: those of the operation beside it cannot be told from them")
+	case beside: // gates on them are refused beforehand
 	case !slices.Contains(workloads, ""):
 		bytesTogether(metrics, d, phase)
 	default:

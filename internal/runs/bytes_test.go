@@ -2,7 +2,6 @@ package runs
 
 import (
 	"math"
-	"strings"
 	"testing"
 	"time"
 
@@ -112,7 +111,7 @@ func TestBytesBeside(t *testing.T) {
 			if diff := cmp.Diff(want, metrics); diff != "" {
 				t.Errorf("%q, beside: %v (-want +got)\n%s", workloads, beside, diff)
 			}
-			if said := strings.Contains(strings.Join(document.Omitted, ""), "of the operation beside it"); said != beside {
+			if len(document.Omitted) > 0 {
 				t.Errorf("%q, beside: %v: it omits %q", workloads, beside, document.Omitted)
 			}
 		}
