@@ -166,6 +166,10 @@ phases:
 - {name: destroy, operate: {destroyDataset: {dataset: cloned}}}
 `+inFull(`
 - {name: read-data, measure: {workload: {scan: {}}}}
+- name: tx-aged
+  measure:
+    workload:
+      postgres: {databaseSize: 16Mi, walVolume: wal, keep: true, clients: 2, rampUp: 2s, duration: 10s, settings: {max_wal_size: 128MB}}
 `)))
 	o := s.ended(benchmark, v1alpha1.VerdictPassed)
 	p.madeIsTrue(o)
@@ -181,6 +185,10 @@ func (p *pools) madeIsTrue(o outcome) {
 	if !testing.Short() {
 		measured["write-copy"], measured["read-data"] = "/copied", "/data"
 		g.Expect(o.documents["follow"].Metrics["besidePartsPerMillion"]).To(gomega.BeNumerically(">=", 900_000))
+		aged := o.documents["tx-aged"].Metrics
+		g.Expect(aged["databaseBytes"]).To(gomega.BeNumerically(">=", o.documents["tx"].Metrics["databaseBytes"]))
+		g.Expect(aged).NotTo(gomega.HaveKey("initialiseNanoseconds"), "it was kept")
+		fmt.Printf("whole database: %d transactions a second with the database of the first phase\n", aged["transactionsPerSecond"])
 	}
 	for name, dataset := range measured {
 		g.Expect(o.documents[name].Environment).To(gomega.HaveKeyWithValue("mount.source", gomega.HaveSuffix(dataset)), name)
