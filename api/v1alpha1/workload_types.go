@@ -216,6 +216,9 @@ type PostgresWorkload struct {
 	// +optional
 	// +default="1Gi"
 	DatabaseSize *Size `json:"databaseSize,omitempty"`
+	// keep measures the database that an earlier postgres phase of the run has left, so that it ages, instead of a new one.
+	// +optional
+	Keep bool `json:"keep,omitempty"`
 	// walVolume is the volume of the write-ahead log. Its counters have names such as PHASE.wal.METRIC. Only for zfs targets. Defaults to
 	// the volume of the phase.
 	// +optional

@@ -105,6 +105,35 @@ func (s *session) configure() error {
 	return nil
 }
 
+// takeCluster gives the cluster of an earlier run the settings of this one, and takes away what SQL has set (ALTER SYSTEM).
+func (s *session) takeCluster(context.Context) error {
+	const most = 1 << 20 // initdb's has 30 KiB
+	root, err := os.OpenRoot(s.data)
+	if err != nil {
+		return fmt.Errorf("configure PostgreSQL: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	if info, err := root.Stat("postgresql.conf"); err != nil || info.Size() > most {
+		return errors.Join(errors.New("configure PostgreSQL: postgresql.conf is not that of an earlier phase"), err)
+	}
+	text, err := root.ReadFile("postgresql.conf")
+	if err != nil {
+		return fmt.Errorf("configure PostgreSQL: %w", err)
+	}
+	before, _, ours := strings.Cut(string(text), configurationMark)
+	if !ours {
+		return errors.New("configure PostgreSQL: postgresql.conf is not that of an earlier phase")
+	}
+	err = errors.Join(root.WriteFile("postgresql.conf", []byte(before), 0o600), root.WriteFile("postgresql.auto.conf", nil, 0o600))
+	if err != nil {
+		return s.explain("configure PostgreSQL", err)
+	}
+	return s.configure()
+}
+
+// configurationMark is where the settings begin that configure appends.
+const configurationMark = "\n# by storagebench\n"
+
 func configuration(options Options, socket string) string {
 	settings := map[string]string{
 		"listen_addresses":        "",
@@ -126,7 +155,7 @@ func configuration(options Options, socket string) string {
 	}
 	maps.Copy(settings, options.Settings)
 	var text strings.Builder
-	text.WriteString("\n# by storagebench\n")
+	text.WriteString(configurationMark)
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		fmt.Fprintf(&text, "%s = '%s'\n", name, strings.NewReplacer("'", "''", `\`, `\\`).Replace(settings[name]))
 	}

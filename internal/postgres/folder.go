@@ -31,6 +31,43 @@ func (o Options) prepareFolders() error {
 	return prepareFolder(o.WALFolder, walName)
 }
 
+// findFolders looks for the cluster of an earlier phase, and for its log where it has to be now.
+func (o Options) findFolders() error {
+	if err := findFolder(o.Folder, dataName); err != nil {
+		return err
+	}
+	where, err := os.Readlink(filepath.Join(o.Folder, dataName, "pg_wal"))
+	if apart := err == nil; apart != (o.WALFolder != "") || apart && where != filepath.Join(o.WALFolder, walName) {
+		return errors.New("the log of the database that is there is elsewhere: write the same walVolume as in the phase that made it")
+	}
+	if o.WALFolder == "" {
+		return nil
+	}
+	return findFolder(o.WALFolder, walName)
+}
+
+// findFolder looks for a part of a cluster that an earlier phase has left and stopped.
+func findFolder(folder, name string) error {
+	missing := func(err error) error {
+		return errors.Join(fmt.Errorf("there is no database to keep in %s: put a postgres phase without keep before this one", folder), err)
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return missing(err)
+	}
+	defer func() { _ = root.Close() }()
+	if ours, err := marked(root, name); err != nil || !ours {
+		return missing(err)
+	}
+	if info, err := root.Lstat(name); err != nil || !info.IsDir() {
+		return missing(err)
+	}
+	if pid := runningServer(root, name); pid > 0 {
+		return fmt.Errorf("a PostgreSQL (process %d) still runs in %s of %s: stop it first", pid, name, root.Name())
+	}
+	return nil
+}
+
 // prepareFolder makes room for a part of a new cluster. The marker is written first: what is there without one belongs to others.
 func prepareFolder(folder, name string) error {
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

@@ -32,13 +32,45 @@ func (s *session) initialise(ctx context.Context) (load, error) {
 		return load{}, s.explain(doing, err)
 	}
 	result.load = time.Since(began)
+	return s.settle(ctx, doing, result)
+}
+
+// resume finds the database of an earlier run, without what its script may have set for good.
+func (s *session) resume(ctx context.Context) (load, error) {
+	result := load{scale: s.options.scale()}
+	const doing = "go on with the database that is there"
+	answer, err := s.askIn(ctx, database, queryPatience, "SELECT 'scale', count(*) FROM pgbench_branches UNION ALL "+
+		"SELECT 'checksums', (current_setting('data_checksums') = 'on')::int")
+	if err != nil {
+		return load{}, s.explain(doing, err)
+	}
+	found, err := parseCounters(answer)
+	if err != nil {
+		return load{}, err
+	}
+	if found["scale"] != result.scale {
+		return load{}, fmt.Errorf("%s: it has scale %d, and a database of %d bytes has %d: write the same databaseSize", doing, found["scale"],
+			s.options.DatabaseBytes, result.scale)
+	}
+	if (found["checksums"] == 1) != s.options.DataChecksums {
+		return load{}, fmt.Errorf("%s: its data checksums are not as asked: write the same dataChecksums", doing)
+	}
+	if _, err := s.ask(ctx, queryPatience, "ALTER ROLE "+owner+" RESET ALL", "ALTER DATABASE "+database+" RESET ALL",
+		"ALTER ROLE "+owner+" IN DATABASE "+database+" RESET ALL"); err != nil {
+		return load{}, s.explain(doing, err)
+	}
+	return s.settle(ctx, doing, result)
+}
+
+// settle waits for autovacuum and writes everything out.
+func (s *session) settle(ctx context.Context, doing string, result load) (load, error) {
 	s.progress.say("checkpoint")
 	var err error
 	if result.settled, err = s.until(ctx, settlePatience,
 		"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'"); err != nil {
 		return load{}, s.explain(doing, err)
 	}
-	began = time.Now()
+	began := time.Now()
 	if _, err := s.ask(ctx, checkpointPatience, "CHECKPOINT"); err != nil {
 		return load{}, s.explain(doing, err)
 	}

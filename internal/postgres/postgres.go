@@ -47,6 +47,8 @@ type Options struct {
 	Duration, RampUp time.Duration
 	// DataChecksums of the cluster.
 	DataChecksums bool
+	// Keep works on the database that an earlier Run has left in Folder and WALFolder. It has to have the same size and checksums.
+	Keep bool
 	// Settings of postgresql.conf, of those that the API allows.
 	Settings map[string]string
 	// Seed of pgbench's random numbers. The ramp-up has another, so that it does not warm exactly the rows that are measured.
@@ -94,7 +96,11 @@ func Run(ctx context.Context, options Options, measured func(event string)) (Out
 	if measured == nil {
 		measured = func(string) {}
 	}
-	if err := options.prepareFolders(); err != nil {
+	prepare := options.prepareFolders
+	if options.Keep {
+		prepare = options.findFolders
+	}
+	if err := prepare(); err != nil {
 		return Outcome{}, err
 	}
 	s := &session{options: options, programs: programs, scratch: scratch, data: filepath.Join(options.Folder, dataName)}
@@ -103,7 +109,11 @@ func Run(ctx context.Context, options Options, measured func(event string)) (Out
 }
 
 func (s *session) run(ctx context.Context, measured func(string)) (Outcome, error) {
-	if err := s.createCluster(ctx); err != nil {
+	begin := s.createCluster
+	if s.options.Keep {
+		begin = s.takeCluster
+	}
+	if err := begin(ctx); err != nil {
 		return Outcome{}, stopped(ctx, err)
 	}
 	if err := s.startServer(ctx); err != nil {
@@ -124,7 +134,11 @@ func (s *session) run(ctx context.Context, measured func(string)) (Outcome, erro
 func (s *session) work(ctx context.Context, measured func(string)) (Outcome, error) {
 	alive, cancel := s.server.whileAlive(ctx)
 	defer cancel()
-	loaded, err := s.initialise(alive)
+	initialise := s.initialise
+	if s.options.Keep {
+		initialise = s.resume
+	}
+	loaded, err := initialise(alive)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -141,7 +155,9 @@ func (s *session) work(ctx context.Context, measured func(string)) (Outcome, err
 	}
 	metrics := measurement.metrics()
 	metrics["databaseBytes"] = loaded.databaseBytes
-	metrics["initialiseNanoseconds"] = (loaded.load + loaded.checkpoint).Nanoseconds()
+	if !s.options.Keep {
+		metrics["initialiseNanoseconds"] = (loaded.load + loaded.checkpoint).Nanoseconds()
+	}
 	s.describe(loaded, measurement)
 	return Outcome{Metrics: metrics, Environment: environment}, nil
 }

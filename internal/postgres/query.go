@@ -17,11 +17,16 @@ const (
 
 // ask runs SQL as the superuser, each command by itself, and returns psql's answer.
 func (s *session) ask(ctx context.Context, patience time.Duration, commands ...string) (string, error) {
+	return s.askIn(ctx, "postgres", patience, commands...)
+}
+
+// askIn is ask in a given database.
+func (s *session) askIn(ctx context.Context, database string, patience time.Duration, commands ...string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the server did not answer within %v", patience))
 	defer cancel()
 	argv := []string{s.programs.path("psql"), "--no-psqlrc", "--no-password", "--tuples-only", "--no-align", "--quiet", "--field-separator",
 		"|",
-		"--set", "ON_ERROR_STOP=1", "--host", s.scratch, "--port", "5432", "--username", superuser, "--dbname", "postgres"}
+		"--set", "ON_ERROR_STOP=1", "--host", s.scratch, "--port", "5432", "--username", superuser, "--dbname", database}
 	for _, command := range commands {
 		argv = append(argv, "--command", command)
 	}

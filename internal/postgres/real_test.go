@@ -163,6 +163,61 @@ func TestRealModes(t *testing.T) {
 	}
 }
 
+// TestRealKeep: a database that is kept is the same one, with the settings of the second phase, and with nothing that SQL has set for good.
+func TestRealKeep(t *testing.T) {
+	t.Parallel()
+	folder, here := asUser(t, unprivileged)
+	if !here {
+		return
+	}
+	options := small(t, folder)
+	options.Keep = true
+	fails := func(change func(*Options), words string) {
+		t.Helper()
+		wrong := options
+		change(&wrong)
+		if _, err := Run(t.Context(), wrong, nil); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("want an error about %q, got %v", words, err)
+		}
+		nothingLeft(t, options)
+	}
+	fails(func(*Options) {}, "there is no database to keep")
+	identity := func() string {
+		control, err := os.ReadFile(filepath.Join(options.Folder, dataName, "global", "pg_control"))
+		if err != nil || len(control) < 8 {
+			t.Fatalf("the control file: %v", err)
+		}
+		return string(control[:8]) // the system identifier
+	}
+	first := options
+	first.Keep, first.Settings = false, map[string]string{"shared_buffers": "16MB"}
+	made := measureOnce(t, first)
+	is := identity()
+	if err := os.WriteFile(filepath.Join(options.Folder, dataName, "postgresql.auto.conf"), []byte("fsync = off\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fails(func(o *Options) { o.DatabaseBytes *= 2 }, "write the same databaseSize")
+	fails(func(o *Options) { o.DataChecksums = false }, "write the same dataChecksums")
+	fails(func(o *Options) { o.WALFolder = filepath.Join(folder, "wal") }, "write the same walVolume")
+	kept, err := Run(t.Context(), options, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nothingLeft(t, options)
+	if identity() != is {
+		t.Error("it is another cluster")
+	}
+	if fsync, buffers := kept.Environment["postgres.fsync"], kept.Environment["postgres.shared_buffers"]; fsync != "on" || buffers != "128MB" {
+		t.Errorf("fsync %q, shared_buffers %q", fsync, buffers)
+	}
+	if kept.Metrics["databaseBytes"] < made.Metrics["databaseBytes"] || kept.Metrics["transactions"] == 0 {
+		t.Errorf("kept %v, made %v", kept.Metrics, made.Metrics)
+	}
+	if _, initialised := kept.Metrics["initialiseNanoseconds"]; initialised {
+		t.Error("it was initialised again")
+	}
+}
+
 // TestRealWALApart: the log is in the other folder, and nowhere else. What an attempt has left of either is of no use to the next one, which
 // makes both again.
 func TestRealWALApart(t *testing.T) {
@@ -208,7 +263,7 @@ func TestRealWALApart(t *testing.T) {
 	}
 }
 
-func measureOnce(t *testing.T, options Options) {
+func measureOnce(t *testing.T, options Options) Outcome {
 	t.Helper()
 	var events []string
 	last := -1
@@ -227,6 +282,7 @@ func measureOnce(t *testing.T, options Options) {
 	}
 	nothingLeft(t, options)
 	plausible(t, options, outcome)
+	return outcome
 }
 
 func plausible(t *testing.T, options Options, outcome Outcome) {

@@ -16,7 +16,7 @@ func postgres(w *v1alpha1.Workload) (Traits, bool) {
 		Files: true, RefusesRoot: true, HidesCache: noReads, File: w.Postgres.Script, Postgres: true, Yields: transactions,
 		Once: "each round of postgres would reload its data: remove it, and set postgres.duration",
 		Moves: func(int64) int64 {
-			if w.Postgres.DatabaseSize == nil {
+			if w.Postgres.DatabaseSize == nil || w.Postgres.Keep {
 				return 0
 			}
 			return 3 * w.Postgres.DatabaseSize.Value() // the tables, their WAL, their vacuum

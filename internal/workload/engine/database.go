@@ -50,7 +50,7 @@ func (d *database) options(s *session, seed int64) postgres.Options {
 		Folder: filepath.Join(s.volume.path, namePrefix+"postgres"), Scratch: scratch, Mode: d.given.Mode, Script: d.script,
 		DatabaseBytes: defaultDatabase, Clients: defaultWorkers, Duration: length(d.given.Duration, defaultDuration),
 		RampUp:        length(d.given.RampUp, 0),
-		DataChecksums: d.given.DataChecksums == nil || *d.given.DataChecksums, Settings: map[string]string{}, Seed: seed,
+		DataChecksums: d.given.DataChecksums == nil || *d.given.DataChecksums, Settings: map[string]string{}, Seed: seed, Keep: d.given.Keep,
 		Progress: s.progress.say,
 	}
 	if options.Mode == "" {
@@ -75,17 +75,7 @@ func (d *database) options(s *session, seed int64) postgres.Options {
 func (d *database) round(ctx context.Context, s *session, _ int) (figures, error) {
 	seed := s.random.next()
 	options := d.options(s, seed)
-	room, err := s.volume.room()
-	if err != nil {
-		return figures{}, err
-	}
-	if s.volume.shared && options.DatabaseBytes*2 > room {
-		return figures{}, invalidf(ReasonVolumeFull,
-			"a database of %d bytes needs about twice as much with its logs, but there is room for %d: reduce databaseSize, or enlarge the volume "+
-				"larger",
-			options.DatabaseBytes, room)
-	}
-	if err := s.wal.roomFor(workload.WALBytes(&d.given)); err != nil {
+	if err := d.hasRoom(s, options); err != nil {
 		return figures{}, err
 	}
 	s.progress.stretch("postgres", 0, 1, 0, 0)
@@ -118,6 +108,21 @@ func (d *database) round(ctx context.Context, s *session, _ int) (figures, error
 	return figures{sum: sum, operations: outcome.Metrics["transactions"], metrics: outcome.Metrics, waited: waited,
 			throughput: float64(outcome.Metrics["transactionsPerSecond"]), seed: seed},
 		s.compareClocks(sum.Duration, wall, 1, expectation{free: true})
+}
+
+// hasRoom refuses a volume that is too small for a new database, and one that is too small for its log. A database that is kept has its
+// space already.
+func (d *database) hasRoom(s *session, options postgres.Options) error {
+	room, err := s.volume.room()
+	if err != nil {
+		return err
+	}
+	if s.volume.shared && !options.Keep && options.DatabaseBytes*2 > room {
+		return invalidf(ReasonVolumeFull,
+			"a database of %d bytes needs about twice as much with its logs, but there is room for %d: reduce databaseSize, or enlarge the volume",
+			options.DatabaseBytes, room)
+	}
+	return s.wal.roomFor(workload.WALBytes(&d.given))
 }
 
 // checkpointTimeout makes a measurement contain several checkpoints, as far as PostgreSQL allows.

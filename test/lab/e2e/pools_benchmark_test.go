@@ -166,7 +166,12 @@ phases:
 - {name: destroy, operate: {destroyDataset: {dataset: cloned}}}
 `+inFull(`
 - {name: read-data, measure: {workload: {scan: {}}}}
-`)))
+`)+`
+- name: tx-aged
+  measure:
+    workload:
+      postgres: {databaseSize: 16Mi, walVolume: wal, keep: true, clients: 2, rampUp: 2s, duration: 10s, settings: {max_wal_size: 128MB}}
+`))
 	o := s.ended(benchmark, v1alpha1.VerdictPassed)
 	p.madeIsTrue(o)
 	s.leavesNothing(before, benchmark)
@@ -186,6 +191,10 @@ func (p *pools) madeIsTrue(o outcome) {
 		g.Expect(o.documents[name].Environment).To(gomega.HaveKeyWithValue("mount.source", gomega.HaveSuffix(dataset)), name)
 		g.Expect(o.documents[name].Metrics).To(gomega.HaveKey("poolAllocatedBytes"), name)
 	}
+	aged := o.documents["tx-aged"].Metrics
+	g.Expect(aged["databaseBytes"]).To(gomega.BeNumerically(">=", o.documents["tx"].Metrics["databaseBytes"]))
+	g.Expect(aged).NotTo(gomega.HaveKey("initialiseNanoseconds"), "it was kept")
+	fmt.Printf("whole database: %d transactions a second with the database of the first phase\n", aged["transactionsPerSecond"])
 	tx := o.documents["tx"].Metrics
 	g.Expect(tx["transactionsPerSecond"]).To(gomega.BeNumerically(">", 0))
 	logged := p.writtenTo(o.experiment, "default", "tx", 5)
