@@ -62,7 +62,9 @@ func (p *pools) benchmark(s *space, before []string, row openebs.Row, provisione
 				g.Expect(document.Environment).To(gomega.And(gomega.HaveKeyWithValue("device.0.path", p.on(1)),
 					gomega.HaveKeyWithValue("device.0.serial", p.node+"-disk1"), gomega.HaveKeyWithValue("devices.count", "1")), name)
 			}
-			g.Expect(document.Omitted).To(gomega.BeEmpty(), name)
+			// A phase of seconds, on an emulated node, may have too few samples for this ratio.
+			g.Expect(document.Omitted).To(gomega.Or(gomega.BeEmpty(),
+				gomega.HaveEach(gomega.HavePrefix("bytes of the disks for each byte of the workload: "))), name)
 			g.Expect(document.Metrics).To(gomega.HaveKey("poolAllocatedBytes"), name)
 		}
 	}
