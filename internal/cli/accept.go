@@ -183,7 +183,13 @@ func (a *App) finishedExperiment(ctx context.Context, names []string,
 	if err != nil {
 		return results.Experiment{}, nil, err
 	}
-	benchmark, stored, err := storedReport(ctx, cluster, names[0], options.Connection)
+	return storedExperiment(ctx, cluster, names[0], options.Connection)
+}
+
+// storedExperiment reads the last results of a StorageBenchmark in the cluster.
+func storedExperiment(ctx context.Context, cluster *Cluster, name string,
+	connection Connection) (results.Experiment, *v1alpha1.StorageBenchmark, error) {
+	benchmark, stored, err := storedReport(ctx, cluster, name, connection)
 	if err != nil {
 		return results.Experiment{}, nil, err
 	}

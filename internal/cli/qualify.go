@@ -127,16 +127,10 @@ func (a *App) runSuite(ctx context.Context, text string, options qualifyOptions)
 	if err != nil {
 		return nil, err
 	}
-	progress := *a
-	if options.format != "text" {
-		progress.Out, progress.Terminal = a.Err, nil
-	}
+	progress := a.besideOutput(options.format)
 	progress.say("%s: two StorageBenchmarks, one after another; each measurement takes %s", options.suite.Subject(), options.suite.Duration)
-	if options.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, options.timeout, errTimeout)
-		defer cancel()
-	}
+	ctx, cancel := options.limit(ctx)
+	defer cancel()
 	var experiments []results.Experiment
 	for _, document := range splitDocuments([]byte(text)) {
 		one, err := parseManifest("the suite", document)
@@ -165,11 +159,8 @@ func (a *App) ended(ctx context.Context, cluster *Cluster, benchmarks []applied,
 			return results.Experiment{}, exit(cmp.Or(code, ExitError), errors.New(t.sentence()))
 		}
 	}
-	_, stored, err := storedReport(ctx, cluster, benchmarks[0].key.Name, options.Connection)
-	if err != nil {
-		return results.Experiment{}, err
-	}
-	return experimentIn(stored)
+	experiment, _, err := storedExperiment(ctx, cluster, benchmarks[0].key.Name, options.Connection)
+	return experiment, err
 }
 
 func (a *App) printCard(card qualify.Card, format string) error {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/storagebench/storagebench/internal/report/pictures"
 	"github.com/storagebench/storagebench/internal/sweep"
 )
 
@@ -100,16 +100,9 @@ func (a *App) sweep(ctx context.Context, options sweepOptions) error {
 	if options.dryRun {
 		return a.printManifests(append(shared, copies...))
 	}
-	progress := *a
-	if options.format != "text" {
-		progress.Out, progress.Terminal = a.Err, nil
-	}
-	if options.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, options.timeout, errTimeout)
-		defer cancel()
-	}
-	all, err := progress.measurePlaces(ctx, cluster, shared, copies, places, options)
+	ctx, cancel := options.limit(ctx)
+	defer cancel()
+	all, err := a.besideOutput(options.format).measurePlaces(ctx, cluster, shared, copies, places, options)
 	if err != nil && !slices.ContainsFunc(all, func(one sweep.Result) bool { return one.Experiment != nil }) {
 		return err
 	}
@@ -204,12 +197,7 @@ func resultAt(ctx context.Context, cluster *Cluster, place sweep.Place, t *track
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout) // also what ended before an interrupt is read
 	defer cancel()
-	_, stored, err := storedReport(ctx, cluster, t.key.Name, connection)
-	if err != nil {
-		result.Missing = err.Error()
-		return result
-	}
-	experiment, err := experimentIn(stored)
+	experiment, _, err := storedExperiment(ctx, cluster, t.key.Name, connection)
 	if err != nil {
 		result.Missing = err.Error()
 		return result
@@ -252,7 +240,7 @@ func (a *App) saySweep(table sweep.Table, places, outlying int) {
 	}
 	for _, value := range table.Values {
 		if value.Outlier {
-			a.say("OUTLIER  %s: %s %s: %s", value.Place, pathOf(value), sweep.Write(value.Metric, value.Median), value.Words())
+			a.say("OUTLIER  %s: %s %s: %s", value.Place, value.Path(), pictures.Write(value.Metric, float64(value.Median)), value.Words())
 		}
 	}
 	for _, place := range slices.Sorted(maps.Keys(table.Missing)) {
@@ -266,7 +254,7 @@ func (a *App) saySweep(table sweep.Table, places, outlying int) {
 	for _, value := range table.Values {
 		if place := value.String(); !seen[place] {
 			seen[place] = true
-			rows.row(place, wordOf(value, table.Missing[place]), pathOf(value), sweep.Write(value.Metric, value.Median), value.Words())
+			rows.row(place, wordOf(value, table.Missing[place]), value.Path(), pictures.Write(value.Metric, float64(value.Median)), value.Words())
 		}
 	}
 	rows.end()
@@ -283,9 +271,4 @@ func wordOf(value sweep.Value, missing string) string {
 		return "unknown"
 	}
 	return "alike"
-}
-
-// pathOf is PHASE.METRIC, with the variant if there are several.
-func pathOf(value sweep.Value) string {
-	return strings.TrimPrefix(value.Variant+" ", "default ") + value.Phase + "." + value.Metric
 }

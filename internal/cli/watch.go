@@ -24,6 +24,23 @@ func (o *waitOptions) addWaitFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.timeout, "timeout", 0, "stop waiting after this `DURATION`, such as 90m (default: never)")
 }
 
+// limit ends waiting after the time that was asked for.
+func (o *waitOptions) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if o.timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, o.timeout, errTimeout)
+}
+
+// besideOutput tells the progress on the standard error if the output is for programs.
+func (a *App) besideOutput(format string) *App {
+	progress := *a
+	if format != "text" {
+		progress.Out, progress.Terminal = a.Err, nil
+	}
+	return &progress
+}
+
 func (a *App) watchCommand() *cobra.Command {
 	var options waitOptions
 	after := ""
@@ -82,11 +99,8 @@ func (c Connection) watchHint(one applied) string {
 
 // waitAndConclude waits for the verdicts, at most as long as asked.
 func (a *App) waitAndConclude(ctx context.Context, cluster *Cluster, benchmarks []applied, options waitOptions) error {
-	if options.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, options.timeout, errTimeout)
-		defer cancel()
-	}
+	ctx, cancel := options.limit(ctx)
+	defer cancel()
 	all, err := a.wait(ctx, cluster, benchmarks)
 	return a.conclude(all, err, options)
 }

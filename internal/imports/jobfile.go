@@ -105,8 +105,12 @@ func phaseName(job string, names map[string]bool) string {
 	if name == "" {
 		name = "job"
 	}
-	name = strings.TrimRight(name[:min(len(name), 16)], "-")
-	given := name
+	return numbered(strings.TrimRight(name[:min(len(name), 16)], "-"), names)
+}
+
+// numbered is a name that is not among these, and joins them.
+func numbered(given string, names map[string]bool) string {
+	name := given
 	for number := 2; names[name]; number++ {
 		name = fmt.Sprintf("%s-%d", given, number)
 	}
@@ -220,12 +224,7 @@ func unique(name string, names map[string]bool) string {
 	if name == "" {
 		name = "job"
 	}
-	given := name
-	for number := 2; names[name]; number++ {
-		name = fmt.Sprintf("%s-%d", given, number)
-	}
-	names[name] = true
-	return name
+	return numbered(name, names)
 }
 
 func (j *jobFile) text() string {

@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -70,10 +71,10 @@ func options(pairs ...string) (list []fio.Option) {
 // atLeast makes the volume so large that all files fit, with a quarter to spare.
 func (b *Benchmark) atLeast(bytes float64, files string) {
 	const gibibyte = 1 << 30
-	has, err := resource.ParseQuantity(or(b.Size, DefaultSize))
+	has, err := resource.ParseQuantity(cmp.Or(b.Size, DefaultSize))
 	if wants := bytes * 1.25; err == nil && has.AsApproximateFloat64() < wants && wants < 1<<50 {
 		size := fmt.Sprintf("%dGi", int64(math.Ceil(wants/gibibyte)))
-		b.leave("the size of the volume: it is %s instead of %s, for %s", size, or(b.Size, DefaultSize), files)
+		b.leave("the size of the volume: it is %s instead of %s, for %s", size, cmp.Or(b.Size, DefaultSize), files)
 		b.Size = size
 	}
 }
@@ -94,7 +95,7 @@ func readDbench(f file) (*Benchmark, error) {
 	if err != nil {
 		return nil, err
 	}
-	size, direct := or(env["FIO_SIZE"], "2G"), or(env["FIO_DIRECT"], "1")
+	size, direct := cmp.Or(env["FIO_SIZE"], "2G"), cmp.Or(env["FIO_DIRECT"], "1")
 	loads := []load{
 		{name: "read_iops", mode: "randread", block: "4k", depth: 64},
 		{name: "write_iops", mode: "randwrite", block: "4k", depth: 64},
@@ -146,7 +147,7 @@ func readKbench(f file) (*Benchmark, error) {
 	if err != nil {
 		return nil, err
 	}
-	mode := or(env["MODE"], "full")
+	mode := cmp.Or(env["MODE"], "full")
 	times := options("ramp_time=5s", "runtime=20s")
 	if env["QUICK_MODE"] != "" || mode == "quick" {
 		mode, times = "full", options("ramp_time=1s", "runtime=5s")
@@ -170,12 +171,5 @@ func readKbench(f file) (*Benchmark, error) {
 			times = append(times, option)
 		}
 	}
-	return b, b.setLoads(or(env["SIZE"], "10g"), append(options("direct=1"), times...), loads)
-}
-
-func or(value, other string) string {
-	if value == "" {
-		return other
-	}
-	return value
+	return b, b.setLoads(cmp.Or(env["SIZE"], "10g"), append(options("direct=1"), times...), loads)
 }

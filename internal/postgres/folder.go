@@ -62,6 +62,11 @@ func findFolder(folder, name string) error {
 	if info, err := root.Lstat(name); err != nil || !info.IsDir() {
 		return missing(err)
 	}
+	return unused(root, name)
+}
+
+// unused refuses a folder in which a server still works.
+func unused(root *os.Root, name string) error {
 	if pid := runningServer(root, name); pid > 0 {
 		return fmt.Errorf("a PostgreSQL (process %d) still runs in %s of %s: stop it first", pid, name, root.Name())
 	}
@@ -100,8 +105,8 @@ func remove(root *os.Root, name string) error {
 	case !ours || !info.IsDir():
 		return fmt.Errorf("%s in %s does not belong to storagebench: move it, or use an empty folder", name, root.Name())
 	}
-	if pid := runningServer(root, name); pid > 0 {
-		return fmt.Errorf("a PostgreSQL (process %d) still runs in %s of %s: stop it first", pid, name, root.Name())
+	if err := unused(root, name); err != nil {
+		return err
 	}
 	if err := root.RemoveAll(name); err != nil {
 		return fmt.Errorf("remove %s of an earlier attempt from %s: %w", name, root.Name(), err)

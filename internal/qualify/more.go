@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/storagebench/storagebench/internal/report/pictures"
 )
 
 // Limits of the rules that combine several metrics.
@@ -127,7 +129,7 @@ func fromMemory(facts Facts) []Finding {
 	for _, phase := range []string{"read-1", "read-16", "mixed-16", "scan", "aged-mixed-16", "aged-scan"} {
 		metric, known := facts.metric(phase, hitRate)
 		if known && metric.Median > memoryWarn {
-			hits = append(hits, phase+" "+write(hitRate, float64(metric.Median)))
+			hits = append(hits, phase+" "+pictures.Write(hitRate, float64(metric.Median)))
 		}
 	}
 	if len(hits) == 0 {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/storagebench/storagebench/internal/report/svg"
+	"github.com/storagebench/storagebench/internal/report/pictures"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -104,13 +104,13 @@ func (l limit) judge(facts Facts) []Finding {
 	finding := Finding{Level: Good, About: l.about, Measured: figure(l.phase, metric), beyond: over(median, l.bad)}
 	switch {
 	case over(median, l.bad) > 1:
-		finding.Level, finding.Measured = Bad, finding.Measured+"; the limit is "+write(l.metric, l.bad)
+		finding.Level, finding.Measured = Bad, finding.Measured+"; the limit is "+pictures.Write(l.metric, l.bad)
 	case over(worst, l.bad) > 1:
-		finding.Level, finding.Measured = Warning, finding.Measured+"; the worst run is beyond the limit of "+write(l.metric, l.bad)
+		finding.Level, finding.Measured = Warning, finding.Measured+"; the worst run is beyond the limit of "+pictures.Write(l.metric, l.bad)
 	case over(median, l.warn) > 1:
-		finding.Level, finding.Measured = Warning, finding.Measured+"; good is "+write(l.metric, l.warn)
+		finding.Level, finding.Measured = Warning, finding.Measured+"; good is "+pictures.Write(l.metric, l.warn)
 	case over(worst, l.warn) > 1:
-		finding.Level, finding.Measured = Warning, finding.Measured+"; the worst run is beyond what is good, "+write(l.metric, l.warn)
+		finding.Level, finding.Measured = Warning, finding.Measured+"; the worst run is beyond what is good, "+pictures.Write(l.metric, l.warn)
 	}
 	if strings.HasPrefix(l.metric, "read") {
 		finding = facts.ofDisks(finding, l.phase)
@@ -169,7 +169,7 @@ func (f Facts) ofDisks(finding Finding, phases ...string) Finding {
 			finding.Measured += "; but " + phase + " has no " + hitRate
 		case hits.Median > memoryWarn:
 			finding.Level, finding.Means, finding.Do = Unknown, "These are figures of memory: the disks are not known.", larger
-			finding.Measured += fmt.Sprintf("; but %s of the reads of %s came from memory", write(hitRate, float64(hits.Median)), phase)
+			finding.Measured += fmt.Sprintf("; but %s of the reads of %s came from memory", pictures.Write(hitRate, float64(hits.Median)), phase)
 		}
 	}
 	return finding
@@ -186,7 +186,7 @@ func (f Facts) ofDatabase(finding Finding, phase string) Finding {
 	case share.Min < leastDatabase:
 		finding.Level, finding.Do = Unknown, largerDatabase
 		finding.Means = "The database fits into memory: this measures commits only, and no reads."
-		finding.Measured += "; but the database is " + write(hitRate, float64(share.Min)) + " of the memory of the node"
+		finding.Measured += "; but the database is " + pictures.Write(hitRate, float64(share.Min)) + " of the memory of the node"
 	}
 	return finding
 }
@@ -196,7 +196,7 @@ func (f Facts) durable(finding Finding, phase string) Finding {
 	if metric, known := f.metric(phase, "writeLatencyP50Nanoseconds"); known && metric.Median < tooFastBelow && finding.Level == Good {
 		finding.Level, finding.Means = Unknown, "What confirms commits so quickly may lose them."
 		finding.Do = "See the finding about commits that are too fast."
-		finding.Measured += "; but half of them take less than " + write(appendP99, tooFastBelow) + ", which no disk does"
+		finding.Measured += "; but half of them take less than " + pictures.Write(appendP99, tooFastBelow) + ", which no disk does"
 	}
 	return finding
 }
@@ -208,7 +208,7 @@ func (f Facts) ofStorage(finding Finding, phase string) Finding {
 		finding.Level, finding.Means = Unknown, "More CPU might have shown more: the storage is not known."
 		finding.Do = "Repeat it on a node with more CPUs, or with less to do."
 		finding.Measured += fmt.Sprintf("; but the node's CPU was a limit: workers of %s waited for the storage for %s of the time", phase,
-			write(hitRate, float64(busy.Median)))
+			pictures.Write(hitRate, float64(busy.Median)))
 	}
 	return finding
 }
@@ -240,28 +240,12 @@ func direction(metric string) results.Direction {
 
 // figure is "redo-full.writeLatencyP99Nanoseconds 12 ms (11 ms to 14 ms, 3 runs)".
 func figure(phase string, metric results.MetricResult) string {
-	text := fmt.Sprintf("%s.%s %s", phase, metric.Name, write(metric.Name, float64(metric.Median)))
+	text := fmt.Sprintf("%s.%s %s", phase, metric.Name, pictures.Write(metric.Name, float64(metric.Median)))
 	if metric.Runs == 1 {
 		return text + " (1 run)"
 	}
-	return text + fmt.Sprintf(" (%s to %s, %d runs)", write(metric.Name, float64(metric.Min)), write(metric.Name, float64(metric.Max)),
-		metric.Runs)
-}
-
-func write(metric string, value float64) string {
-	known, _ := results.LookupMetric(metric)
-	switch known.Unit {
-	case results.UnitNanoseconds:
-		return svg.Nanoseconds.Format(value)
-	case results.UnitBytesPerSecond:
-		return svg.BytesPerSecond.Format(value)
-	case results.UnitPerSecond:
-		return strings.TrimSpace(svg.Numbers.Format(value)) + "/s"
-	case results.UnitPartsPerMillion:
-		return svg.PartsPerMillion.Format(value)
-	default:
-		return svg.Numbers.Format(value)
-	}
+	return text + fmt.Sprintf(" (%s to %s, %d runs)", pictures.Write(metric.Name, float64(metric.Min)),
+		pictures.Write(metric.Name, float64(metric.Max)), metric.Runs)
 }
 
 // phasesOf that were measured, in the order of their names.

@@ -19,13 +19,14 @@ var ofWorkload = map[string]struct {
 
 // bytesPerByte adds what the disks read and wrote for each byte of a workload, or returns why it cannot be told.
 func bytesPerByte(metrics map[string]int64, d poolseries.Document, phase results.PhaseDocument) (missing string) {
+	stretches, known := stretchesOf(d, phase.Times())
 	for bytes, ratio := range ofWorkload {
 		var disks float64
 		counted := false
 		for _, vdev := range d.Vdevs {
 			if counts := ratio.of(vdev); vdev.Disk && phase.Metrics[bytes] > 0 && len(counts) == len(d.Series.OffsetMilliseconds) {
-				one, known := countedFor(d, counts, phase.Times())
-				if !known {
+				one, covered := countedFor(d, counts, stretches)
+				if !known || !covered {
 					return "bytes of the disks for each byte of the workload: there are too few samples about the measured time"
 				}
 				disks, counted = disks+one, true
@@ -44,12 +45,11 @@ type stretch struct {
 	before, inner, after int
 }
 
-// countedFor is what a disk did in some intervals and for them. All that a workload wrote is on the disk when its interval ends, much of it
+// countedFor is what a disk did in some stretches and for them. All that a workload wrote is on the disk when its interval ends, much of it
 // in the last moment: hence it counts up to the first sample after that, as the disk rests by then. At the beginning the disk may have
 // been at work for a ramp: the time until the first sample counts as much as the rest, but no more than the disk did since the last
 // sample before.
-func countedFor(d poolseries.Document, counts []int64, times []results.Interval) (sum float64, known bool) {
-	stretches, known := stretchesOf(d, times)
+func countedFor(d poolseries.Document, counts []int64, stretches []stretch) (sum float64, known bool) {
 	for _, s := range stretches {
 		all, covered, whole := float64(counts[s.after]-counts[s.before]), s.to.Sub(sampledAt(d, s.inner)), s.to.Sub(s.from)
 		if covered*100 < whole*minCoveredPercent || covered <= 0 {
@@ -57,7 +57,7 @@ func countedFor(d poolseries.Document, counts []int64, times []results.Interval)
 		}
 		sum += min(all, float64(counts[s.after]-counts[s.inner])*whole.Seconds()/covered.Seconds())
 	}
-	return sum, known
+	return sum, true
 }
 
 // stretchesOf joins intervals with a sample in common. It knows none if a sample is missing, or was too late to be about the interval.

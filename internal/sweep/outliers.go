@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/storagebench/storagebench/internal/report/svg"
+	"github.com/storagebench/storagebench/internal/report/pictures"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/stats"
 )
@@ -129,6 +129,7 @@ func (t *Table) lacking(all []Result, subjects []subject, values map[subject][]V
 	}
 }
 
+// String is PHASE.METRIC, with the variant if there are several.
 func (s subject) String() string {
 	return strings.TrimPrefix(s.variant+" ", "default ") + s.phase + "." + s.metric
 }
@@ -142,6 +143,9 @@ func compareBool(a, b bool) int {
 	}
 	return -1
 }
+
+// Path is that of what was measured.
+func (v Value) Path() string { return subject{v.Variant, v.Phase, v.Metric}.String() }
 
 // distance is how far a value is from the median of all, whichever way.
 func (v Value) distance() float64 {
@@ -217,20 +221,6 @@ func (v Value) Words() string {
 	if v.Outlier && v.Worse {
 		side = ", which is worse"
 	}
-	return fmt.Sprintf("%.1f%% %s the median of %s%s", math.Abs(float64(v.AwayPartsPerMillion))/1e4, way, Write(v.Metric, v.OfAll), side)
-}
-
-// Write writes a value in its unit.
-func Write(metric string, value int64) string {
-	known, _ := results.LookupMetric(metric)
-	switch known.Unit {
-	case results.UnitNanoseconds:
-		return svg.Nanoseconds.Format(float64(value))
-	case results.UnitBytesPerSecond:
-		return svg.BytesPerSecond.Format(float64(value))
-	case results.UnitPerSecond:
-		return svg.Numbers.Format(float64(value)) + "/s"
-	default:
-		return svg.Numbers.Format(float64(value))
-	}
+	return fmt.Sprintf("%.1f%% %s the median of %s%s", math.Abs(float64(v.AwayPartsPerMillion))/1e4, way,
+		pictures.Write(v.Metric, float64(v.OfAll)), side)
 }

@@ -93,6 +93,7 @@ func PhaseTraits(phase *v1alpha1.Phase) (Traits, bool) {
 // Problem says why a phase cannot measure this workload, and what to write instead; empty if it can.
 func (t Traits) Problem(phase *v1alpha1.MeasurePhase, block bool) string {
 	declared := phase.Cache != "" && phase.Cache != v1alpha1.CacheAny
+	within := t.problemWithin(phase)
 	switch {
 	case t.Name == "":
 		return "the phase has no workload: use one of " + strings.Join(Names(), ", ")
@@ -100,8 +101,8 @@ func (t Traits) Problem(phase *v1alpha1.MeasurePhase, block bool) string {
 		return "cache: " + string(phase.Cache) + ": " + t.HidesCache
 	case t.Once != "" && phase.SteadyState != nil:
 		return "steadyState: " + t.Once
-	case t.problemWithin(phase) != "":
-		return t.problemWithin(phase)
+	case within != "":
+		return within
 	case t.Files && block:
 		return t.Name + " needs a file system: write volumeMode: Filesystem (or dataset.type: Filesystem), or choose another workload"
 	case t.OnFiles != "" && !block:

@@ -257,6 +257,15 @@ func about(lines []line) string {
 	return strings.Join(phases, ", ")
 }
 
+// Write writes a value of a metric in its unit.
+func Write(metric string, value float64) string {
+	text := unitOf(metric).Format(value)
+	if known, _ := results.LookupMetric(metric); known.Unit == results.UnitPerSecond {
+		text += "/s"
+	}
+	return text
+}
+
 // unitOf a metric on an axis.
 func unitOf(metric string) svg.Unit {
 	known, _ := results.LookupMetric(metric)

@@ -58,13 +58,6 @@ var truthTargets = []struct{ name, target string }{
 func TestTruth(t *testing.T) {
 	onlyAsBench(t, "truth")
 	disks := []vm.Disk{needsBlockVolume(t, truthSettings[0].iops, truthSettings[0].bytesPerSecond), made.Files}
-	t.Cleanup(func() {
-		ctx, cancel := afterwards(t)
-		defer cancel()
-		if err := restoreDisk(ctx, nodes[0], made.Files); err != nil {
-			t.Error(err)
-		}
-	})
 	installOperator(t)
 	s := newSpace(t, levelRestricted)
 	for at, target := range truthTargets {
@@ -79,7 +72,7 @@ func (s *space) truths(name, target string, disk vm.Disk) {
 	started := time.Now()
 	for _, setting := range truthSettings {
 		disk.IOPS, disk.BytesPerSecond = setting.iops, setting.bytesPerSecond
-		throttle(t, disk)
+		breakDisk(t, nodes[0], disk, "throttle", disk.IOPS, disk.BytesPerSecond)
 		points = append(points, s.truth(name, target, disk)...)
 	}
 	fmt.Printf("\nA StorageBenchmark (%s) on disk %s of node %s, whose limits are known (%.0f s):\n\n%s\n", name, disk.Name, nodes[0],
