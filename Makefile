@@ -45,6 +45,16 @@ audit-rights: ## a table of all rights of the manager and the agent, with the re
 		assets=$$(hack/envtest-assets) && export KUBEBUILDER_ASSETS=$$assets STORAGEBENCH_AUDIT=$(CURDIR)/dist/audit && \
 		go test -timeout 20m ./test/delivery ./test/integration && go test -count=1 -v -run TestRights ./test/audit
 
+# 1.36 is that of make test. The others are pinned in tools/kube-apiserver-MINOR.
+KUBERNETES ?= 1.35 1.36 1.37
+.PHONY: kubernetes-versions
+kubernetes-versions: ## the chart, the CRDs and the policies on the API servers of several minor versions [KUBERNETES="1.35 1.36 1.37"]
+	@for tool in helm kustomize; do $(TOOL) $$tool >/dev/null; done; for minor in $(KUBERNETES); do \
+		assets=$$(env -u KUBEBUILDER_ASSETS ENVTEST_K8S_VERSION=$$minor.x hack/envtest-assets) || exit 1; \
+		echo ">> $$("$$assets/kube-apiserver" --version)"; \
+		KUBEBUILDER_ASSETS=$$assets hack/go-test kubernetes-$$minor -timeout 30m ./test/api ./test/delivery || exit 1; \
+	done
+
 .PHONY: unit
 unit: ## only the tests that need no API server
 	@hack/ensure-workloads
@@ -86,11 +96,12 @@ generate: ## deep copies, result schemas
 	@go run ./internal/results/schemagen docs/schemas
 
 .PHONY: manifests
-manifests: ## CRDs, in config and in the chart, and docs/reference/api.md
+manifests: ## CRDs, in config and in the chart, docs/reference/api.md and the page of the chart
 	@generator=$$($(TOOL) controller-gen) && "$$generator" crd paths=./api/v1alpha1 output:crd:dir=config/crd/bases
 	@go run ./config/crd/refgen docs/reference/api.md
 	@go run ./config/crd/shorten config/crd/bases/storagebench.dev_storagebenchmarks.yaml
 	@hack/chart-crds
+	@go run ./charts/valuesref charts/storagebench
 
 .PHONY: verify
 verify: generate manifests ## generated files and go.mod are up to date: the tree must be clean
@@ -187,6 +198,10 @@ build: ## the programs, into bin/
 images: ## the container images, into dist/images/ (docker or buildah)
 	@hack/images
 
+.PHONY: docs-site
+docs-site: ## the pages as a site for a browser, into dist/site/ (Python 3.11; the first time from PyPI)
+	@hack/docs-site/build
+
 .PHONY: chart
 chart: manifests ## the Helm chart, packaged into dist/ [VERSION=1.2.3 for a release, whose images have the tag v1.2.3]
 	@helm=$$($(TOOL) helm) && "$$helm" lint charts/storagebench && \
@@ -242,6 +257,10 @@ bench-agent: ## what 50 pools and 500 datasets cost the agent of a node, on a si
 .PHONY: pictures
 pictures: ## draw docs/pictures from the figures beside them
 	@go run ./test/bench/pictures docs/pictures
+
+.PHONY: report-look
+report-look: ## reports in a real browser: overlap, contrast, keyboard, axe; screens in dist/look [PICTURES=docs/pictures draws those of the pages]
+	@hack/look $(PICTURES)
 
 .PHONY: bench-writes
 bench-writes: ## API writes per run, against the limit of 12 + 4 per phase

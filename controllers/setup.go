@@ -202,8 +202,7 @@ const maxLogBytes = 64 << 20
 
 // ReadLog opens the log of a container.
 func (p PodLogs) ReadLog(ctx context.Context, namespace, pod, container string) (io.ReadCloser, error) {
-	limit := int64(maxLogBytes)
-	return p.Clients.Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, LimitBytes: &limit}).Stream(ctx)
+	return p.Clients.Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, LimitBytes: new(int64(maxLogBytes))}).Stream(ctx)
 }
 
 // ClientConfig raises the client-side throttle, which is meant for command-line tools. The API server has its own fairness.

@@ -349,6 +349,12 @@ type BenchmarkPoolStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=160
 	Vdevs []VdevStatus `json:"vdevs,omitempty"`
+	// joining are disks that a command may have added to the pool since vdevs was read. They are recorded before the command, and a pool
+	// that is not imported is searched on them too.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=160
+	Joining []DevicePath `json:"joining,omitempty"`
 	// properties are the requested properties, and other relevant ones, as in effect.
 	// +optional
 	// +listType=atomic

@@ -139,6 +139,19 @@ type RunReadiness struct {
 	Since metav1.MicroTime `json:"since"`
 }
 
+// PoolAge says what a pool has been used for, up to a run.
+type PoolAge struct {
+	// since is when the pool was created.
+	// +required
+	Since metav1.Time `json:"since"`
+	// experiments is the number of experiments on the pool, including that of the run.
+	// +required
+	Experiments int32 `json:"experiments"`
+	// runs is the number of runs on the pool, including this one.
+	// +required
+	Runs int32 `json:"runs"`
+}
+
 // RunVolumeStatus is a volume that was created for a run on a zfs target.
 type RunVolumeStatus struct {
 	// name is the name that phases use for the volume.
@@ -161,6 +174,9 @@ type RunVolumeStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	KeptFrom string `json:"keptFrom,omitempty"`
+	// poolAge says what the pool has been used for, with keepFor: Schedule.
+	// +optional
+	PoolAge *PoolAge `json:"poolAge,omitempty"`
 	// zfsVersion is the version of the ZFS module and tools on the node.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128

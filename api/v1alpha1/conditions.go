@@ -178,6 +178,11 @@ const (
 	// neither.
 	AnnotationKeptFrom    = "storagebench.dev/kept-from"
 	AnnotationKeptFromUID = "storagebench.dev/kept-from-uid"
+	// LabelLineage is set on the runs of experiments that pass a pool on to each other, and on that pool. It is a hash of what they
+	// measure, the same for each time of the schedule.
+	LabelLineage = "storagebench.dev/lineage"
+	// AnnotationPoolAge is set on such a pool: EXPERIMENTS/RUNS on it, with those that have it now. A new pool has none: 1/1.
+	AnnotationPoolAge = "storagebench.dev/pool-age"
 	// LabelLabNode with the value "true" marks the nodes that the agent may run on.
 	LabelLabNode = "storagebench.dev/lab"
 	// FieldNodeName selects the pools and operations of one node.

@@ -123,6 +123,7 @@ type PreflightCheck string
 //
 // +kubebuilder:validation:XValidation:rule="(self.to == 'Variant') == has(self.variant)",message="set variant if to is Variant, and only then"
 // +kubebuilder:validation:XValidation:rule="!has(self.acceptSingleDay) || self.to == 'Baseline'",message="acceptSingleDay is about baselines: remove it, or set to: Baseline"
+// +kubebuilder:validation:XValidation:rule="!has(self.acceptAgeing) || self.to != 'Variant'",message="acceptAgeing is about earlier experiments: remove it, or set to: Baseline or History"
 // +kubebuilder:validation:XValidation:rule="!has(self.since) || self.to == 'History'",message="since is about the history: remove it, or set to: History"
 type CompareGate struct {
 	// metric is the metric to compare.
@@ -143,6 +144,9 @@ type CompareGate struct {
 	// a gate is Inconclusive.
 	// +optional
 	AcceptSingleDay bool `json:"acceptSingleDay,omitempty"`
+	// acceptAgeing decides although the runs used the pool of earlier runs. Without it such a gate is Inconclusive.
+	// +optional
+	AcceptAgeing bool `json:"acceptAgeing,omitempty"`
 	// since is when the history begins to count. Set it to accept a new level: its first experiments are the reference.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`

@@ -59,6 +59,12 @@ type GateName string
 // +kubebuilder:validation:XValidation:rule="!self.matches('-part[0-9]+$')",message="name the whole disk: remove -partN"
 type DevicePath string
 
+// DiskRef is a disk in an operation: its stable path or, in the phases of a benchmark, its name in target.zfs.disks.
+//
+// +kubebuilder:validation:MaxLength=160
+// +kubebuilder:validation:XValidation:rule=`(self.startsWith('/dev/disk/by-') ? self.matches(r'^.{13}(id|path)/\w[\w.:@+-]*$') : self.matches('^[a-z][a-z0-9-]*$')) && !self.matches('-part[0-9]+$')`,message="write the stable path of a whole disk, such as /dev/disk/by-id/nvme-SERIAL, or in a phase its name in target.zfs.disks"
+type DiskRef string
+
 // PoolName is the name of a zpool.
 //
 // +kubebuilder:validation:MinLength=1

@@ -14,7 +14,7 @@ type Target struct {
 	// zfs tests datasets on ZFS pools that are created for the benchmark.
 	// +optional
 	ZFS *ZFSTarget `json:"zfs,omitempty"`
-	// ref uses the storage of a StorageTarget.
+	// ref uses the storage of a StorageTarget. A StorageTarget itself has none.
 	// +optional
 	Ref *TargetRef `json:"ref,omitempty"`
 }
@@ -54,6 +54,7 @@ type StorageClassTarget struct {
 
 // ZFSTarget requests pools and datasets on nodes that run the agent.
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.keepFor) || self.reset != 'Pool'",message="keepFor needs a pool that is kept: write reset: Dataset or reset: None"
 // +kubebuilder:validation:XValidation:rule="!has(self.volumes) || self.volumes.all(v, v.name != 'data')",message="name additional volumes other than 'data': pool and dataset already define the volume of that name"
 // +kubebuilder:validation:XValidation:rule="!has(self.volumes) || self.volumes.all(v, !has(v.pool) || v.pool.vdevs.all(w, w.devices.all(d, !self.pool.vdevs.exists(u, d in u.devices) && self.volumes.exists_one(o, has(o.pool) && o.pool.vdevs.exists(u, d in u.devices)))))",message="do not share devices between pools: a device occurs in two pools of the target"
 // +kubebuilder:validation:XValidation:rule="!has(self.volumes) || self.volumes.all(v, !has(v.poolOf) || v.poolOf == 'data' || self.volumes.exists(o, o.name == v.poolOf && has(o.pool)))",message="write in poolOf of a volume the name of one with a pool of its own: data, or one of volumes that has pool"
@@ -74,6 +75,12 @@ type ZFSTarget struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=4
 	Volumes []AdditionalVolume `json:"volumes,omitempty"`
+	// disks are names of disks for the operations of phases: of disks in the pools, and of spare ones that an operation brings in. The
+	// operations of an experiment then need no path.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=8
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[a-z][a-z0-9-]{0,30}$') && self.exists_one(o, self[o] == self[k]))",message="name each disk once, in lower-case letters, digits and '-', such as spare: /dev/disk/by-id/nvme-SERIAL"
+	Disks map[string]DevicePath `json:"disks,omitempty"`
 	// perNode replaces the pool layout on single nodes, where disks have other paths.
 	// +optional
 	// +listType=map
@@ -88,7 +95,15 @@ type ZFSTarget struct {
 	// +optional
 	// +default="Pool"
 	Reset ResetPolicy `json:"reset,omitempty"`
+	// keepFor: Schedule keeps the pool from one scheduled experiment to the next too, so that it ages. It needs spec.schedule and a single
+	// variant.
+	// +optional
+	// +kubebuilder:validation:Enum=Schedule
+	KeepFor string `json:"keepFor,omitempty"`
 }
+
+// KeepForSchedule is the value of ZFSTarget.KeepFor.
+const KeepForSchedule = "Schedule"
 
 // ResetPolicy says what to recreate for each run.
 //

@@ -29,6 +29,7 @@ import (
 	"github.com/storagebench/storagebench/controllers/metrics"
 	"github.com/storagebench/storagebench/controllers/operation"
 	"github.com/storagebench/storagebench/controllers/pool"
+	"github.com/storagebench/storagebench/internal/flagenv"
 	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
@@ -79,6 +80,9 @@ func run() error {
 	flag.StringVar(&s.probeAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz")
 	s.logs.BindFlags(flag.CommandLine)
 	flag.Parse()
+	if err := flagenv.Apply(flag.CommandLine, os.Environ(), "allow-device", "allow-parameter"); err != nil {
+		return err
+	}
 
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&s.logs)))
 	if s.nodeName == "" {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/flagenv"
 	"github.com/storagebench/storagebench/internal/runs"
 
 	_ "time/tzdata"
@@ -77,6 +78,9 @@ func run() error {
 	bindLimits(&s.options)
 	s.logs.BindFlags(flag.CommandLine)
 	flag.Parse()
+	if err := flagenv.Apply(flag.CommandLine, os.Environ()); err != nil {
+		return err
+	}
 	s.options.WithoutAgent, s.options.WithoutClusterReads = !s.agent, !s.clusterReads
 	if s.metricsAddress != "0" {
 		s.options.Metrics = metrics.Registry
@@ -84,7 +88,7 @@ func run() error {
 
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&s.logs)))
 	if s.options.RunnerImage == "" {
-		return errors.New("--runner-image is not set: set it to the image of the workload pods")
+		return errors.New("--runner-image is not set: set it, or FLAG_RUNNER_IMAGE, to the image of the workload pods")
 	}
 	if s.options.LeaseNamespace == "" {
 		return errors.New("--lease-namespace is not set and there is no POD_NAMESPACE: set it to the manager's namespace")
@@ -133,6 +137,12 @@ func bindLimits(options *controllers.Options) {
 		"nodes that the benchmarks of a namespace may hold and wait for at the same time; 0 means no limit")
 	flag.IntVar(&limits.LinePerNamespace, "line-per-namespace", limits.LinePerNamespace,
 		"benchmarks of a namespace that may hold nodes or be queued at the same time; 0 means no limit")
+	flag.BoolFunc("keep-pools", "whether benchmarks may keep pools, and so hold their disks, from one scheduled experiment to the next "+
+		"(target.zfs.keepFor) or after their runs (retain) (defaults to true)", func(text string) error {
+		allowed, err := strconv.ParseBool(text)
+		limits.ForbidKeeping = !allowed
+		return err
+	})
 	flag.Func("max-priority", "comma-separated list of NAMESPACE=NUMBER, or *=NUMBER for all others: the highest spec.priority of the "+
 		"benchmarks of a namespace (defaults to 0)", numbers(&limits.MaxPriority))
 	flag.Func("queue-weights", "comma-separated list of NAMESPACE=NUMBER, or *=NUMBER for all others: how many benchmarks of a namespace "+

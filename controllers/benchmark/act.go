@@ -81,7 +81,7 @@ func (r *Reconciler) takeLease(ctx context.Context, observed *observation, node 
 			},
 		},
 		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: ptr.To(string(benchmark.UID)),
+			HolderIdentity: new(string(benchmark.UID)),
 			AcquireTime:    &metav1.MicroTime{Time: r.Clock.Now()},
 		},
 	}

@@ -149,12 +149,9 @@ func begins(decision experiment.Decision) bool {
 
 // gone says that the object has been released or deleted: there is no status left to write.
 func gone(decision experiment.Decision) bool {
-	for _, action := range decision.Actions {
-		if action.Kind == experiment.RemoveBenchmarkFinalizer || action.Kind == experiment.DeleteBenchmark {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(decision.Actions, func(action experiment.Action) bool {
+		return action.Kind == experiment.RemoveBenchmarkFinalizer || action.Kind == experiment.DeleteBenchmark
+	})
 }
 
 // writeStatus writes a changed status. The update carries the observed resourceVersion: a status that has changed meanwhile is not

@@ -74,7 +74,7 @@ func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBen
 		return nil, err
 	}
 	for _, step := range []func(context.Context, *observation) error{
-		r.observeClasses, r.observeDrivers, r.observeNodesAndLeases, r.observeKept, r.readBack, r.observeHistory,
+		r.observeClasses, r.observeDrivers, r.observeKept, r.observeNodesAndLeases, r.readBack, r.observeHistory,
 		r.observeStandards,
 	} {
 		if err := step(ctx, observed); err != nil {

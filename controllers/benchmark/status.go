@@ -1,6 +1,7 @@
 package benchmark
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -35,8 +36,7 @@ func summarise(observed *observation, decision experiment.Decision) v1alpha1.Sto
 	status.ObservedGeneration = benchmark.Generation
 	status.Experiment = observed.Experiment
 	status.TargetDigest = observed.TargetDigest
-	seed := experiment.Seed(benchmark)
-	status.Seed = &seed
+	status.Seed = new(experiment.Seed(benchmark))
 	status.NodeName, status.NodeNames, status.StorageClass = decision.NodeName, nil, decision.StorageClass
 	if len(decision.NodeNames) > 1 {
 		status.NodeNames = decision.NodeNames
@@ -106,13 +106,8 @@ func finish(observed *observation, decision experiment.Decision, status *v1alpha
 		passed := map[v1alpha1.Verdict]metav1.ConditionStatus{
 			v1alpha1.VerdictPassed: metav1.ConditionTrue, v1alpha1.VerdictFailed: metav1.ConditionFalse,
 		}[status.Verdict]
-		if passed == "" {
-			passed = metav1.ConditionUnknown
-		}
-		reason := written.Reason
-		if reason == "" {
-			reason = v1alpha1.ReasonFinished
-		}
+		passed = cmp.Or(passed, metav1.ConditionUnknown)
+		reason := cmp.Or(written.Reason, v1alpha1.ReasonFinished)
 		kstatus.Set(&status.Conditions, generation, v1alpha1.ConditionPassed, passed, reason, written.Message)
 	}
 	message := decision.Message

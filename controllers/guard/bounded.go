@@ -70,37 +70,28 @@ func (b *Bounded) patience() time.Duration {
 
 // Check first verifies that the disk responds.
 func (b *Bounded) Check(wish host.Wish) (host.Disk, error) {
-	known, refusal := b.Identify(wish.Path)
-	if refusal == nil {
-		refusal = b.answer(wish.Path, known)
-	}
-	if IsSilent(refusal) {
-		return known, refusal
-	}
-	disk, err := within(b, key(wish.Path, known), wish.Path, contentsPatience*b.patience(),
-		func(<-chan struct{}) (host.Disk, error) { return b.Disks.Check(wish) })
-	return seen(disk, known, err)
+	return b.responding(wish, contentsPatience, b.Disks.Check)
 }
 
 // Wipe first verifies that the disk responds. A wipe that takes too long writes nothing more.
 func (b *Bounded) Wipe(wish host.Wish) (host.Disk, error) {
-	known, refusal := b.Identify(wish.Path)
-	if refusal == nil {
-		refusal = b.answer(wish.Path, known)
-	}
-	if IsSilent(refusal) {
-		return known, refusal
-	}
-	disk, err := within(b, key(wish.Path, known), wish.Path, wipePatience*b.patience(), func(givenUp <-chan struct{}) (host.Disk, error) {
-		wish := wish
-		wish.GivenUp = givenUp
-		return b.Disks.Wipe(wish)
-	})
-	return seen(disk, known, err)
+	return b.responding(wish, wipePatience, b.Disks.Wipe)
 }
 
-// seen is the disk as it was read, or at least as it is known.
-func seen(disk, known host.Disk, err error) (host.Disk, error) {
+// responding does something with a disk that responds. The disk is as it was read then, or at least as it is known.
+func (b *Bounded) responding(wish host.Wish, times time.Duration, do func(host.Wish) (host.Disk, error)) (host.Disk, error) {
+	known, err := b.Identify(wish.Path)
+	if err == nil {
+		err = b.answer(wish.Path, known)
+	}
+	if IsSilent(err) {
+		return known, err
+	}
+	disk, err := within(b, key(wish.Path, known), wish.Path, times*b.patience(), func(givenUp <-chan struct{}) (host.Disk, error) {
+		wish := wish
+		wish.GivenUp = givenUp
+		return do(wish)
+	})
 	if IsSilent(err) {
 		return known, err
 	}

@@ -134,7 +134,7 @@ func settled(t *testing.T, b *Bounded, goroutines int) {
 	gomega.NewWithT(t).Eventually(func(g gomega.Gomega) {
 		g.Expect(b.Hanging()).To(gomega.BeEmpty())
 		g.Expect(runtime.NumGoroutine()).To(gomega.BeNumerically("<=", goroutines+pollers), "goroutines")
-	}).WithTimeout(10 * time.Second).WithPolling(time.Millisecond).Should(gomega.Succeed())
+	}).WithTimeout(time.Minute).WithPolling(time.Millisecond).Should(gomega.Succeed())
 }
 
 // TestASilentDiskIsAskedOnce: whatever the look and the path, one look at a disk hangs at most, and the others are told at once.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/agent/pools"
 	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/naming"
@@ -135,6 +136,26 @@ func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, co
 	return Steady(disks, checked, command)
 }
 
+// Record writes disks into the status of a BenchmarkPool before a command adds them to its pool, if the object is still the given
+// version. If the node goes down right after the command, nothing else shows on which disks to look for the pool.
+func Record(ctx context.Context, writer client.StatusClient, pool *v1alpha1.BenchmarkPool, disks []pools.Disk) error {
+	changed := pool.DeepCopy()
+	for _, disk := range disks {
+		if path := v1alpha1.DevicePath(disk.Path); !slices.Contains(changed.Status.Joining, path) {
+			changed.Status.Joining = append(changed.Status.Joining, path)
+		}
+	}
+	if len(changed.Status.Joining) == len(pool.Status.Joining) {
+		return nil
+	}
+	if err := writer.Status().Update(ctx, changed); err != nil {
+		return fmt.Errorf("record the disks that are added to the pool of BenchmarkPool %s: %w", pool.Name, err)
+	}
+	pool.Status.Joining = changed.Status.Joining
+	pool.SetResourceVersion(changed.GetResourceVersion())
+	return nil
+}
+
 // Steady runs a command with paths of disks: each has to lead to the checked disk right before and right after.
 func Steady(disks Disks, checked []host.Disk, command func() error) error {
 	verify := func() error {
@@ -167,6 +188,27 @@ func Rivals(ctx context.Context, live client.Reader, pool *v1alpha1.BenchmarkPoo
 	return slices.DeleteFunc(pools.Items, func(other v1alpha1.BenchmarkPool) bool { return other.UID == pool.UID }), nil
 }
 
+// Unfinished reads the PoolOperations of a node that have no outcome yet from the API server, in pages: the documents of others are large.
+func Unfinished(ctx context.Context, live client.Reader, node string) ([]v1alpha1.PoolOperation, error) {
+	const few = 16
+	var all []v1alpha1.PoolOperation
+	for next := ""; ; {
+		var page v1alpha1.PoolOperationList
+		err := live.List(ctx, &page, client.MatchingFields{v1alpha1.FieldNodeName: node}, client.Limit(few), client.Continue(next))
+		if err != nil {
+			return nil, fmt.Errorf("list PoolOperations of node %s: %w", node, err)
+		}
+		for i := range page.Items {
+			if page.Items[i].Status.Outcome == "" {
+				all = append(all, page.Items[i])
+			}
+		}
+		if next = page.Continue; next == "" {
+			return all, nil
+		}
+	}
+}
+
 // Survey checks the disks that a pool wants, and identifies those that others claim or that a live pool has: two paths may lead to
 // one disk. Only granted disks are opened, because opening prevents their owner from mounting them.
 func Survey(disks Disks, pool *v1alpha1.BenchmarkPool, policy pools.DevicePolicy, wanted []string, granted func(path string) bool,
@@ -186,7 +228,7 @@ func Survey(disks Disks, pool *v1alpha1.BenchmarkPool, policy pools.DevicePolicy
 		others = append(others, pools.LeafPaths(leaf)...)
 	}
 	for i := range rivals {
-		others = append(others, pools.ClaimedDevices(&rivals[i])...)
+		others = append(others, objects.ClaimedDevices(&rivals[i])...)
 	}
 	for _, path := range others {
 		if _, known := seen[path]; !known && strings.HasPrefix(path, "/dev/disk/") {

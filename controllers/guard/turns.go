@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,7 +10,7 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
@@ -52,10 +53,7 @@ func (e *BusyError) Error() string {
 // started under the returned context and do not end keep the turn, however long ago End was called: a program that hangs in the
 // kernel may still change a disk.
 func (t *Turns) Take(ctx context.Context, who string, names ...string) (context.Context, *Turn, error) {
-	patience := t.Patience
-	if patience == 0 {
-		patience = turnPatience
-	}
+	patience := cmp.Or(t.Patience, turnPatience)
 	for {
 		under, unended := zfs.FollowUnended(ctx)
 		turn, holder, name := t.try(&Turn{turns: t, who: who, names: names, since: time.Now(), ended: make(chan struct{}), unended: unended})
@@ -140,12 +138,12 @@ func (t *Turns) Held() []HeldTurn {
 
 // TurnNames are the names of a turn with pools: their names, and every disk that they claim, by its path and by its kernel device
 // number. Two objects that claim one pool name or one disk, by any paths, have a name in common.
-func TurnNames(disks Disks, further []string, objects ...*v1alpha1.BenchmarkPool) []string {
+func TurnNames(disks Disks, further []string, claimants ...*v1alpha1.BenchmarkPool) []string {
 	var names []string
 	paths := slices.Clone(further)
-	for _, pool := range objects {
+	for _, pool := range claimants {
 		names = append(names, "BenchmarkPool "+pool.Name, "pool "+naming.PoolName(pool))
-		paths = append(paths, pools.ClaimedDevices(pool)...)
+		paths = append(paths, objects.ClaimedDevices(pool)...)
 	}
 	for _, path := range paths {
 		names = append(names, "disk "+path)

@@ -4,6 +4,7 @@
 package line
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -121,17 +122,10 @@ func (x *Index) replace(old, entry *Entry) []types.NamespacedName {
 	for i, node := range nodes {
 		wake = append(wake, moved(before[i], x.head(node, experiment.PlacesShown))...)
 	}
-	if namespace := either(old, entry).Key.Namespace; old == nil || entry == nil || old.Waits != entry.Waits || old.Limited != entry.Limited {
+	if namespace := cmp.Or(old, entry).Key.Namespace; old == nil || entry == nil || old.Waits != entry.Waits || old.Limited != entry.Limited {
 		wake = append(wake, x.nextLimited(namespace)...)
 	}
 	return wake
-}
-
-func either(some, other *Entry) *Entry {
-	if some != nil {
-		return some
-	}
-	return other
 }
 
 // moved are the benchmarks of the later head of a queue that had another place in the earlier one, and those pushed out of it.

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"errors"
 	"reflect"
 	"strings"
@@ -195,7 +196,7 @@ func (s *source) poolsAndOperations(out chan<- prometheus.Metric) error {
 	}
 	for i := range operations.Items {
 		operation := &operations.Items[i]
-		kinds[[2]string{operate.Name(operation.Spec.Action), orElse(operation.Status.Outcome, "Unfinished")}]++
+		kinds[[2]string{operate.Name(operation.Spec.Action), cmp.Or(operation.Status.Outcome, "Unfinished")}]++
 		if operation.Status.ObservedGeneration < operation.Generation && operation.Status.Outcome == "" {
 			behind[[2]string{operation.Spec.NodeName, "PoolOperation"}]++
 		}
@@ -215,12 +216,5 @@ func healthOf(pool *v1alpha1.BenchmarkPool) string {
 	if pool.Status.Health == "" && pool.Status.GUID != "" {
 		return "Missing"
 	}
-	return orElse(pool.Status.Health, unknown)
-}
-
-func orElse(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
+	return cmp.Or(pool.Status.Health, unknown)
 }

@@ -28,6 +28,8 @@ func (r *Reconciler) act(ctx context.Context, state *operations.State, actions [
 		switch action.Kind {
 		case operations.AddOperationFinalizer:
 			err = client.IgnoreNotFound(write.Finalizer(ctx, r.Client, state.Operation, controllerutil.AddFinalizer))
+		case operations.RecordDisks:
+			err = guard.Record(ctx, r.Client, state.Pool, action.Disks)
 		case operations.RunOperation:
 			if err = r.run(ctx, *state, action); err != nil {
 				err = runError{err}
@@ -124,7 +126,7 @@ func (r *Reconciler) run(ctx context.Context, state operations.State, action ope
 		return r.answered(ctx, state, func() error { return r.ZFS.RemoveVdev(ctx, state.Live.Name, action.Member) })
 	case spec.AddVdev != nil:
 		return r.onDisks(ctx, state, action, func() error {
-			return r.ZFS.Add(ctx, state.Live.Name, int(state.Pool.Spec.Ashift), operations.AddedLayout(*spec.AddVdev))
+			return r.ZFS.Add(ctx, state.Live.Name, int(state.Pool.Spec.Ashift), operations.AddedLayout(spec.AddVdev.Vdev()))
 		})
 	case spec.ReplaceDevice != nil:
 		return r.onDisks(ctx, state, action, func() error {
@@ -148,6 +150,8 @@ func (r *Reconciler) work(state operations.State) work {
 		return work{graceful: true, do: func(ctx context.Context, j *job) (operations.Result, error) { return r.watch(ctx, state, j) }}
 	case spec.DestroyDataset != nil:
 		return work{do: func(ctx context.Context, _ *job) (operations.Result, error) { return r.destroyDataset(ctx, state) }}
+	case spec.OfflineDevice != nil:
+		return work{graceful: true, do: func(ctx context.Context, j *job) (operations.Result, error) { return r.offlineDevice(ctx, state, j) }}
 	case spec.Replicate != nil:
 		return work{do: func(ctx context.Context, j *job) (operations.Result, error) { return r.replicate(ctx, state, j) }}
 	case spec.Copy != nil:
@@ -302,6 +306,8 @@ func (r *Reconciler) cleanUp(ctx context.Context, state operations.State) error 
 		return r.restoreParameter(state)
 	case action.SetProperty != nil:
 		return r.correctMark(ctx, state)
+	case action.OfflineDevice != nil:
+		return r.bringBack(ctx, state)
 	}
 	return r.cleanUpReplication(ctx, state)
 }

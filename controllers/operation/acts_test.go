@@ -78,18 +78,20 @@ func acts() map[string]act {
 			}},
 		"scrub": {action: v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}, events: 4, once: []string{"zpool scrub bench0"}},
 		"trim":  {action: v1alpha1.PoolAction{Trim: &v1alpha1.TrimAction{}}, events: 4, once: []string{"zpool trim bench0"}},
-		"addVdev": {action: v1alpha1.PoolAction{AddVdev: &v1alpha1.Vdev{Type: "mirror",
-			Devices: []v1alpha1.DevicePath{diskD, "/dev/disk/by-id/e"}}}, events: 4,
+		"addVdev": {action: v1alpha1.PoolAction{AddVdev: &v1alpha1.AddVdevAction{Type: "mirror",
+			Devices: []v1alpha1.DiskRef{diskD, "/dev/disk/by-id/e"}}}, events: 5,
 			once: []string{"zpool add -o ashift=12 bench0 mirror " + diskD + " /dev/disk/by-id/e"}},
 		"removeVdev": {action: v1alpha1.PoolAction{RemoveVdev: &v1alpha1.RemoveVdevAction{Device: diskB}}, events: 4,
 			once: []string{"zpool remove bench0 "}},
-		"replaceDevice": {action: v1alpha1.PoolAction{ReplaceDevice: &v1alpha1.ReplaceDeviceAction{Device: diskA, With: diskD}}, events: 4,
+		"replaceDevice": {action: v1alpha1.PoolAction{ReplaceDevice: &v1alpha1.ReplaceDeviceAction{Device: diskA, With: diskD}}, events: 5,
 			once: []string{"zpool replace bench0 "},
 			check: func(t *testing.T, w *world, _ *v1alpha1.PoolOperation) {
 				if disk := w.node.pools[0].tops[0].disks[0]; disk.path != diskD || disk.replacing != nil {
 					t.Errorf("the first disk is %+v", disk)
 				}
 			}},
+		"offlineDevice": {action: v1alpha1.PoolAction{OfflineDevice: &v1alpha1.OfflineDeviceAction{Device: diskA, Duration: seconds(20)}}, events: 6,
+			once: []string{"zpool offline -t bench0 10"}, interrupted: v1alpha1.ReasonAgentDied, check: checkOffline},
 		"exportImport": {action: v1alpha1.PoolAction{ExportImport: &v1alpha1.ExportImportAction{}}, events: 5,
 			once: []string{"zpool export bench0"},
 			check: func(t *testing.T, w *world, _ *v1alpha1.PoolOperation) {
@@ -99,7 +101,7 @@ func acts() map[string]act {
 			}},
 		"layoutScore": {action: v1alpha1.PoolAction{LayoutScore: &v1alpha1.LayoutScoreAction{Dataset: "data"}}, events: 3,
 			check: func(t *testing.T, _ *world, operation *v1alpha1.PoolOperation) {
-				if metricOf(operation, "layoutScorePercent") != 50 || metricOf(operation, "segments") != 2 {
+				if metricOf(operation, "layoutScorePartsPerMillion") != 500_000 || metricOf(operation, "segments") != 2 {
 					t.Errorf("metrics %+v", operation.Status.Metrics)
 				}
 			}},
@@ -135,6 +137,9 @@ func acts() map[string]act {
 			}},
 		"replicate": {action: v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "data", ToPool: "bench1", To: "received",
 			Increments: 2}}, events: 15,
+			check: checkReplication},
+		"replicate, interrupted": {action: v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "data", ToPool: "bench1", To: "received",
+			Increments: 2, InterruptAt: "50%"}}, events: 16,
 			check: checkReplication},
 		"moduleParameter": {action: v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout", Value: "30",
 			Duration: seconds(20)}}, events: 3,
@@ -187,6 +192,24 @@ func checkReplication(t *testing.T, w *world, _ *v1alpha1.PoolOperation) {
 		"bench1/received@storagebench-12345678-2 "}
 	if !slices.Equal(there, want) {
 		t.Errorf("there are %q", there)
+	}
+}
+
+// checkOffline: the disk is back, and who saw all of it knows how long it was away.
+func checkOffline(t *testing.T, w *world, operation *v1alpha1.PoolOperation) {
+	t.Helper()
+	if disk := w.node.pools[0].offline(); disk != nil {
+		t.Errorf("%s is offline", disk.path)
+	}
+	away, rebuilt := time.Duration(metricOf(operation, "offlineNanoseconds")), time.Duration(metricOf(operation, "resilverNanoseconds"))
+	if operation.Status.Outcome == v1alpha1.OutcomeFailed {
+		if len(operation.Status.Metrics) > 0 {
+			t.Errorf("an operation that was interrupted has numbers: %+v", operation.Status.Metrics)
+		}
+		return
+	}
+	if away < 20*time.Second || away > 22*time.Second || rebuilt < scanSeconds*time.Second || rebuilt > (scanSeconds+2)*time.Second {
+		t.Errorf("offline for %s, rebuilt in %s", away, rebuilt)
 	}
 }
 
@@ -358,6 +381,9 @@ func TestDeletedInTheMiddle(t *testing.T) {
 					if pool.scan != nil && pool.scan.function == "scrub" && !pool.scan.stopped && w.node.clock.Now().Before(pool.scan.end) {
 						t.Errorf("after %d turns, the scrub goes on", turns)
 					}
+					if pool.offline() != nil {
+						t.Errorf("after %d turns, the disk is offline", turns)
+					}
 					for _, dataset := range pool.datasets {
 						if dataset.token != "" || pool.name == "bench0" && strings.Contains(dataset.name, "@storagebench-") {
 							t.Errorf("after %d turns, left is %+v", turns, dataset)
@@ -420,9 +446,8 @@ func TestMetricsOfOperations(t *testing.T) {
 			reported[name] = map[string]bool{}
 		}
 		for _, metric := range operation.Status.Metrics {
-			of := operate.PhaseMetric(metric).Name
-			if _, known := results.LookupMetric(of); known && of != operate.MetricDurationNanoseconds {
-				reported[name][of] = true
+			if _, known := results.LookupMetric(metric.Name); known && metric.Name != operate.MetricDurationNanoseconds {
+				reported[name][metric.Name] = true
 			}
 		}
 	}

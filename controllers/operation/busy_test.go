@@ -74,7 +74,7 @@ func TestATurnIsForAllThatAnOperationTouches(t *testing.T) {
 		}
 	}
 	w := newWorld(t)
-	action := v1alpha1.PoolAction{AddVdev: &v1alpha1.Vdev{Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/new"}}}
+	action := v1alpha1.PoolAction{AddVdev: &v1alpha1.AddVdevAction{Devices: []v1alpha1.DiskRef{"/dev/disk/by-id/new"}}}
 	if names, err := w.agent.turnNames(t.Context(), wanted("op", action)); err != nil ||
 		!guard.Covers(names, []string{"disk /dev/disk/by-id/new", "device /dev/disk/by-id/new"}) {
 		t.Errorf("%v, the turn is for %q", err, names)

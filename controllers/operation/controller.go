@@ -115,7 +115,7 @@ func (r *Reconciler) step(ctx context.Context, operation *v1alpha1.PoolOperation
 	decision := operations.Plan(state)
 	if decision.Begin {
 		// That nothing else changes the pool is not concluded from a cache.
-		if state.Others, err = r.others(ctx); err != nil {
+		if state.Others, err = guard.Unfinished(ctx, r.Live, r.NodeName); err != nil {
 			return reconcile.Result{}, err
 		}
 		decision = operations.Plan(state)
@@ -188,8 +188,7 @@ func (e runError) Unwrap() error { return e.error }
 func failed(decision operations.Decision, err error) operations.Decision {
 	after := operations.Decision{Reason: v1alpha1.ReasonActionFailed, Message: err.Error() + " (will be retried)",
 		Progress: decision.Progress}
-	var run runError
-	if errors.As(err, &run) && operations.Permanent(err) {
+	if _, run := errors.AsType[runError](err); run && operations.Permanent(err) {
 		after.Outcome, after.Message = v1alpha1.OutcomeFailed, err.Error()
 	}
 	return after

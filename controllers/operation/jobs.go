@@ -3,6 +3,8 @@ package operation
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -60,8 +62,7 @@ func (j *jobs) look(operation types.UID) *operations.Job {
 	}
 	found.mutex.Lock()
 	defer found.mutex.Unlock()
-	state := found.state
-	return &state
+	return new(found.state)
 }
 
 // start starts a job, in place of one that has ended.
@@ -200,10 +201,7 @@ func (j *jobs) only(name string, alive types.UID) {
 func (j *jobs) stopAll() (interrupted map[string]v1alpha1.OperationProgress) {
 	j.mutex.Lock()
 	j.closing = true
-	var open []*job
-	for _, each := range j.all {
-		open = append(open, each)
-	}
+	open := slices.Collect(maps.Values(j.all))
 	j.mutex.Unlock()
 	interrupted = map[string]v1alpha1.OperationProgress{}
 	for _, each := range open {

@@ -44,14 +44,16 @@ type fakeNode struct {
 	// deadly is how commands begin that the agent does not survive, such as for want of memory; fatalities counts them.
 	deadly     string
 	fatalities int
-	// holes says that zdb finds no blocks.
-	holes bool
+	// blocks are lines that zdb prints of an object instead of the usual ones.
+	blocks []string
 	// marksNothing says that a receive does not set properties.
 	marksNothing bool
 	// refuses are settings, such as recordsize=2M, that ZFS does not take.
 	refuses []string
 	// interrupted receives are left half done, so many times.
 	interrupted int
+	// received are the bytes of a stream that was broken off.
+	received int
 	// syncs is how long a sync of a pool takes.
 	syncs time.Duration
 	// takes is how long a command that changes something takes.
@@ -80,6 +82,7 @@ type fakeTop struct {
 type fakeDisk struct {
 	path, guid string
 	trim       *fakeScan
+	offline    bool
 	// replacing is the disk that takes its place.
 	replacing *fakeDisk
 }
@@ -197,6 +200,9 @@ func (n *fakeNode) reset(t *testing.T) {
 	n.mutex.Lock()
 	for _, pool := range n.pools {
 		pool.imported = false
+		if disk := pool.offline(); disk != nil { // the next import brings it back
+			disk.offline, pool.scan = false, n.began("resilver")
+		}
 	}
 	n.mutex.Unlock()
 	n.write(t, "/proc/sys/kernel/random/boot_id", "boot-2\n")
@@ -209,6 +215,18 @@ func (n *fakeNode) find(name string) *fakePool {
 	for _, pool := range n.pools {
 		if pool.imported && pool.name == name || !pool.imported && pool.guid == name {
 			return pool
+		}
+	}
+	return nil
+}
+
+// offline is the disk that is. Nil if there is none.
+func (p *fakePool) offline() *fakeDisk {
+	for _, top := range p.tops {
+		for _, disk := range top.disks {
+			if disk.offline {
+				return disk
+			}
 		}
 	}
 	return nil

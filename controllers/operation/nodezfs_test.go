@@ -38,11 +38,16 @@ func (n *fakeNode) look(command zfs.Command) (output []byte, isLook bool, err er
 	case "zdb -ddddd":
 		text := "    Object  lvl   iblk   dblk  dsize  dnsize  lsize   %full  type\n  0 L0 0:1000:1000 1000L/1000P F=1 B=1/1\n  1000 L0 " +
 			"0:2000:1000 1000L/1000P F=1 B=1/1\n  2000 L0 0:900000:1000 1000L/1000P F=1 B=1/1\n"
-		if n.holes {
-			text = "    Object  lvl   iblk   dblk  dsize  dnsize  lsize   %full  type\n"
+		if n.blocks != nil {
+			text = "    Object  lvl   iblk   dblk  dsize  dnsize  lsize   %full  type\n" + strings.Join(n.blocks, "\n") + "\n"
 		}
 		_, err := io.WriteString(command.Stdout, text)
 		return nil, true, err
+	case "zpool wait":
+		if pool != nil && pool.scan != nil && pool.scan.end.After(n.clock.Now()) {
+			n.clock.SetTime(pool.scan.end)
+		}
+		return nil, true, nil
 	case "zpool sync":
 		n.clock.Step(n.syncs)
 		return nil, true, nil
@@ -137,6 +142,9 @@ func (d *fakeDisk) json(now time.Time) map[string]any {
 	guid, _ := strconv.Atoi(d.guid)
 	document := map[string]any{"name": d.path + "-part1", "vdev_type": "disk", "path": d.path + "-part1", "class": "normal", "state": "ONLINE",
 		"guid": guid}
+	if d.offline {
+		document["state"] = "OFFLINE"
+	}
 	if d.trim != nil {
 		states := map[string]string{"SCANNING": "ACTIVE", "FINISHED": "COMPLETE", "CANCELED": "CANCELED"}
 		document["trim_state"], document["trim_time"], document["trimmed"], document["to_trim"] = states[d.trim.state(now)], d.trim.start.Unix(),
@@ -186,7 +194,7 @@ func (n *fakeNode) change(command zfs.Command) error {
 	args, now := command.Args, n.clock.Now()
 	last := args[len(args)-1]
 	pool := n.find(last)
-	if slices.Contains([]string{"remove", "replace", "trim", "add"}, args[0]) {
+	if slices.Contains([]string{"remove", "replace", "trim", "add", "offline", "online"}, args[0]) {
 		for _, arg := range args[1:] {
 			if found := n.find(arg); found != nil {
 				pool = found
@@ -233,6 +241,11 @@ func (n *fakeNode) change(command zfs.Command) error {
 		}
 		disk.replacing = &fakeDisk{path: last, guid: n.guid()}
 		pool.scan = n.began("resilver")
+	case "zpool offline", "zpool online":
+		_, disk := pool.disk(last)
+		if disk.offline = args[0] == "offline"; !disk.offline {
+			pool.scan = n.began("resilver")
+		}
 	case "zpool export":
 		pool.imported = false
 	case "zpool import":
@@ -339,6 +352,9 @@ func tokenOf(snapshot string) string {
 	return "1-" + snapshot[strings.LastIndex(snapshot, "-")+1:] + "-a-b"
 }
 
+// lostBytes are what a receiver loses of a stream that is broken off: its last block.
+const lostBytes = 7
+
 // strangersToken is that of a snapshot that is not on this node.
 const strangersToken = "1-5-5-5"
 
@@ -367,7 +383,7 @@ func (n *fakeNode) dryRun(command zfs.Command) ([]byte, error) {
 		if sent != nil {
 			guid, _ = strconv.Atoi(sent.guid)
 		}
-		text = fmt.Sprintf("resume token contents:\nnvlist version: 0\n\tobject = 0x2\n\ttoguid = %#x\n\ttoname = %s\n", guid, name)
+		text = fmt.Sprintf("resume token contents:\nnvlist version: 0\n\tobject = 0x2\n\tbytes = %#x\n\ttoguid = %#x\n\ttoname = %s\n", n.received, guid, name)
 	}
 	err := refusal(zfs.Exists, command) // "used in the initial send no longer exists"
 	if sent != nil {
@@ -388,18 +404,19 @@ func (n *fakeNode) send(command zfs.Command) error {
 	if sent == nil {
 		return refusal(zfs.NotFound, command)
 	}
-	_, err := io.WriteString(command.Stdout, sent.name+"\n"+sent.guid)
+	_, err := io.WriteString(command.Stdout, fmt.Sprintf("%-99s\n", sent.name+"\n"+sent.guid+"\n")) // as long as its estimate
 	return err
 }
 
 // receive takes a stream in two steps: between them, only a token is there.
 func (n *fakeNode) receive(command zfs.Command, killed error) error {
-	stream, err := io.ReadAll(command.Stdin)
-	if err != nil {
+	stream, broken := io.ReadAll(command.Stdin)
+	lines := strings.Split(string(stream), "\n")
+	if len(lines) < 3 { // not even the beginning
 		return refusal(zfs.BadStream, command)
 	}
-	name, guid, _ := strings.Cut(string(stream), "\n")
-	_, snapshot, _ := strings.Cut(name, "@")
+	guid := lines[1]
+	_, snapshot, _ := strings.Cut(lines[0], "@")
 	last := command.Args[len(command.Args)-1]
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -416,11 +433,14 @@ func (n *fakeNode) receive(command zfs.Command, killed error) error {
 		return refusal(zfs.Exists, command)
 	}
 	target.token = tokenOf(snapshot)
+	if broken != nil {
+		n.received = len(stream) - lostBytes
+	}
 	if !n.eventLocked() {
 		return killed
 	}
-	if n.interrupted > 0 {
-		n.interrupted--
+	if n.interrupted > 0 || broken != nil {
+		n.interrupted = max(n.interrupted-1, 0)
 		return refusal(zfs.BadStream, command)
 	}
 	target.token = ""

@@ -81,27 +81,6 @@ func (r *Reconciler) benchmarkPool(ctx context.Context, name string) (*v1alpha1.
 	return &pool, nil
 }
 
-// others reads all operations from the API server in pages: their documents are large.
-func (r *Reconciler) others(ctx context.Context) ([]v1alpha1.PoolOperation, error) {
-	const few = 16
-	var all []v1alpha1.PoolOperation
-	for next := ""; ; {
-		var page v1alpha1.PoolOperationList
-		err := r.Live.List(ctx, &page, client.MatchingFields{v1alpha1.FieldNodeName: r.NodeName}, client.Limit(few), client.Continue(next))
-		if err != nil {
-			return nil, fmt.Errorf("list PoolOperations of node %s: %w", r.NodeName, err)
-		}
-		for i := range page.Items {
-			if page.Items[i].Status.Outcome == "" {
-				all = append(all, page.Items[i])
-			}
-		}
-		if next = page.Continue; next == "" {
-			return all, nil
-		}
-	}
-}
-
 // livePool reads the imported pool of a BenchmarkPool. Nil if none carries its mark.
 func (r *Reconciler) livePool(ctx context.Context, pool *v1alpha1.BenchmarkPool) (*operations.Pool, error) {
 	if pool == nil || pool.Spec.NodeName != r.NodeName {
@@ -182,6 +161,11 @@ func (r *Reconciler) observeObjects(ctx context.Context, state *operations.State
 	case action.SetProperty != nil:
 		state.Source.Name = name(action.SetProperty.Dataset)
 		return r.observeProperties(ctx, state)
+	case action.OfflineDevice != nil:
+		if state.Offline() && (state.Job == nil || !state.Job.Running) {
+			state.Leftovers = []string{string(action.OfflineDevice.Device) + " is offline"}
+		}
+		return nil
 	case action.LayoutScore != nil:
 		state.Source.Name = name(action.LayoutScore.Dataset)
 	case action.ExportImport != nil:

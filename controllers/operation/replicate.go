@@ -95,6 +95,9 @@ type replication struct {
 	// sent counts bytes. whole says that this agent has sent all of them.
 	sent  atomic.Int64
 	whole bool
+	// broken says that the stream was broken off as requested, and resent is what was sent twice because of that. -1 is unknown.
+	broken bool
+	resent int64
 }
 
 // replicate sends the dataset and its increments. What the target already has is not sent again, so that it continues where an
@@ -120,7 +123,13 @@ func (r *Reconciler) replicate(ctx context.Context, state operations.State, j *j
 	if sending.whole {
 		metrics = append(metrics, v1alpha1.OperationMetric{Name: "sentBytes", Value: sending.sent.Load()})
 	}
+	if sending.whole && sending.broken && sending.resent >= 0 {
+		metrics = append(metrics, v1alpha1.OperationMetric{Name: "resentBytes", Value: sending.resent})
+	}
 	message := fmt.Sprintf("dataset %s is sent to %s with %d increments", state.Source.Name, state.Target.Name, action.Increments)
+	if sending.broken {
+		message += "; its stream was broken off once and resumed"
+	}
 	if !sending.whole {
 		message += "; it was interrupted and resumed, so the number of bytes sent is unknown"
 	}
@@ -194,9 +203,43 @@ func (s *replication) sendOne(ctx context.Context, number int32, source operatio
 		properties = nil
 	}
 	if token != "" {
-		options = zfs.SendOptions{Token: token}
+		return s.send(ctx, zfs.SendOptions{Token: token}, properties)
 	}
-	return s.send(ctx, options, properties)
+	if number > 0 || s.state.Operation.Spec.Action.Replicate.InterruptAt == "" {
+		return s.send(ctx, options, properties)
+	}
+	return s.breakOff(ctx, options, properties)
+}
+
+// breakOff sends a part of the stream and then the rest, as after the death of a sender.
+func (s *replication) breakOff(ctx context.Context, options zfs.SendOptions, properties map[string]string) error {
+	share, err := s.state.Operation.Spec.Action.Replicate.InterruptAt.Percent()
+	if err != nil {
+		return fmt.Errorf("interruptAt: %w: %w", err, operations.ErrPermanent)
+	}
+	size, err := s.ZFS.SendSize(ctx, options)
+	if err != nil {
+		return err
+	}
+	part := options
+	part.BreakAfter = max(int64(share/100*float64(size)), 1)
+	if err := s.send(ctx, part, properties); !errors.Is(err, zfs.ErrBrokenOff) {
+		return err // the stream was shorter than its estimate, or has failed by itself
+	}
+	half, err := s.halfReceived(ctx, s.state)
+	if err != nil {
+		return err
+	}
+	s.broken, s.resent = true, s.sent.Load()-half.Bytes
+	switch {
+	case half.token == "": // nothing of it has arrived
+		return s.send(ctx, options, properties)
+	case half.Snapshot != options.Snapshot:
+		return fmt.Errorf("the partial receive in %s is of %s, not of %s: %w", s.state.Target.Name, half.Snapshot, options.Snapshot, zfs.Exists)
+	case half.Bytes == 0:
+		s.resent = -1
+	}
+	return s.send(ctx, zfs.SendOptions{Token: half.token}, properties)
 }
 
 // claim sets the properties of the target and marks it, if the receive has not done so. The mark comes last: it says that all are

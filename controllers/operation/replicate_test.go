@@ -22,6 +22,27 @@ func TestAnInterruptedReplicationGoesOn(t *testing.T) {
 	}
 }
 
+// TestAStreamIsBrokenOffOnce: what was received before is not sent again, but for the block that was on its way.
+func TestAStreamIsBrokenOffOnce(t *testing.T) {
+	for share, want := range map[v1alpha1.Share]struct{ resent, sent int64 }{
+		"50%": {lostBytes, 100 + 50 + 200}, "100%": {-1, 300}, "0%": {1, 1 + 300},
+	} {
+		action := acts()["replicate, interrupted"].action
+		action.Replicate.InterruptAt = share
+		w := newWorld(t, wanted("op", action))
+		operation := w.settle("op")
+		expect(t, operation, "Succeeded", v1alpha1.ReasonSucceeded)
+		checkReplication(t, w, operation)
+		if resent, sent := metricOf(operation, "resentBytes"), metricOf(operation, "sentBytes"); resent != want.resent || sent != want.sent {
+			t.Errorf("at %s: %d bytes were sent twice, %d in all, want %+v", share, resent, sent, want)
+		}
+		resumed := map[v1alpha1.Share]int{"50%": 1}[share]
+		if w.node.count("zfs send -t 1-0-a-b") != resumed {
+			t.Errorf("at %s: commands %q", share, w.node.commands)
+		}
+	}
+}
+
 // interruptedReplication is a world in which operation op has tried three times to send, and was interrupted each time.
 func interruptedReplication(t *testing.T) *world {
 	t.Helper()

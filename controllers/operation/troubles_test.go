@@ -346,12 +346,15 @@ func TestADatasetThatIsUsedSinceIsNotDestroyed(t *testing.T) {
 	}
 }
 
+// TestNoScoreOfNothing: a file without blocks has no order, and neither has one of a single block.
 func TestNoScoreOfNothing(t *testing.T) {
-	w := newWorld(t, wanted("op", acts()["layoutScore"].action))
-	w.node.holes = true
-	operation := w.settle("op")
-	expect(t, operation, "Failed", v1alpha1.ReasonActionFailed)
-	if len(operation.Status.Metrics) > 0 {
-		t.Errorf("metrics %+v", operation.Status.Metrics)
+	for _, blocks := range [][]string{{}, {"  0 L0 0:1000:1000 1000L/1000P F=1 B=1/1"}} {
+		w := newWorld(t, wanted("op", acts()["layoutScore"].action))
+		w.node.blocks = blocks
+		operation := w.settle("op")
+		expect(t, operation, "Failed", v1alpha1.ReasonActionFailed)
+		if len(operation.Status.Metrics) > 0 {
+			t.Errorf("metrics %+v", operation.Status.Metrics)
+		}
 	}
 }

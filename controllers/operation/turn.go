@@ -99,7 +99,7 @@ func (r *Reconciler) sayBusy(ctx context.Context, operation *v1alpha1.PoolOperat
 
 // disksOf are the disks of a live pool and those that its object claims.
 func disksOf(pool *v1alpha1.BenchmarkPool, live *operations.Pool) []string {
-	paths := pools.ClaimedDevices(pool)
+	paths := objects.ClaimedDevices(pool)
 	for _, leaf := range live.Status.Leaves() {
 		paths = append(paths, pools.LeafPaths(leaf)...)
 	}

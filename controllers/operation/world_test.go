@@ -199,7 +199,8 @@ func (w *world) rest(name string) {
 	deadline := time.Now().Add(10 * time.Second)
 	for time.Now().Before(deadline) {
 		job := w.agent.jobs.look(operation.UID)
-		if job == nil || !job.Running || operation.Spec.Action.Observe != nil && w.sampled() {
+		if job == nil || !job.Running || operation.Spec.Action.Observe != nil && w.sampled() ||
+			operation.Spec.Action.OfflineDevice != nil && w.node.clock.HasWaiters() {
 			return
 		}
 		runtime.Gosched()

@@ -26,14 +26,14 @@ func (r *Reconciler) layoutScore(ctx context.Context, state operations.State) (o
 	if err != nil {
 		return operations.Result{}, err
 	}
-	if score.Blocks == 0 {
-		return operations.Result{}, fmt.Errorf("%s has no blocks on disk: there is nothing to score: %w", what,
-			operations.ErrPermanent)
+	follow, known := score.PartsPerMillion()
+	if !known {
+		return operations.Result{}, fmt.Errorf("none of the %d blocks of %s on disk has another one before it: there is nothing to score, "+
+			"write more: %w", score.Blocks, what, operations.ErrPermanent)
 	}
-	percent := int64(score.Percent())
 	return operations.Result{
-		Message: fmt.Sprintf("%d%% of the blocks of %s follow their neighbour", percent, what),
-		Metrics: []v1alpha1.OperationMetric{{Name: "layoutScorePercent", Value: percent}, {Name: "blocks", Value: score.Blocks},
+		Message: fmt.Sprintf("%.2f%% of the blocks of %s follow their neighbour", float64(follow)/1e4, what),
+		Metrics: []v1alpha1.OperationMetric{{Name: "layoutScorePartsPerMillion", Value: follow}, {Name: "blocks", Value: score.Blocks},
 			{Name: "neighbours", Value: score.Neighbours}, {Name: "segments", Value: score.Blocks - score.Neighbours}},
 	}, nil
 }

@@ -26,6 +26,8 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []pools.A
 		switch action.Kind {
 		case pools.AddPoolFinalizer:
 			err = client.IgnoreNotFound(write.Finalizer(ctx, r.Client, state.Pool, controllerutil.AddFinalizer))
+		case pools.RecordDisks:
+			err = guard.Record(ctx, r.Client, state.Pool, action.Disks)
 		case pools.CreatePool:
 			err = r.create(ctx, state.Pool, action)
 		case pools.ImportPool:
@@ -38,6 +40,8 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []pools.A
 			err = r.attach(ctx, state, action)
 		case pools.DetachDisk:
 			err = r.detach(ctx, state, action)
+		case pools.OnlineDisk:
+			err = r.online(ctx, state, action)
 		case pools.SetPoolProperties:
 			err = r.setProperties(ctx, state.Pool, action)
 		case pools.CreateDataset:
@@ -123,6 +127,20 @@ func (r *Reconciler) detach(ctx context.Context, state *observed, action pools.A
 		return err
 	}
 	return r.ZFS.Detach(ctx, naming.PoolName(pool), action.Member)
+}
+
+// online brings a disk back to a pool that is to be destroyed.
+func (r *Reconciler) online(ctx context.Context, state *observed, action pools.Action) error {
+	if err := r.condemned(ctx, state.Pool); err != nil {
+		return err
+	}
+	if err := r.answering(state.Pool, state.Live); err != nil {
+		return err
+	}
+	if err := guard.Prove(ctx, r.ZFS, state.Pool, action.GUID); err != nil {
+		return err
+	}
+	return r.ZFS.Online(ctx, state.Live.Name, action.Member)
 }
 
 // onDisks runs a command that takes disks for an existing pool.

@@ -79,7 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	if r.mayRelease(&pool) {
-		return reconcile.Result{}, r.release(ctx, &pool)
+		return r.release(ctx, &pool)
 	}
 	return r.inTurn(ctx, &pool)
 }

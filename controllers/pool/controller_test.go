@@ -50,6 +50,9 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		WithIndex(&v1alpha1.BenchmarkPool{}, v1alpha1.FieldNodeName, func(object client.Object) []string {
 			return []string{object.(*v1alpha1.BenchmarkPool).Spec.NodeName}
 		}).
+		WithIndex(&v1alpha1.PoolOperation{}, v1alpha1.FieldNodeName, func(object client.Object) []string {
+			return []string{object.(*v1alpha1.PoolOperation).Spec.NodeName}
+		}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			SubResourceUpdate: func(ctx context.Context, c client.Client, name string, object client.Object,
 				options ...client.SubResourceUpdateOption) error {

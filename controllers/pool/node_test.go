@@ -58,6 +58,8 @@ type fakePool struct {
 	// swappedCache says that another cache device is in the place of the pool's.
 	swappedCache bool
 	labels       map[string]bool
+	// offline is the disk that is. Its label is not written.
+	offline string
 	// mounted are the datasets that are mounted.
 	mounted map[string]bool
 	// guids of datasets, which begin with 2; the others have 1. Snapshots are only listed.
@@ -204,7 +206,7 @@ func (n *fakeNode) change(key string, args []string, command zfs.Command) error 
 		return nil
 	case "zpool labelclear":
 		for _, pool := range n.pools {
-			if pool.destroyed {
+			if pool.destroyed && pool.offline != strings.TrimSuffix(last, "-part1") {
 				delete(pool.labels, strings.TrimSuffix(last, "-part1"))
 			}
 		}
@@ -214,7 +216,7 @@ func (n *fakeNode) change(key string, args []string, command zfs.Command) error 
 	switch key {
 	case "zpool add":
 		target = args[slices.Index(args, "mirror")-1]
-	case "zpool attach", "zpool detach":
+	case "zpool attach", "zpool detach", "zpool online":
 		target = args[0]
 	}
 	name, _, _ := strings.Cut(target, "/")
@@ -239,6 +241,8 @@ func (n *fakeNode) change(key string, args []string, command zfs.Command) error 
 		pool.attach(args[1], args[2])
 	case "zpool detach":
 		pool.detach(args[1])
+	case "zpool online":
+		pool.offline = ""
 	case "zpool set":
 		pool.properties[property] = value
 	case "zfs set":

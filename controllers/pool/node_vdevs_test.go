@@ -54,7 +54,7 @@ func (p *fakePool) label(disk string) host.PoolLabel {
 		return host.PoolLabel{State: host.PoolCache, VdevGUID: uint64(leafGUID(disk))}
 	case slices.Contains(p.spare, disk):
 		return host.PoolLabel{State: host.PoolSpare, VdevGUID: uint64(leafGUID(disk))}
-	case p.destroyed:
+	case p.destroyed && disk != p.offline:
 		return host.PoolLabel{Name: p.name, GUID: guid, State: host.PoolDestroyed, Txg: 4}
 	}
 	return host.PoolLabel{Name: p.name, GUID: guid, State: host.PoolActive, Txg: 4}
@@ -73,7 +73,7 @@ func (p *fakePool) status(args []string) []byte {
 	for at, mirror := range p.mirror {
 		children := map[string]any{}
 		for _, path := range mirror {
-			children[path+"-part1"] = disk(path, "normal", "ONLINE")
+			children[path+"-part1"] = disk(path, "normal", map[bool]string{true: "OFFLINE", false: "ONLINE"}[path == p.offline])
 		}
 		name := fmt.Sprintf("mirror-%d", at)
 		vdevs[name] = map[string]any{"name": name, "vdev_type": "mirror", "class": "normal", "state": "ONLINE", "guid": 4, "vdevs": children}

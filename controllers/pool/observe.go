@@ -57,7 +57,7 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 	if err := r.observeMounts(&state); err != nil {
 		return state, err
 	}
-	if err := r.observeFinished(ctx, &state); err != nil {
+	if err := r.observeOperations(ctx, &state); err != nil {
 		return state, err
 	}
 	if deleting {
@@ -80,12 +80,9 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 // observeAbsent searches for the pool on its disks. They are checked first: on a silent disk ZFS would search forever, and block
 // every other pool of the node meanwhile.
 func (r *Reconciler) observeAbsent(ctx context.Context, state *observed) error {
-	var err error
-	if state.Further, err = r.namedDisks(ctx, state.Pool); err != nil {
-		return err
-	}
-	claimed := append(pools.ClaimedDevices(state.Pool), state.Further...)
-	if err := r.survey(ctx, state, claimed); err != nil {
+	claimed := objects.ClaimedDevices(state.Pool)
+	err := r.survey(ctx, state, claimed)
+	if err != nil {
 		return err
 	}
 	for _, path := range guard.StablePaths(claimed) {
@@ -126,10 +123,11 @@ func (r *Reconciler) observeMounts(state *observed) error {
 	return nil
 }
 
-// observeFinished finds the operations that may have created datasets that the spec awaits. The cache may have
-// many: they are not copied.
-func (r *Reconciler) observeFinished(ctx context.Context, state *observed) error {
-	if !state.Unfinished() {
+// observeOperations finds the operations that may have created datasets that the spec awaits, and the disks that operations have taken
+// offline. The cache may have many: they are not copied, and looked at only if one of both is in question.
+func (r *Reconciler) observeOperations(ctx context.Context, state *observed) error {
+	awaits, inOrder := state.Unfinished(), state.Live.Status.Health().Good()
+	if !awaits && inOrder {
 		return nil
 	}
 	var list v1alpha1.PoolOperationList
@@ -138,11 +136,15 @@ func (r *Reconciler) observeFinished(ctx context.Context, state *observed) error
 	}
 	state.Finished = map[string]bool{}
 	for i := range list.Items {
-		operation := &list.Items[i]
-		if operation.Status.Outcome == v1alpha1.OutcomeSucceeded && operation.Spec.NodeName == r.NodeName &&
-			slices.Contains([]string{operation.Status.PoolUID, operation.Status.ToPoolUID}, string(state.Pool.UID)) {
+		operation, uid := &list.Items[i], string(state.Pool.UID)
+		if operation.Spec.NodeName != r.NodeName {
+			continue
+		}
+		if operation.Status.Outcome == v1alpha1.OutcomeSucceeded &&
+			slices.Contains([]string{operation.Status.PoolUID, operation.Status.ToPoolUID}, uid) {
 			state.Finished[string(operation.UID)] = true
 		}
+		state.Offlined = append(state.Offlined, offlined(operation, state.Pool)...)
 	}
 	return nil
 }
@@ -225,7 +227,7 @@ func (r *Reconciler) observeMarks(ctx context.Context, state *observed, known []
 func (r *Reconciler) observeDisks(ctx context.Context, state *observed) error {
 	wanted := objects.SpecDevices(state.Pool)
 	if !state.Pool.DeletionTimestamp.IsZero() {
-		wanted = pools.ClaimedDevices(state.Pool)
+		wanted = objects.ClaimedDevices(state.Pool)
 	}
 	return r.survey(ctx, state, wanted)
 }

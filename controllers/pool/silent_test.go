@@ -111,7 +111,7 @@ const pollers = 2
 // soon waits for a fact.
 func soon(t *testing.T, fact func() bool) {
 	t.Helper()
-	gomega.NewWithT(t).Eventually(fact).WithTimeout(10 * time.Second).WithPolling(time.Millisecond).Should(gomega.BeTrue())
+	gomega.NewWithT(t).Eventually(fact).WithTimeout(time.Minute).WithPolling(time.Millisecond).Should(gomega.BeTrue())
 }
 
 // none waits until no look hangs and no goroutine is left.
@@ -280,43 +280,6 @@ func TestAHangingCommandKeepsItsDisks(t *testing.T) {
 	soon(t, func() bool { return len(w.agent.Turns.Held()) == 0 })
 	w.expectReady(w.settle("rival"), v1alpha1.ReasonPoolReady)
 	w.expectReady(w.settle("stuck"), v1alpha1.ReasonPoolConflict)
-}
-
-// TestDisksOfOperationsAreLookedOn: one that an operation has added right before the node died is no part of the object yet, but of the
-// pool.
-func TestDisksOfOperationsAreLookedOn(t *testing.T) {
-	w := newWorld(t, wanted("bench0"))
-	pool := w.settle("bench0")
-	for name, begun := range map[string]bool{"begun": true, "waits": false, "other": true} {
-		operation := &v1alpha1.PoolOperation{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		operation.Spec.NodeName, operation.Spec.Pool = "node-a", "bench0"
-		device := map[string]v1alpha1.DevicePath{"begun": diskC, "waits": diskD, "other": "/dev/disk/by-id/x"}[name]
-		operation.Spec.Action.AddVdev = &v1alpha1.Vdev{Devices: []v1alpha1.DevicePath{device}}
-		operation.Status.PoolUID = map[bool]string{true: string(pool.UID), false: "another"}[name != "other"]
-		if begun {
-			operation.Status.StartedAt = &metav1.Time{Time: time.Unix(1, 0)}
-		}
-		if err := w.client.Create(t.Context(), operation); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.node.reset()
-	w.node.all = nil
-	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
-	looked, imported := "", 0
-	for _, command := range w.node.all {
-		if !strings.HasPrefix(command, "zpool import") {
-			continue
-		}
-		imported++
-		if want := "zpool import -d " + diskA + "-part1 -d " + diskB + "-part1 -d " + diskC + "-part1"; !strings.HasPrefix(command, want) ||
-			strings.Contains(command, diskD) || strings.Contains(command, "/x") {
-			looked += command + "\n"
-		}
-	}
-	if looked != "" || imported < 3 {
-		t.Errorf("%d imports; these look elsewhere: %s", imported, looked)
-	}
 }
 
 // TestOnlyGrantedDisksAreLookedOn: a folder behind -d would have every disk of the node opened.

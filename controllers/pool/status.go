@@ -42,10 +42,10 @@ func summarise(state observed, decision pools.Decision) v1alpha1.BenchmarkPoolSt
 		status.SizeBytes, status.AllocatedBytes, status.FreeBytes = live.Size, live.Allocated, live.Free
 		status.FragmentationPercent = nil
 		if live.FragmentationPercent != nil {
-			percent := int32(*live.FragmentationPercent) //nolint:gosec // a percentage
-			status.FragmentationPercent = &percent
+			status.FragmentationPercent = new(int32(*live.FragmentationPercent)) //nolint:gosec // a percentage
 		}
-		status.Vdevs = vdevStatuses(state)
+		// What was joining is in the tree by now, or not in the pool. What this turn adds is seen by the next one.
+		status.Vdevs, status.Joining = vdevStatuses(state), decision.Joining()
 		status.Properties = effective(state)
 	}
 	for _, path := range objects.SpecDevices(pool) {
@@ -68,12 +68,17 @@ func summarise(state observed, decision pools.Decision) v1alpha1.BenchmarkPoolSt
 	return status
 }
 
-// summariseFailure keeps the last known state: nothing could be observed.
+// summariseFailure says why nothing could be observed.
 func summariseFailure(pool *v1alpha1.BenchmarkPool, err error) v1alpha1.BenchmarkPoolStatus {
+	return summariseUnseen(pool, v1alpha1.ReasonActionFailed, err.Error()+" (will be retried)")
+}
+
+// summariseUnseen keeps the last known state: nothing was observed.
+func summariseUnseen(pool *v1alpha1.BenchmarkPool, reason, message string) v1alpha1.BenchmarkPoolStatus {
 	status := *pool.Status.DeepCopy()
 	status.ObservedGeneration = pool.Generation
 	status.Health = ""
-	kstatus.Progress(&status.Conditions, pool.Generation, v1alpha1.ReasonActionFailed, err.Error()+" (will be retried)")
+	kstatus.Progress(&status.Conditions, pool.Generation, reason, message)
 	return status
 }
 

@@ -3,8 +3,6 @@ package pool
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/storagebench/storagebench/internal/agent/objects"
@@ -72,32 +70,9 @@ func (r *Reconciler) covered(pool *v1alpha1.BenchmarkPool, names []string) bool 
 	return guard.Covers(names, guard.TurnNames(r.Disks, nil, pool))
 }
 
-// namedDisks are the disks that operations on a pool name besides those of its object: they may have been added right before the
-// agent ended, so the pool is on them too.
-func (r *Reconciler) namedDisks(ctx context.Context, pool *v1alpha1.BenchmarkPool) ([]string, error) {
-	claimed, paths := pools.ClaimedDevices(pool), []string(nil)
-	var list v1alpha1.PoolOperationList
-	if err := r.Client.List(ctx, &list); err != nil {
-		return nil, fmt.Errorf("list PoolOperations on BenchmarkPool %s: %w", pool.Name, err)
-	}
-	for i := range list.Items {
-		operation := &list.Items[i]
-		begun := operation.Status.StartedAt != nil && operation.Status.PoolUID == string(pool.UID)
-		if !begun || operation.Spec.NodeName != r.NodeName || operation.Spec.Pool != pool.Name {
-			continue
-		}
-		for _, path := range operations.OperationDevices(operation.Spec.Action) {
-			if !slices.Contains(claimed, path) && !slices.Contains(paths, path) {
-				paths = append(paths, path)
-			}
-		}
-	}
-	return paths, nil
-}
-
 // poolDisks are the disks of a live pool and those that its object claims.
 func poolDisks(pool *v1alpha1.BenchmarkPool, live *pools.LivePool) []string {
-	paths := pools.ClaimedDevices(pool)
+	paths := objects.ClaimedDevices(pool)
 	if live != nil {
 		for _, leaf := range live.Status.Leaves() {
 			paths = append(paths, pools.LeafPaths(leaf)...)
@@ -106,13 +81,14 @@ func poolDisks(pool *v1alpha1.BenchmarkPool, live *pools.LivePool) []string {
 	return guard.StablePaths(paths)
 }
 
-// changesPool passes operations that have just finished and have added disks or datasets to a pool: the object should claim disks at once,
-// because a pool that is not imported is searched only on the disks of its object, and mount datasets that it awaits.
+// changesPool passes operations that have just finished and have added disks or datasets to a pool, or brought a disk back: the object
+// should claim disks at once, because a pool that is not imported is searched only on the disks of its object, and mount datasets that it
+// awaits.
 func changesPool() predicate.Predicate {
 	ended := func(object client.Object) bool {
 		operation, isOne := object.(*v1alpha1.PoolOperation)
 		return isOne && operation.Status.Outcome != "" && (operation.Spec.Action.AddVdev != nil ||
-			operation.Spec.Action.ReplaceDevice != nil || operate.To(&operation.Spec.Action) != "")
+			operation.Spec.Action.ReplaceDevice != nil || operation.Spec.Action.OfflineDevice != nil || operate.To(&operation.Spec.Action) != "")
 	}
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -144,15 +120,35 @@ func (r *Reconciler) importOptions(state *observed, guid string) (zfs.ImportOpti
 
 // release finalizes an object whose pool stays behind, because of its policy or because a user released it. It takes no turn,
 // checks no disk and runs no command: it exists for cases where one of these hangs. Mount point folders of the pool stay too.
-func (r *Reconciler) release(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
+func (r *Reconciler) release(ctx context.Context, pool *v1alpha1.BenchmarkPool) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(pool, v1alpha1.FinalizerTeardown) {
-		return nil
+		return reconcile.Result{}, nil
+	}
+	state := pools.State{Pool: pool}
+	unfinished, err := guard.Unfinished(ctx, r.Live, r.NodeName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	for i := range unfinished {
+		state.Offlined = append(state.Offlined, offlined(&unfinished[i], pool)...)
+	}
+	decision := pools.Leave(state)
+	if !released(decision) {
+		status := summariseUnseen(pool, decision.Reason, decision.Message)
+		return reconcile.Result{RequeueAfter: decision.Recheck}, r.writeStatus(ctx, pool, status)
 	}
 	if err := write.Finalizer(ctx, r.Client, pool, controllerutil.RemoveFinalizer); err != nil {
-		return client.IgnoreNotFound(err)
+		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, v1alpha1.ReasonPoolLeftBehind, "Release", "%s",
-		kstatus.Shorten(objects.StaysBehind(pool, pool.Status.GUID), 900))
+	r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, decision.Reason, "Release", "%s", kstatus.Shorten(decision.Message, 900))
+	return reconcile.Result{}, nil
+}
+
+// offlined is the disk of a pool that an operation may have taken offline, by its identity. None if it has not.
+func offlined(operation *v1alpha1.PoolOperation, pool *v1alpha1.BenchmarkPool) []string {
+	if disk := operations.TakenOffline(operation); disk != "" && operation.Status.PoolUID == string(pool.UID) {
+		return []string{disk}
+	}
 	return nil
 }
 
@@ -174,6 +170,6 @@ func (r *Reconciler) releaser(manager ctrl.Manager) error {
 			if err := r.Live.Get(ctx, request.NamespacedName, &pool); err != nil || !r.mayRelease(&pool) {
 				return reconcile.Result{}, client.IgnoreNotFound(err)
 			}
-			return reconcile.Result{}, r.release(ctx, &pool)
+			return r.release(ctx, &pool)
 		}))
 }

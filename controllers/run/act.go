@@ -195,7 +195,7 @@ func (r *Reconciler) storeResult(ctx context.Context, state *runs.State, i int) 
 				annotationMessage: kstatus.Shorten(result.Document.Message, 512),
 			},
 		},
-		Immutable:  ptr.To(true),
+		Immutable:  new(true),
 		Data:       text,
 		BinaryData: binary,
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/storagebench/storagebench/internal/naming"
@@ -70,7 +71,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	var cached v1alpha1.BenchmarkRun
 	if err := r.Client.Get(ctx, request.NamespacedName, &cached, client.UnsafeDisableDeepCopy); err == nil && atRest(&cached) {
 		r.Memory.Forget(request.NamespacedName)
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, r.deleteAbandoned(ctx, &cached)
 	}
 	// The run itself is read fresh: its status holds what must not be done twice.
 	read, err := r.Memory.Get(ctx, r.Client, r.Live, request.NamespacedName, &v1alpha1.BenchmarkRun{})
@@ -88,8 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	decision := runs.Plan(state)
 	actErr := r.act(ctx, &state, decision.Actions)
-	var taken *takenError
-	if errors.As(actErr, &taken) { // an error would be retried forever: the planner has the time limit
+	if taken, is := errors.AsType[*takenError](actErr); is { // an error would be retried forever: the planner has the time limit
 		state.Taken, actErr = taken.object, nil
 		decision = runs.Plan(state)
 		decision.Actions = nil
@@ -120,12 +120,7 @@ func atRest(run *v1alpha1.BenchmarkRun) bool {
 
 // gone says that the last finalizer was removed, and the object with it.
 func gone(decision runs.Decision) bool {
-	for _, action := range decision.Actions {
-		if action.Kind == runs.RemoveRunFinalizer {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(decision.Actions, func(action runs.Action) bool { return action.Kind == runs.RemoveRunFinalizer })
 }
 
 // writeStatus writes a changed status. The update carries the observed resourceVersion: a status that has changed meanwhile is not

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
@@ -30,7 +29,7 @@ func mountEnd(pod *corev1.PodSpec, run *v1alpha1.BenchmarkRun, phase *v1alpha1.P
 		ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: naming.PhaseEndName(run.Name, phase.Name)},
 			Items:                []corev1.KeyToPath{{Key: workload.EndKey, Path: path.Base(workload.EndFile)}},
-			DefaultMode:          ptr.To[int32](0o444), Optional: ptr.To(true),
+			DefaultMode:          new(int32(0o444)), Optional: new(true),
 		}}})
 	pod.Containers[0].VolumeMounts = append(pod.Containers[0].VolumeMounts,
 		corev1.VolumeMount{Name: endName, MountPath: workload.EndPath, ReadOnly: true})
@@ -44,11 +43,10 @@ func (r *Reconciler) tellEnd(ctx context.Context, run *v1alpha1.BenchmarkRun, ac
 	err := r.create(ctx, run, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: naming.PhaseEndName(run.Name, phase), Namespace: run.Namespace, Labels: labels,
 			OwnerReferences: []metav1.OwnerReference{ownerReference(run)}},
-		Immutable: ptr.To(true),
+		Immutable: new(true),
 		Data:      map[string]string{workload.EndKey: workload.EndText(string(run.UID), action.EndAt)},
 	})
-	var taken *takenError
-	if errors.As(err, &taken) || apierrors.IsForbidden(err) {
+	if _, taken := errors.AsType[*takenError](err); taken || apierrors.IsForbidden(err) {
 		return nil
 	}
 	return err

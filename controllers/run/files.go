@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -29,7 +28,7 @@ func mountFile(pod *corev1.PodSpec, file *v1alpha1.ConfigMapKey) {
 		ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: file.Name},
 			Items:                []corev1.KeyToPath{{Key: file.Key, Path: path.Base(workload.PhaseFile)}},
-			DefaultMode:          ptr.To[int32](0o444),
+			DefaultMode:          new(int32(0o444)),
 		}}})
 	pod.Containers[0].VolumeMounts = append(pod.Containers[0].VolumeMounts,
 		corev1.VolumeMount{Name: filesName, MountPath: workload.FilesPath, ReadOnly: true})

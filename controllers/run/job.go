@@ -63,10 +63,10 @@ func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools runs.Pools
 		},
 		Spec: batchv1.JobSpec{
 			// A phase is executed only once: a retry would find a changed volume.
-			BackoffLimit:          ptr.To[int32](0),
-			Completions:           ptr.To[int32](1),
-			Parallelism:           ptr.To[int32](1),
-			PodReplacementPolicy:  ptr.To(batchv1.Failed),
+			BackoffLimit:          new(int32(0)),
+			Completions:           new(int32(1)),
+			Parallelism:           new(int32(1)),
+			PodReplacementPolicy:  new(batchv1.Failed),
 			ActiveDeadlineSeconds: &deadline,
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: podLabels, Annotations: podAnnotations(run)},
@@ -94,8 +94,8 @@ func podSpec(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, request string) c
 		Image: run.Spec.RunnerImage,
 		Env:   []corev1.EnvVar{{Name: workload.RequestVariable, Value: request}},
 		SecurityContext: &corev1.SecurityContext{
-			AllowPrivilegeEscalation: ptr.To(false),
-			ReadOnlyRootFilesystem:   ptr.To(true),
+			AllowPrivilegeEscalation: new(false),
+			ReadOnlyRootFilesystem:   new(true),
 			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		},
 		VolumeMounts: []corev1.VolumeMount{{Name: scratchName, MountPath: scratchPath}},
@@ -105,12 +105,12 @@ func podSpec(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, request string) c
 	}
 	pod := corev1.PodSpec{
 		RestartPolicy:                corev1.RestartPolicyNever,
-		AutomountServiceAccountToken: ptr.To(false),
-		EnableServiceLinks:           ptr.To(false),
+		AutomountServiceAccountToken: new(false),
+		EnableServiceLinks:           new(false),
 		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot: ptr.To(true), RunAsUser: &user, RunAsGroup: &user, FSGroup: &user,
+			RunAsNonRoot: new(true), RunAsUser: &user, RunAsGroup: &user, FSGroup: &user,
 			// Without this the kubelet would walk all the data, and warm the caches, before every phase.
-			FSGroupChangePolicy: ptr.To(corev1.FSGroupChangeOnRootMismatch),
+			FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
 			SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		Affinity:          nodeAffinity(run.Spec.NodeName),
@@ -124,7 +124,7 @@ func podSpec(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, request string) c
 		mountVolume(&pod, i, one, naming.ClaimName(run, one.Name))
 	}
 	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: scratchName, VolumeSource: corev1.VolumeSource{
-		EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("64Mi"))}}})
+		EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: new(resource.MustParse("64Mi"))}}})
 	traits, _ := workload.PhaseTraits(&phase)
 	mountFile(&pod, traits.File)
 	mountEnd(&pod, run, &phase)
@@ -162,6 +162,6 @@ func nodeAffinity(node string) *corev1.Affinity {
 func ownerReference(run *v1alpha1.BenchmarkRun) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "BenchmarkRun", Name: run.Name, UID: run.UID,
-		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+		Controller: new(true), BlockOwnerDeletion: new(true),
 	}
 }

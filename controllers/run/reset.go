@@ -66,13 +66,8 @@ func (r *Reconciler) takePools(ctx context.Context, run *v1alpha1.BenchmarkRun) 
 		if before == nil || !pool.DeletionTimestamp.IsZero() || !runs.KeptFor(&pool, run) {
 			return fmt.Errorf("BenchmarkPool %s belonged to run %s, which does not pass it on: waiting for its deletion", pool.Name, name)
 		}
-		taken := pool.DeepCopy()
-		taken.Labels[v1alpha1.LabelRun], taken.Labels[v1alpha1.LabelRunUID] = run.Name, string(run.UID)
-		if taken.Annotations == nil {
-			taken.Annotations = map[string]string{}
-		}
-		taken.Annotations[v1alpha1.AnnotationKeptFrom], taken.Annotations[v1alpha1.AnnotationKeptFromUID] = name, uid
-		if err := r.Client.Patch(ctx, taken, client.MergeFromWithOptions(&pool, client.MergeFromWithOptimisticLock{})); err != nil {
+		from := client.MergeFromWithOptions(&pool, client.MergeFromWithOptimisticLock{})
+		if err := r.Client.Patch(ctx, runs.Taken(&pool, run), from); err != nil {
 			return fmt.Errorf("take over BenchmarkPool %s from run %s: %w", pool.Name, name, err)
 		}
 	}

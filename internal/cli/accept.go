@@ -239,9 +239,7 @@ type manifestMetadata struct {
 // operator would treat it as its own.
 func (a *App) printAccepted(experiment results.Experiment, options acceptOptions, suffix string, text []byte, warnings []string) error {
 	of := experiment.Benchmark
-	if options.name == "" {
-		options.name = of.Name + suffix
-	}
+	options.name = cmp.Or(options.name, of.Name+suffix)
 	if problems := validation.IsDNS1123Subdomain(options.name); len(problems) > 0 {
 		return exitf(ExitUsage, "--name %q is not a valid ConfigMap name: %s", options.name, problems[0])
 	}
@@ -326,7 +324,7 @@ func isFile(name string) bool {
 // dataInFile finds the one ConfigMap with that key among the manifests of a file.
 func dataInFile(file, key string, a *App) (data map[string]string, where string, err error) {
 	manifests, err := readManifests(file, a.In)
-	if err != nil {
+	if err != nil && !errors.Is(err, errNoManifest) {
 		return nil, "", err
 	}
 	for _, one := range manifests {

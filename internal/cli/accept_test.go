@@ -163,6 +163,7 @@ func TestAcceptRefuses(t *testing.T) {
 		{[]string{"baseline", "show", "none"}, ExitNotFound, "ConfigMap lab/none does not exist: apply the manifest from Git"},
 		{[]string{"baseline", "show", "nightly-1"}, ExitNotFound,
 			"ConfigMap lab/nightly-1: baseline.json: no result: the ConfigMap has no such key, only results.json"},
+		{[]string{"calibration", "show", file(t, "empty.yaml", "")}, ExitNotFound, "no ConfigMap in it has"},
 		{[]string{"calibration", "show", file(t, "c.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: b}\n")}, ExitNotFound,
 			"no ConfigMap in it has baseline.json"},
 		{[]string{"baseline", "show", file(t, "b.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {baseline.json: '{}'}\n")},

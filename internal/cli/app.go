@@ -5,7 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -32,7 +35,7 @@ type App struct {
 
 // Main runs the tool and returns its exit code.
 func (a *App) Main(ctx context.Context, arguments []string) int {
-	root := a.rootCommand()
+	root := a.Command()
 	root.SetArgs(arguments)
 	err := root.ExecuteContext(ctx)
 	code, text := exitCode(err)
@@ -42,7 +45,8 @@ func (a *App) Main(ctx context.Context, arguments []string) int {
 	return code
 }
 
-func (a *App) rootCommand() *cobra.Command {
+// Command is the tree of commands with their flags.
+func (a *App) Command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-storagebench",
 		Short: "Run storage benchmarks in Kubernetes, or on this machine",
@@ -74,7 +78,7 @@ func (a *App) rootCommand() *cobra.Command {
 			a.suspendCommand(), a.resumeCommand(), a.rerunCommand(), a.qualifyCommand(), a.sweepCommand()}},
 		{"Results:", []*cobra.Command{a.reportCommand(), a.compareCommand(), a.historyCommand(), a.baselineCommand(), a.calibrationCommand()}},
 		{"Manifests:", []*cobra.Command{a.samplesCommand(), a.planCommand(), a.validateCommand()}},
-		{"Other:", []*cobra.Command{a.doctorCommand(), a.versionCommand()}},
+		{"Other:", []*cobra.Command{a.doctorCommand(), a.collectCommand(), a.versionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: one.title, Title: one.title})
 		for _, command := range one.commands {
@@ -109,6 +113,11 @@ func (a *App) onTerminal() bool {
 // say prints one line.
 func (a *App) say(format string, arguments ...any) {
 	_, _ = fmt.Fprintln(a.Out, cleanLines(fmt.Sprintf(format, arguments...)))
+}
+
+// untilInterrupted ends a command's context when its user or the system asks for that.
+func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }
 
 func atLeastOne(usage string) cobra.PositionalArgs {

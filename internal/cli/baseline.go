@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -44,6 +45,7 @@ The results are added to those in the ConfigMap of that name, or in --add-to: a 
 
 func (a *App) baselineShowCommand() *cobra.Command {
 	var connection Connection
+	var format string
 	all := false
 	command := &cobra.Command{
 		Use:   "show FILE|NAME",
@@ -56,12 +58,16 @@ func (a *App) baselineShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if format != formatText {
+				return a.printDocument(baseline, format)
+			}
 			a.showBaseline(baseline, all)
 			return nil
 		},
 	}
 	connection.addFlags(command.Flags())
 	command.Flags().BoolVar(&all, "all", false, "all metrics instead of the primary ones, and the environment")
+	a.addFormat(command, &format, structured)
 	return command
 }
 
@@ -72,7 +78,7 @@ func (a *App) showBaseline(baseline results.Baseline, all bool) {
 		for _, phase := range variant.Phases {
 			for _, metric := range phase.Metrics {
 				if known, _ := results.LookupMetric(metric.Name); all || known.Primary {
-					table.row(variant.Name, phase.Name, metric.Name, figures(metric.Summary()))
+					table.row(variant.Name, phase.Name, metric.Name, report.Figures(metric.Summary()))
 				}
 			}
 		}

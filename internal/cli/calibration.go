@@ -41,6 +41,7 @@ of a baseline. The results are added to those in the ConfigMap of that name, or 
 
 func (a *App) calibrationShowCommand() *cobra.Command {
 	var connection Connection
+	var format string
 	command := &cobra.Command{
 		Use:     "show FILE|NAME",
 		Short:   "Print a calibration, in a file or in a ConfigMap of the cluster, as a table",
@@ -52,11 +53,15 @@ func (a *App) calibrationShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if format != formatText {
+				return a.printDocument(calibration, format)
+			}
 			a.showCalibration(calibration)
 			return nil
 		},
 	}
 	connection.addFlags(command.Flags())
+	a.addFormat(command, &format, structured)
 	return command
 }
 

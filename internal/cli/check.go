@@ -21,12 +21,14 @@ import (
 type validated struct {
 	benchmark *v1alpha1.StorageBenchmark
 	hash      string
-	// slots are its runs. Empty if this version cannot run it.
+	// slots are its runs. Empty if they are not known.
 	slots []experiment.Slot
 	gates *gate.Set
 	// warnings are about what this release does not know, at their fields.
 	warnings []problem
-	// notes are hints for the user, such as why it cannot be run here. It is valid all the same.
+	// missing are the StorageTargets that are in none of the files, as a list.
+	missing string
+	// notes are hints for the user, such as what was not checked. It is valid all the same.
 	notes []string
 }
 
@@ -59,13 +61,16 @@ func targetsFor(namespace string, all []v1alpha1.StorageTarget) map[string]v1alp
 func (s schemas) checkTarget(ctx context.Context, one *manifest) (*validated, []problem) {
 	admitted, problems := s.admit(ctx, one)
 	target, checked := &v1alpha1.StorageTarget{}, &validated{benchmark: &v1alpha1.StorageBenchmark{}}
-	if len(problems) > 0 {
+	if admitted == nil {
 		return nil, problems
 	}
 	if err := decode(admitted, target); err != nil {
-		return nil, []problem{{"", err.Error()}}
+		if len(problems) == 0 {
+			problems = []problem{{"", err.Error()}}
+		}
+		return nil, problems
 	}
-	return checked, checked.note(experiment.ForeseeTarget(&target.Spec))
+	return checked, append(problems, unlessBefore(problems, checked.note(experiment.ForeseeTarget(&target.Spec)))...)
 }
 
 // checkBenchmark validates a manifest and expands it into an experiment, or reports all errors. It may use the given StorageTargets.
@@ -81,24 +86,30 @@ func (s schemas) checkBenchmark(ctx context.Context, one *manifest, targets []v1
 		}
 		return nil, problems
 	}
-	spec := &benchmark.Spec
 	checked := &validated{benchmark: benchmark, hash: experiment.ID(benchmark)}
-	if len(problems) > 0 { // its runs cannot be known, but what is written can be read
-		return nil, append(problems, unlessBefore(problems, checked.foreseen())...)
+	if len(problems) == 0 {
+		return checked, s.expand(ctx, checked, targets)
 	}
+	var found []problem
+	if onlyAcross(problems) {
+		found = s.expand(ctx, checked, targets)
+	} else { // its runs cannot be known, but what is written can be read
+		found = checked.foreseen()
+	}
+	return nil, placed(problems, unlessBefore(problems, found))
+}
+
+// expand finds the runs of a benchmark, and returns what is wrong with them and with its gates.
+func (s schemas) expand(ctx context.Context, checked *validated, targets []v1alpha1.StorageTarget) (problems []problem) {
+	benchmark, spec := checked.benchmark, &checked.benchmark.Spec
 	if missing := experiment.ReplaceTargets(spec, targetsFor(benchmark.Namespace, targets)); len(missing) > 0 {
+		checked.missing = strings.Join(missing, ", ")
 		checked.notes = append(checked.notes, fmt.Sprintf("only its own fields were checked, because StorageTarget %s is in none of the files",
-			strings.Join(missing, ", ")))
-		return checked, checked.foreseen()
+			checked.missing))
+		return checked.foreseen()
 	}
 	slots, err := experiment.Expand(spec, experiment.Seed(benchmark))
-	for _, wrong := range experiment.Mistakes(err) {
-		if wrong.Reason == v1alpha1.ReasonNotSupported {
-			checked.notes = append(checked.notes, wrong.Message)
-		} else {
-			problems = append(problems, listed(&wrong, spec)...)
-		}
-	}
+	problems = append(problems, listed(err, spec)...)
 	checked.slots = slots
 	if err := experiment.CheckSchedule(spec.Schedule); err != nil {
 		problems = append(problems, problem{"spec.schedule", err.Error()})
@@ -107,10 +118,13 @@ func (s schemas) checkBenchmark(ctx context.Context, one *manifest, targets []v1
 	if err != nil {
 		checked.slots = nil
 	}
+	if late := overdue(spec, checked.slots); late != "" {
+		checked.notes = append(checked.notes, late)
+	}
 	if len(problems) == 0 { // else the API server would say the same again, about each variant
 		problems = s.rehearse(ctx, checked)
 	}
-	return checked, problems
+	return problems
 }
 
 // foreseen are the mistakes that show before anything runs: those of the gates, and what the planner foresees for the known runs.
@@ -136,11 +150,15 @@ func listed(err error, spec *v1alpha1.StorageBenchmarkSpec) (problems []problem)
 	return problems
 }
 
-// unlessBefore leaves out problems of a field that has one already, or whose parent has.
+// unlessBefore leaves out problems of a field that has one already, or whose parent has, and of a gate that has a value of a wrong form. A
+// problem of a whole list says nothing about its items.
 func unlessBefore(before, more []problem) (news []problem) {
 	for _, one := range more {
 		if !slices.ContainsFunc(before, func(other problem) bool {
-			return other.field != "" && other.field != "spec" && strings.HasPrefix(one.field, other.field)
+			rest, within := strings.CutPrefix(one.field, other.field)
+			return within && (rest == "" || rest[0] == '.') && other.field != "" && other.field != "spec" && acrossRule(other) < 0 ||
+				strings.HasPrefix(one.field, "spec.gates[") && strings.HasPrefix(other.field, one.field+".") &&
+					strings.HasPrefix(other.message, "Invalid value")
 		}) {
 			news = append(news, one)
 		}
@@ -158,7 +176,11 @@ func (s schemas) admit(ctx context.Context, one *manifest) (*unstructured.Unstru
 		return nil, []problem{{"kind", fmt.Sprintf("there is no kind %q in %s: write %s", one.object.GetKind(), v1alpha1.GroupVersion,
 			kindBenchmark)}}
 	}
-	return kind.admit(ctx, one.object)
+	object := one.object.DeepCopy()
+	types := quotes{positions: one.positions}
+	types.object(object.Object, kind.structural)
+	admitted, problems := kind.admit(ctx, object)
+	return admitted, append(problems, types.unlessOther(problems)...)
 }
 
 // expansionField is the field of the spec that most likely caused an expansion error.

@@ -82,6 +82,9 @@ func (a *App) connect(connection Connection) (*Cluster, error) {
 	return Connect(connection)
 }
 
+// errNoCluster: there is nothing that names a cluster.
+var errNoCluster = errors.New("find the cluster: there is no kubeconfig, or it names none: set --kubeconfig or the variable KUBECONFIG")
+
 // Connect finds the cluster as kubectl does: flags, then $KUBECONFIG, ~/.kube/config, then the pod's service account.
 func Connect(connection Connection) (*Cluster, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
@@ -89,6 +92,9 @@ func Connect(connection Connection) (*Cluster, error) {
 	connection.Overrides.CurrentContext = connection.Context
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &connection.Overrides)
 	config, err := loader.ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, exit(ExitUnavailable, errNoCluster)
+	}
 	if err != nil {
 		return nil, exitf(ExitUnavailable, "find the cluster: %w: set --kubeconfig, and --context for its context", err)
 	}

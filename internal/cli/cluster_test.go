@@ -87,7 +87,7 @@ func (h *hub) waiting(ctx context.Context, app *App, arguments ...string) <-chan
 	return h.watching(ctx, app, append([]string{"run", "../../config/samples/quickstart.yaml", "--wait"}, arguments...)...)
 }
 
-// watching begins a command and comes back when it watches.
+// watching begins a command and comes back when it watches, or has ended before.
 func (h *hub) watching(ctx context.Context, app *App, arguments ...string) <-chan int {
 	h.t.Helper()
 	h.connect(app)
@@ -95,7 +95,9 @@ func (h *hub) watching(ctx context.Context, app *App, arguments ...string) <-cha
 	go func() { ended <- app.Main(ctx, arguments) }()
 	select {
 	case <-h.watched:
-	case <-time.After(10 * time.Second):
+	case code := <-ended:
+		ended <- code
+	case <-time.After(time.Minute):
 		h.t.Fatal("it does not watch")
 	}
 	return ended
@@ -120,7 +122,7 @@ func (h *hub) code(ended <-chan int) int {
 	select {
 	case code := <-ended:
 		return code
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		h.t.Fatal("it does not end")
 		return -1
 	}
@@ -242,7 +244,7 @@ func TestWaitShowsProgress(t *testing.T) {
 	ended := h.waiting(t.Context(), app)
 	shows := func(text string) {
 		t.Helper()
-		g.Eventually(out.String, 10*time.Second, 10*time.Millisecond).Should(gomega.ContainSubstring(text))
+		g.Eventually(out.String, time.Minute, 10*time.Millisecond).Should(gomega.ContainSubstring(text))
 	}
 	shows("waiting for the operator")
 	h.status(func(status *v1alpha1.StorageBenchmarkStatus) {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/stats"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
@@ -20,7 +21,8 @@ import (
 
 type compareOptions struct {
 	Connection
-	all bool
+	all    bool
+	format string
 }
 
 func (a *App) compareCommand() *cobra.Command {
@@ -48,6 +50,7 @@ It gives no verdict: a gate does, with a tolerance that was chosen before.`,
 	}
 	options.addFlags(command.Flags())
 	command.Flags().BoolVar(&options.all, "all", false, "all metrics instead of the primary ones")
+	a.addFormat(command, &options.format, structured)
 	command.ValidArgsFunction = a.completeNames(&options.Connection, 2)
 	return command
 }
@@ -61,14 +64,17 @@ func (a *App) compare(ctx context.Context, nameA, nameB string, options compareO
 	if err != nil {
 		return err
 	}
+	c := &comparedPair{a: sideA, b: sideB, all: options.all}
+	if c.collect(); len(c.rows) == 0 {
+		return exitf(ExitNotFound, "the two have no metric of the same variant and phase in common")
+	}
+	if options.format != formatText {
+		return a.printDocument(c.document(), options.format)
+	}
 	for i, side := range []results.Experiment{sideA, sideB} {
 		a.say("%c: %s", 'A'+i, clean(originOf(side)))
 	}
-	c := &comparedPair{a: sideA, b: sideB, all: options.all}
-	if c.print(a); c.rows == 0 {
-		return exitf(ExitNotFound, "the two have no metric of the same variant and phase in common")
-	}
-	c.sayUnlike(a)
+	c.print(a)
 	a.say("\nEach interval is about the runs of these two experiments: how days differ is not in it, and of 20 metrics that did\n" +
 		"not change, one interval excludes 0 by chance. For a verdict use a gate that compares with a variant, a baseline or the history.")
 	return nil
@@ -85,11 +91,7 @@ func (a *App) experimentOf(ctx context.Context, given string, connection Connect
 		experiment, _, err := a.finishedExperiment(ctx, []string{given}, options)
 		return experiment, err
 	}
-	cluster, err := a.connect(connection)
-	if err != nil {
-		return results.Experiment{}, err
-	}
-	benchmark, err := cluster.find(ctx, name)
+	cluster, benchmark, err := a.locate(ctx, connection, name)
 	if err != nil {
 		return results.Experiment{}, err
 	}
@@ -126,14 +128,48 @@ func originOf(e results.Experiment) string {
 type comparedPair struct {
 	a, b results.Experiment
 	all  bool
-	// rows were printed; binned ones hold percentiles. lone are phases that only one of both has.
-	rows, binned int
-	lone         []string
+	rows []comparedMetric
+	// lone are phases that only one of both has.
+	lone []string
 }
 
-func (c *comparedPair) print(a *App) {
-	table := newTable(a.Out, "VARIANT", "PHASE", "METRIC", "BETTER", "A: MEDIAN (MIN..MAX, RUNS)", "B: MEDIAN (MIN..MAX, RUNS)",
-		"B AGAINST A (INTERVAL)")
+// comparedMetric is one metric of both. Its fields are also the output for programs.
+type comparedMetric struct {
+	Variant string               `json:"variant"`
+	Phase   string               `json:"phase"`
+	Metric  string               `json:"metric"`
+	A       results.MetricResult `json:"a"`
+	B       results.MetricResult `json:"b"`
+	// Change of B against A as a share, such as -0.1. Missing if the two are not comparable.
+	Change *comparedChange `json:"change,omitempty"`
+	// NotComparable says why.
+	NotComparable string `json:"notComparable,omitempty"`
+	words         string
+}
+
+// comparedChange has no interval if there are too few runs.
+type comparedChange struct {
+	Share      float64  `json:"share"`
+	Low        *float64 `json:"low,omitempty"`
+	High       *float64 `json:"high,omitempty"`
+	Confidence float64  `json:"confidence,omitempty"`
+}
+
+// comparedDocument is a comparison for programs.
+type comparedDocument struct {
+	A       results.RunIdentity `json:"a"`
+	AOf     string              `json:"aExperiment"`
+	B       results.RunIdentity `json:"b"`
+	BOf     string              `json:"bExperiment"`
+	Metrics []comparedMetric    `json:"metrics"`
+	Mind    []string            `json:"mind"`
+}
+
+func (c *comparedPair) document() comparedDocument {
+	return comparedDocument{c.a.Benchmark, c.a.Experiment, c.b.Benchmark, c.b.Experiment, c.rows, append([]string{}, c.unlike()...)}
+}
+
+func (c *comparedPair) collect() {
 	for _, variant := range c.a.Variants {
 		for _, phase := range variant.Phases {
 			other := phaseIn(c.b, variant.Name, phase.Name)
@@ -142,7 +178,7 @@ func (c *comparedPair) print(a *App) {
 				continue
 			}
 			for _, metric := range phase.Metrics {
-				c.printMetric(table, variant.Name, phase.Name, metric, other)
+				c.compareMetric(variant.Name, phase.Name, metric, other)
 			}
 		}
 	}
@@ -153,28 +189,47 @@ func (c *comparedPair) print(a *App) {
 			}
 		}
 	}
-	if c.rows > 0 {
-		table.end()
-	}
 }
 
-func (c *comparedPair) printMetric(table *table, variant, phase string, metric results.MetricResult, other *results.PhaseResult) {
+func (c *comparedPair) compareMetric(variant, phase string, metric results.MetricResult, other *results.PhaseResult) {
 	known, _ := results.LookupMetric(metric.Name)
 	at := slices.IndexFunc(other.Metrics, func(one results.MetricResult) bool { return one.Name == metric.Name })
 	if at < 0 || !c.all && !known.Primary {
 		return
 	}
+	row := comparedMetric{Variant: variant, Phase: phase, Metric: metric.Name, A: metric, B: other.Metrics[at]}
 	shift, unknown := gate.Across(c.a, c.b, variant, phase, metric.Name)
-	change := "not comparable: " + unknown
-	if unknown == "" {
-		change = changeWords(shift)
+	if row.NotComparable, row.words = unknown, "not comparable: "+unknown; unknown == "" {
+		row.words, row.Change = changeWords(shift), changeOf(shift)
 	}
-	c.rows++
-	if known.Binned() {
-		c.binned++
+	c.rows = append(c.rows, row)
+}
+
+// changeOf turns logarithms into shares.
+func changeOf(shift stats.Shift) *comparedChange {
+	change := &comparedChange{Share: math.Expm1(shift.Estimate)}
+	if shift.Interval.Known {
+		low, high := math.Expm1(shift.Interval.Low), math.Expm1(shift.Interval.High)
+		change.Low, change.High, change.Confidence = &low, &high, shift.Interval.Confidence
 	}
-	table.row(variant, phase, metric.Name, strings.ToLower(cmp.Or(strings.TrimPrefix(string(known.Better), string(results.Neither)), none)),
-		figures(metric), figures(other.Metrics[at]), change)
+	return change
+}
+
+func (c *comparedPair) print(a *App) {
+	table := newTable(a.Out, "VARIANT", "PHASE", "METRIC", "BETTER", "A: MEDIAN (MIN..MAX, RUNS)", "B: MEDIAN (MIN..MAX, RUNS)",
+		"B AGAINST A (INTERVAL)")
+	for _, row := range c.rows {
+		known, _ := results.LookupMetric(row.Metric)
+		better := strings.ToLower(cmp.Or(strings.TrimPrefix(string(known.Better), string(results.Neither)), none))
+		table.row(row.Variant, row.Phase, row.Metric, better, report.Figures(row.A), report.Figures(row.B), row.words)
+	}
+	table.end()
+	for i, note := range c.unlike() {
+		if i == 0 {
+			a.say("\nMind before you compare:")
+		}
+		a.say("  %s", clean(note))
+	}
 }
 
 // changeWords are "-10.0% (-12.1%..-8.0%, 97%)".
@@ -201,9 +256,9 @@ func phaseIn(e results.Experiment, variant, phase string) *results.PhaseResult {
 	return nil
 }
 
-// sayUnlike names what else differs, because that may be the cause.
-func (c *comparedPair) sayUnlike(a *App) {
-	notes := c.lone
+// unlike names what else differs, because that may be the cause.
+func (c *comparedPair) unlike() []string {
+	notes := slices.Clone(c.lone)
 	for _, variant := range c.a.Variants {
 		for _, other := range c.b.Variants {
 			if variant.Name == other.Name && variant.Definition != other.Definition && variant.Definition != "" && other.Definition != "" {
@@ -215,13 +270,11 @@ func (c *comparedPair) sayUnlike(a *App) {
 		notes = append(notes, fmt.Sprintf("%s: %s in A, %s in B", one.Key, cmp.Or(strings.Join(one.Baseline, " | "), "unknown"),
 			cmp.Or(strings.Join(one.Current, " | "), "unknown")))
 	}
-	if c.binned > 0 {
+	if slices.ContainsFunc(c.rows, func(row comparedMetric) bool {
+		known, _ := results.LookupMetric(row.Metric)
+		return known.Binned()
+	}) {
 		notes = append(notes, "percentiles come from bins that are up to 1.6% wide: less than 3% means nothing")
 	}
-	for i, note := range notes {
-		if i == 0 {
-			a.say("\nMind before you compare:")
-		}
-		a.say("  %s", clean(note))
-	}
+	return notes
 }

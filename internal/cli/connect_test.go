@@ -3,6 +3,7 @@ package cli
 import (
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -66,6 +67,24 @@ func TestHintsFindTheSameCluster(t *testing.T) {
 			if code != ExitTimeout || !strings.Contains(out, command+" -n lab "+flags+"\n") || strings.Contains(out, "secret") {
 				t.Errorf("%s: %d %s%s", flags, code, out, errors)
 			}
+		}
+	}
+}
+
+// TestNoKubeconfig: the message names what to set, and run what needs no cluster.
+func TestKubeconfigIsMissing(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	for _, test := range []struct {
+		arguments []string
+		local     bool
+	}{{[]string{"list"}, false}, {[]string{"run", "../../config/samples/quickstart.yaml"}, true}} {
+		app, _, errors := testApp()
+		app.Connect = nil
+		code, said := app.Main(t.Context(), test.arguments), errors.String()
+		if code != ExitUnavailable || !strings.Contains(said, "set --kubeconfig") || strings.Contains(said, "KUBERNETES_MASTER") ||
+			strings.Contains(said, "--local") != test.local {
+			t.Errorf("%v: %d %s", test.arguments, code, said)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -48,8 +49,10 @@ type patient struct {
 func newPatient(ctx context.Context, app *App, cluster *Cluster, served error) *patient {
 	return &patient{app, cluster, served, sync.OnceValues(func() ([]appsv1.DaemonSet, error) {
 		var sets appsv1.DaemonSetList
-		err := cluster.Client.List(ctx, &sets, component("agent"))
-		return sets.Items, err
+		err := cluster.Client.List(ctx, &sets, component(partAgent))
+		return slices.DeleteFunc(sets.Items, func(one appsv1.DaemonSet) bool {
+			return one.Spec.Template.Spec.ServiceAccountName != accountOf(partAgent)
+		}), err
 	})}
 }
 
@@ -85,7 +88,7 @@ all of it. Exit code 1 means that there is a problem.
 		RunE: func(command *cobra.Command, _ []string) error { return a.doctor(command.Context(), connection, format) },
 	}
 	connection.addFlags(command.Flags())
-	a.addFormat(command, &format, []string{formatText, formatJSON, formatYAML})
+	a.addFormat(command, &format, structured)
 	return command
 }
 
@@ -94,31 +97,39 @@ func (a *App) doctor(ctx context.Context, connection Connection, format string) 
 	if err != nil {
 		return err
 	}
-	var probe v1alpha1.StorageBenchmarkList
-	served := cluster.Client.List(ctx, &probe, inNamespace(cluster, 1)...)
-	if served != nil && !apierrors.IsForbidden(served) && !isNotServed(served) {
-		return explain("examine the cluster", served)
-	}
-	var found []finding
-	sickness, examined := false, newPatient(ctx, a, cluster, served)
-	for _, check := range checks {
-		for _, one := range check.look(ctx, examined) {
-			one.Check = check.about
-			found, sickness = append(found, one), sickness || one.Health == sick
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	found, err := a.examine(ctx, cluster)
+	if err != nil {
+		return err
 	}
 	if format == formatText {
 		a.sayFindings(cluster.Namespace, found)
 	} else if err := a.printDocument(found, format); err != nil {
 		return err
 	}
-	if sickness {
+	if slices.ContainsFunc(found, func(one finding) bool { return one.Health == sick }) {
 		return silent(ExitFailed)
 	}
 	return nil
+}
+
+// examine makes all checks. A cluster that cannot be asked at all is an error.
+func (a *App) examine(ctx context.Context, cluster *Cluster) (found []finding, err error) {
+	var probe v1alpha1.StorageBenchmarkList
+	served := cluster.Client.List(ctx, &probe, inNamespace(cluster, 1)...)
+	if served != nil && !apierrors.IsForbidden(served) && !isNotServed(served) {
+		return nil, explain("examine the cluster", served)
+	}
+	examined := newPatient(ctx, a, cluster, served)
+	for _, check := range checks {
+		for _, one := range check.look(ctx, examined) {
+			one.Check = check.about
+			found = append(found, one)
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return found, nil
 }
 
 func (a *App) sayFindings(namespace string, found []finding) {

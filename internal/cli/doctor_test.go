@@ -58,9 +58,11 @@ func installed(t *testing.T) *installation {
 		class:  &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast", Annotations: map[string]string{annotationDefaultClass: "true"}}},
 		driver: &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "zfs.csi.openebs.io"}},
 	}
+	i.manager.Spec.Template.Spec.ServiceAccountName = "storagebench-manager"
+	i.agent.Spec.Template.Spec.ServiceAccountName = "storagebench-agent"
 	i.manager.Spec.Template.Spec.Containers = []corev1.Container{{Image: "localhost/storagebench-manager:v1.2.3", Args: []string{"--agent"}}}
-	i.agent.Spec.Template.Spec.Containers = []corev1.Container{{Args: []string{"--allow-device=lab=/dev/disk/by-id/nvme-LAB_*",
-		"--allow-device=laboratory=/dev/disk/by-id/other", "--allow-device=/dev/disk/by-id/admin"}}}
+	i.agent.Spec.Template.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{{Name: "FLAG_ALLOW_DEVICE",
+		Value: "lab=/dev/disk/by-id/nvme-LAB_*\nlaboratory=/dev/disk/by-id/other\n/dev/disk/by-id/admin"}}}}
 	for _, name := range []string{"node-a", "node-b"} {
 		i.nodes = append(i.nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelLabNode: "true"}},
 			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}})
@@ -71,6 +73,17 @@ func installed(t *testing.T) *installation {
 		i.crds = append(i.crds, definition.DeepCopy())
 	}
 	return i
+}
+
+// lookalikes have the labels of the manager and the agent, in the namespace of a tenant.
+func (i *installation) lookalikes() []client.Object {
+	manager, agent := i.manager.DeepCopy(), i.agent.DeepCopy()
+	manager.Namespace, agent.Namespace = "team-b", "team-b"
+	manager.Name, agent.Name = "hush", "hush"
+	manager.Spec.Template.Spec.ServiceAccountName, agent.Spec.Template.Spec.ServiceAccountName = "default", ""
+	manager.Status.AvailableReplicas, agent.Status.NumberReady = 0, 0
+	agent.Spec.Template.Spec.Containers[0].Env[0].Value = "lab=/dev/disk/by-id/false"
+	return []client.Object{manager, agent}
 }
 
 // ownCRDs are those of the plugin, read once.
@@ -238,8 +251,23 @@ func TestDoctorFinds(t *testing.T) {
 		{"no manager", func(i *installation) { i.manager = nil }, ExitFailed, []string{"problem   manager   no Deployment of a manager",
 			"-> install it: docs/tasks/install.md"}},
 		{"a manager of others", func(i *installation) {
-			i.manager.Spec.Template.Spec.Containers[0].Args = []string{"--namespaces=a,b"}
+			i.manager.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "FLAG_NAMESPACES", Value: "a,b"}}
 		}, ExitFailed, []string{"no Deployment of a manager looks after the namespace"}},
+		{"what only looks like a manager", func(i *installation) { i.manager.Spec.Template.Spec.ServiceAccountName = "default" }, ExitFailed,
+			[]string{"no Deployment of a manager looks after the namespace"}},
+		{"two managers", func(i *installation) {
+			other := i.manager.DeepCopy()
+			other.Namespace = "team-b"
+			i.others = []client.Object{other}
+		}, ExitPassed, []string{"warning   manager   there are several Deployments of managers that look after the namespace: ",
+			"believe only what you have installed"}},
+		{"what only looks like an agent", func(i *installation) { i.agent.Spec.Template.Spec.ServiceAccountName = "" }, ExitPassed,
+			[]string{"the agent is not installed: zfs targets are Stalled"}},
+		{"two agents", func(i *installation) {
+			other := i.agent.DeepCopy()
+			other.Namespace = "team-b"
+			i.others = []client.Object{other}
+		}, ExitPassed, []string{"warning   agents    there are several DaemonSets of agents: "}},
 		{"a manager that is down", func(i *installation) { i.manager.Status.AvailableReplicas = 0 }, ExitFailed,
 			[]string{"has no available replica", "describe deployment storagebench-manager"}},
 		{"another release", func(i *installation) {
@@ -295,6 +323,20 @@ func TestDoctorFinds(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestDoctorBelievesNoLabels: what a tenant labels as a part of storagebench says nothing about it. A manager of others is no second one.
+func TestDoctorBelievesNoLabels(t *testing.T) {
+	i := installed(t)
+	apart := i.manager.DeepCopy()
+	apart.Namespace = "team-c"
+	apart.Spec.Template.Spec.Containers[0].Args = []string{"--namespaces=team-c"}
+	i.others = append(i.lookalikes(), apart, benchmarkNamed("lab", "running", running))
+	code, out, errors := called(t, i.hub(t), "doctor")
+	if code != ExitPassed || errors != "" {
+		t.Error(code, errors)
+	}
+	golden(t, "doctor.txt", out)
 }
 
 func TestDoctorSeesRights(t *testing.T) {

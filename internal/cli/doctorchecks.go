@@ -28,10 +28,19 @@ func inNamespace(cluster *Cluster, most int64) []client.ListOption {
 	return []client.ListOption{client.InNamespace(cluster.Namespace), client.Limit(most)}
 }
 
-// component selects the objects of a part of storagebench in all namespaces.
-func component(name string) client.MatchingLabels {
-	return client.MatchingLabels{"app.kubernetes.io/name": "storagebench", "app.kubernetes.io/component": name}
+// The parts of an installation.
+const (
+	partManager = "manager"
+	partAgent   = "agent"
+)
+
+// component selects the objects of a part of storagebench in all namespaces. Tenants may use these labels too: look at the account.
+func component(part string) client.MatchingLabels {
+	return client.MatchingLabels{"app.kubernetes.io/name": "storagebench", "app.kubernetes.io/component": part}
 }
+
+// accountOf is the ServiceAccount of a part, under which it gets its rights in each installation.
+func accountOf(part string) string { return "storagebench-" + part }
 
 func examineAPI(_ context.Context, p *patient) []finding {
 	switch {
@@ -79,17 +88,22 @@ func examineRights(ctx context.Context, p *patient) []finding {
 
 func examineManager(ctx context.Context, p *patient) []finding {
 	var found appsv1.DeploymentList
-	if err := p.cluster.Client.List(ctx, &found, component("manager")); err != nil {
+	if err := p.cluster.Client.List(ctx, &found, component(partManager)); err != nil {
 		return []finding{notSeen("Deployments of the manager", err)}
 	}
 	var findings []finding
+	var names []string
 	for i := range found.Items {
 		one := &found.Items[i]
 		name := one.Namespace + "/" + one.Name
-		if only := argument(one.Spec.Template.Spec.Containers, "--namespaces"); len(only) > 0 &&
+		if one.Spec.Template.Spec.ServiceAccountName != accountOf(partManager) {
+			continue // it is something else
+		}
+		if only := setting(one.Spec.Template.Spec.Containers, "namespaces"); len(only) > 0 &&
 			!slices.Contains(strings.Split(only[0], ","), p.cluster.Namespace) {
 			continue // it looks after others
 		}
+		names = append(names, name)
 		if one.Status.AvailableReplicas == 0 {
 			findings = append(findings, problemFound(fmt.Sprintf("kubectl -n %s describe deployment %s; kubectl -n %[1]s logs deployment/%s",
 				one.Namespace, one.Name, one.Name), "Deployment %s has no available replica", name))
@@ -106,7 +120,16 @@ func examineManager(ctx context.Context, p *patient) []finding {
 	if len(findings) == 0 {
 		return []finding{problemFound(installHelp, "no Deployment of a manager looks after the namespace")}
 	}
-	return findings
+	return append(findings, severalFound("Deployments of managers that look after the namespace", names)...)
+}
+
+// severalFound warns of more than one installation: both would be at work, or one of them only looks like an installation.
+func severalFound(what string, names []string) []finding {
+	if len(names) < 2 {
+		return nil
+	}
+	return []finding{warningFound("believe only what you have installed, and remove the others", "there are several %s: %s", what,
+		someOf(names))}
 }
 
 var releaseTag = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+`)

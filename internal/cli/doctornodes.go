@@ -18,6 +18,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/config/crd"
 	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/flagenv"
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
@@ -26,14 +27,21 @@ const agentHelp = "only an admin can install it: docs/tasks/install.md#install-t
 // zfsRelease is the beginning of what the programs say, such as zfs-2.3.9-1.
 var zfsRelease = regexp.MustCompile(`^zfs-([0-9])\.([0-9]+)`)
 
-// argument is all values of a flag of the containers.
-func argument(containers []corev1.Container, flag string) (values []string) {
+// setting is all values of a flag of the containers: its arguments or, without one, the lines of the variable that sets it.
+func setting(containers []corev1.Container, flag string) (values []string) {
 	for i := range containers {
+		var arguments []string
 		for _, one := range containers[i].Args {
-			if value, is := strings.CutPrefix(one, flag+"="); is {
-				values = append(values, value)
+			if value, is := strings.CutPrefix(one, "--"+flag+"="); is {
+				arguments = append(arguments, value)
 			}
 		}
+		for _, variable := range containers[i].Env {
+			if variable.Name == flagenv.Variable(flag) && len(arguments) == 0 {
+				values = append(values, flagenv.Values(variable.Value)...)
+			}
+		}
+		values = append(values, arguments...)
 	}
 	return values
 }
@@ -112,8 +120,10 @@ func examineAgents(ctx context.Context, p *patient) (findings []finding) {
 	case len(sets) == 0:
 		return []finding{warningFound(agentHelp, "the agent is not installed: zfs targets are Stalled")}
 	}
+	var names []string
 	for i := range sets {
 		status, name := &sets[i].Status, sets[i].Namespace+"/"+sets[i].Name
+		names = append(names, name)
 		switch {
 		case status.DesiredNumberScheduled == 0:
 			findings = append(findings, warningFound("kubectl label node NAME "+v1alpha1.LabelLabNode+"=true", "DaemonSet %s has no node", name))
@@ -127,6 +137,7 @@ func examineAgents(ctx context.Context, p *patient) (findings []finding) {
 			findings = append(findings, fine("DaemonSet %s: an agent is ready on each of %s", name, counted(int(status.NumberReady), "node")))
 		}
 	}
+	findings = append(findings, severalFound("DaemonSets of agents", names)...)
 	return append(findings, examineNodes(ctx, p)...)
 }
 
@@ -147,18 +158,18 @@ func examineNodes(ctx context.Context, p *patient) (findings []finding) {
 	return findings
 }
 
-// examineGrants reads what the admin grants to the namespace from the arguments of the agents.
+// examineGrants reads what the admin grants to the namespace from the flags of the agents.
 func examineGrants(_ context.Context, p *patient) []finding {
 	sets, err := p.agents()
 	if err != nil {
-		return []finding{notSeen("disks that are granted, which are arguments of the agent's DaemonSet", err)}
+		return []finding{notSeen("disks that are granted, which the agent's DaemonSet names", err)}
 	}
 	if len(sets) == 0 {
 		return nil
 	}
 	var granted []string
 	for i := range sets {
-		for _, grant := range argument(sets[i].Spec.Template.Spec.Containers, "--allow-device") {
+		for _, grant := range setting(sets[i].Spec.Template.Spec.Containers, "allow-device") {
 			if pattern, is := strings.CutPrefix(grant, p.cluster.Namespace+"="); is {
 				granted = append(granted, pattern)
 			}

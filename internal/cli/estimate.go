@@ -30,10 +30,9 @@ func (s *spent) add(other spent) {
 
 // estimate is a sentence on the duration of the runs.
 func estimate(slots []experiment.Slot) string {
-	var all spent
+	all := estimateRuns(slots)
 	text := ""
 	for i := range slots {
-		all.add(estimateRun(&slots[i]))
 		if volumeBytes(&slots[i]) == 0 {
 			text = ", plus the phases that depend on the size of the pool"
 		}
@@ -45,6 +44,26 @@ func estimate(slots []experiment.Slot) string {
 		text += ", less if operations end before the longest time of their phases"
 	}
 	return "about " + roughly(all.asked+all.moving) + text
+}
+
+// overdue says that the runs take longer than the experiment has. Empty if they do not. Repetitions that adaptive adds are left out: it
+// adds none that does not fit.
+func overdue(spec *v1alpha1.StorageBenchmarkSpec, slots []experiment.Slot) string {
+	if spec.Deadline == nil {
+		return ""
+	}
+	var first []experiment.Slot
+	for _, slot := range slots {
+		if slot.Repetition <= spec.Repetitions {
+			first = append(first, slot)
+		}
+	}
+	all := estimateRuns(first)
+	if all.asked+all.moving <= spec.Deadline.Duration.Duration {
+		return ""
+	}
+	return fmt.Sprintf("its runs take about %s, and spec.deadline is %s: if they have not ended by then, the verdict is Inconclusive "+
+		"(DeadlineExceeded)", roughly(all.asked+all.moving), brief(spec.Deadline.Duration.Duration))
 }
 
 // endsEarlier says whether a run has a phase that lasts as long as its operation, and counts with its longest time.
@@ -61,6 +80,13 @@ func volumeBytes(slot *experiment.Slot) int64 {
 		return dataset.Size.Value()
 	}
 	return 0
+}
+
+func estimateRuns(slots []experiment.Slot) (all spent) {
+	for i := range slots {
+		all.add(estimateRun(&slots[i]))
+	}
+	return all
 }
 
 func estimateRun(slot *experiment.Slot) spent {

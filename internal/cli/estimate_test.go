@@ -9,6 +9,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/runs/runstest"
 )
 
 // TestEstimate knows what a run asks for: what it does not know, such as the speed of the storage, it says.
@@ -66,6 +67,52 @@ func TestEstimateOfOperations(t *testing.T) {
 	slot.Phases[0].Measure.Until = v1alpha1.UntilOperationEnds
 	if got := estimate([]experiment.Slot{slot}); !strings.HasPrefix(got, "about 1h") || !strings.Contains(got, "less if operations end") {
 		t.Errorf("at most an hour: %s", got)
+	}
+}
+
+// TestExtent: repetitions that adaptive may add are not promised.
+func TestExtent(t *testing.T) {
+	benchmark := &v1alpha1.StorageBenchmark{Spec: v1alpha1.StorageBenchmarkSpec{
+		Target:      v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}},
+		Variants:    []v1alpha1.Variant{{Name: "a"}, {Name: "b"}},
+		Phases:      []v1alpha1.Phase{{Name: "p", Fill: &v1alpha1.FillPhase{To: "50%"}}},
+		Repetitions: 6,
+	}}
+	for adaptive, want := range map[*v1alpha1.Adaptive]string{
+		nil:                  ": 12 runs (2 variants x 6 repetitions), about ",
+		{MaxRepetitions: 10}: ": 12 to 20 runs (2 variants x 6 to 10 repetitions), at most about ",
+	} {
+		benchmark.Spec.Adaptive = adaptive
+		slots, err := experiment.Expand(&benchmark.Spec, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (&validated{benchmark: benchmark, slots: slots}).extent(); !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestOverdue: an experiment that cannot end by its deadline gets a note, and repetitions that may be added do not count.
+func TestOverdue(t *testing.T) {
+	spec := &v1alpha1.StorageBenchmarkSpec{Repetitions: 2}
+	slot := experiment.Slot{Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}, Phases: []v1alpha1.Phase{{Measure: &v1alpha1.MeasurePhase{
+		Workload: v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{Duration: runstest.Lasting(5 * time.Minute)}}}}}}
+	slots := make([]experiment.Slot, 4)
+	for i := range slots {
+		slots[i] = slot
+		slots[i].Repetition = int32(i + 1)
+	}
+	for deadline, want := range map[time.Duration]string{
+		0: "", 11 * time.Minute: "", 10 * time.Minute: "its runs take about 10m, and spec.deadline is 10m: if",
+		time.Minute: "its runs take about 10m, and spec.deadline is 1m: if",
+	} {
+		if spec.Deadline = nil; deadline > 0 {
+			spec.Deadline = runstest.Lasting(deadline)
+		}
+		if got := overdue(spec, slots); !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%v: %q, want %q", deadline, got, want)
+		}
 	}
 }
 

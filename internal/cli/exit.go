@@ -43,7 +43,7 @@ const exitHelp = `Exit codes:
   4    --timeout expired before the verdict
   64   the command line is wrong
   65   refused: the manifest, the device; or the benchmark is stalled
-  66   a file, a benchmark or its report does not exist
+  66   a file, a benchmark or its report does not exist (validate: 1)
   69   the cluster cannot be reached, has no storagebench, or denies access
   70   any other error
   130  interrupted`

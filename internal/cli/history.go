@@ -16,6 +16,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/verdict/history"
 )
@@ -28,7 +29,8 @@ const historySeed = 1
 
 type historyOptions struct {
 	Connection
-	last int
+	last   int
+	format string
 }
 
 func (a *App) historyCommand() *cobra.Command {
@@ -52,20 +54,17 @@ changed, with the known changes of the environment.
 	}
 	options.addFlags(command.Flags())
 	command.Flags().IntVar(&options.last, "last", 20, "print the last `N` experiments; changes are detected in all")
+	a.addFormat(command, &options.format, structured)
 	command.ValidArgsFunction = a.completeNames(&options.Connection, 1)
 	return command
 }
 
 func (a *App) history(ctx context.Context, name string, options historyOptions) error {
-	cluster, err := a.connect(options.Connection)
+	cluster, benchmark, err := a.locate(ctx, options.Connection, name)
 	if err != nil {
 		return err
 	}
 	key := cluster.key(name)
-	benchmark, err := cluster.find(ctx, name)
-	if err != nil {
-		return err
-	}
 	var stored corev1.ConfigMap
 	err = cluster.Client.Get(ctx, cluster.key(naming.HistoryName(name)), &stored)
 	if apierrors.IsNotFound(err) {
@@ -83,13 +82,68 @@ func (a *App) history(ctx context.Context, name string, options historyOptions) 
 			"ConfigMap %s/%s is not the history of this StorageBenchmark: %w: delete or rename it, and the operator rewrites the history",
 			stored.Namespace, stored.Name, err)
 	}
-	return a.printHistory(series, options.last)
+	changes, small, omitted, err := changesIn(series)
+	if err != nil {
+		return err
+	}
+	shown := series.Points[max(0, len(series.Points)-options.last):]
+	if options.format != formatText {
+		return a.printDocument(historyFor(series, shown, changes), options.format)
+	}
+	a.printHistory(shown)
+	a.printChanges(len(series.Points), changes, small, omitted)
+	return nil
 }
 
-// printHistory prints a line for each metric of each experiment, then the changes.
-func (a *App) printHistory(series *history.Series, last int) error {
+// historyDocument is the history for programs.
+type historyDocument struct {
+	Benchmark   results.RunIdentity `json:"benchmark"`
+	Experiments []history.Point     `json:"experiments"`
+	Changes     []historyChange     `json:"changes"`
+}
+
+// historyChange is a point of change. Share is missing if From is 0.
+type historyChange struct {
+	history.Path
+	Experiment string    `json:"experiment"`
+	Since      time.Time `json:"since"`
+	From       float64   `json:"from"`
+	To         float64   `json:"to"`
+	Share      *float64  `json:"share,omitempty"`
+	Direction  string    `json:"direction"`
+	Causes     []string  `json:"causes,omitempty"`
+}
+
+func historyFor(series *history.Series, shown []history.Point, changes []history.Change) historyDocument {
+	document := historyDocument{series.Benchmark, shown, []historyChange{}}
+	for _, change := range changes {
+		one := historyChange{change.Path, change.Experiment, change.Since.UTC(), change.From, change.To, nil, direction(change), change.Causes}
+		if !math.IsInf(change.Share, 0) && !math.IsNaN(change.Share) {
+			one.Share = &change.Share
+		}
+		document.Changes = append(document.Changes, one)
+	}
+	return document
+}
+
+// changesIn are those worth a word. small is the number of the others, omitted that of metrics that were not looked at.
+func changesIn(series *history.Series) (changes []history.Change, small, omitted int, err error) {
+	if len(series.Points) < history.LeastPoints {
+		return nil, 0, 0, nil
+	}
+	changes, omitted, err = history.Changes(series, historySeed)
+	if err != nil {
+		return nil, 0, 0, exit(ExitError, err)
+	}
+	found := len(changes)
+	changes = slices.DeleteFunc(changes, func(change history.Change) bool { return math.Abs(change.Share) < leastShare })
+	return changes, found - len(changes), omitted, nil
+}
+
+// printHistory prints a line for each metric of each experiment.
+func (a *App) printHistory(points []history.Point) {
 	rows := newTable(a.Out, "EXPERIMENT", "FINISHED", "VERDICT", "VARIANT", "PHASE", "METRIC", "MEDIAN (RUNS)")
-	for _, point := range series.Points[max(0, len(series.Points)-last):] {
+	for _, point := range points {
 		cells := []string{point.Experiment, point.FinishedAt.UTC().Format(time.RFC3339), point.Verdict}
 		for _, metric := range point.Metrics {
 			rows.row(slices.Concat(cells, []string{metric.Variant, metric.Phase, metric.Metric,
@@ -99,23 +153,20 @@ func (a *App) printHistory(series *history.Series, last int) error {
 	}
 	rows.end()
 	_, _ = fmt.Fprintln(a.Out)
-	if n := len(series.Points); n < history.LeastPoints {
-		a.say("%d of %d experiments: changes are detected from %d on", n, history.LeastPoints, history.LeastPoints)
-		return nil
+}
+
+func (a *App) printChanges(points int, changes []history.Change, small, omitted int) {
+	if points < history.LeastPoints {
+		a.say("%d of %d experiments: changes are detected from %d on", points, history.LeastPoints, history.LeastPoints)
+		return
 	}
-	changes, omitted, err := history.Changes(series, historySeed)
-	if err != nil {
-		return exit(ExitError, err)
-	}
-	found := len(changes)
-	changes = slices.DeleteFunc(changes, func(change history.Change) bool { return math.Abs(change.Share) < leastShare })
-	if small := found - len(changes); small > 0 {
+	if small > 0 {
 		a.say("%d changes of less than 1%% are not shown.", small)
 	}
 	if len(changes) == 0 {
-		a.say("No changes in %d experiments.", len(series.Points))
+		a.say("No changes in %d experiments.", points)
 	} else {
-		rows = newTable(a.Out, "CHANGED WITH", "FINISHED", "VARIANT", "PHASE", "METRIC", "FROM", "TO", "CHANGE", "IS", "BESIDE IT")
+		rows := newTable(a.Out, "CHANGED WITH", "FINISHED", "VARIANT", "PHASE", "METRIC", "FROM", "TO", "CHANGE", "IS", "BESIDE IT")
 		for _, change := range changes {
 			rows.row(change.Experiment, change.Since.UTC().Format(time.RFC3339), change.Variant, change.Phase, change.Metric,
 				amount(change.Metric, int64(change.From)), amount(change.Metric, int64(change.To)), change.Percent(), direction(change), change.Cause())
@@ -125,14 +176,12 @@ func (a *App) printHistory(series *history.Series, last int) error {
 	if omitted > 0 {
 		a.say("%d more metrics were not evaluated: they would take too long.", omitted)
 	}
-	return nil
 }
 
 // amount formats one value of a metric with a readable unit.
 func amount(name string, value int64) string {
 	metric, _ := results.LookupMetric(name)
-	unit := stepFor(results.MetricResult{Name: name, Unit: metric.Unit, Median: value, Min: value, Max: value})
-	return unit.write(value) + unit.suffix
+	return report.Amount(name, metric.Unit, value)
 }
 
 func direction(change history.Change) string {

@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// lineOf is the line of a field such as spec.phases[2].fill or spec.matrix[pool.ashift]. A missing field has the line of its
-// innermost existing parent.
+// lineOf is the line of a field such as spec.phases[2].fill, spec.matrix[pool.ashift] or jobFile[line 3]. A missing field has the line of
+// its innermost existing parent.
 func lineOf(root *yaml.Node, path string) int {
 	line, _ := find(root, path)
 	return line
@@ -17,6 +17,9 @@ func lineOf(root *yaml.Node, path string) int {
 // valueAt is the text of a field that is there, and has a single value.
 func valueAt(root *yaml.Node, path string) (value string, single bool) {
 	_, node := find(root, path)
+	if node != nil && node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
 	if node == nil || node.Kind != yaml.ScalarNode {
 		return "", false
 	}
@@ -56,9 +59,22 @@ func childOf(node *yaml.Node, step string) (child *yaml.Node, line int) {
 		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(node.Content) {
 			return node.Content[i], node.Content[i].Line
 		}
-	default: // a scalar has no children
+	case yaml.ScalarNode:
+		return lineOfText(node, step)
+	default: // what else there is has no children
 	}
 	return nil, 0
+}
+
+// lineOfText follows a step such as "line 2" into a text that is written line by line, after a |.
+func lineOfText(node *yaml.Node, step string) (child *yaml.Node, line int) {
+	number, found := strings.CutPrefix(step, "line ")
+	lines := strings.Split(strings.TrimRight(node.Value, "\n"), "\n")
+	i, err := strconv.Atoi(number)
+	if !found || err != nil || i < 1 || i > len(lines) || node.Style&yaml.LiteralStyle == 0 {
+		return nil, 0
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Value: lines[i-1]}, node.Line + i
 }
 
 // pathSteps splits a path at dots and brackets. Brackets may contain dots.

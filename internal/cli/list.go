@@ -76,7 +76,7 @@ func (a *App) list(ctx context.Context, options listOptions) error {
 		return a.printList(&found, options.format)
 	case formatName:
 		for i := range found.Items {
-			a.say("storagebenchmark.%s/%s", v1alpha1.GroupVersion.Group, found.Items[i].Name)
+			a.sayName(&found.Items[i])
 		}
 		return nil
 	}

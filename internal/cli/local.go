@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
@@ -14,7 +15,9 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/verdict"
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
@@ -53,8 +56,11 @@ func (a *App) runLocal(ctx context.Context, file string, options runOptions) err
 		return exitf(ExitError, "run --local needs Linux, and this program is built for %s: run it on a Linux machine, or in a cluster",
 			runtime.GOOS)
 	}
-	checked, err := a.localExperiment(ctx, file, options)
+	checked, standards, err := a.localExperiment(ctx, file, options)
 	if err != nil {
+		return err
+	}
+	if err := a.clearLeftovers(options); err != nil {
 		return err
 	}
 	storage, err := a.Local.storageFor(options.local, options.serial)
@@ -68,7 +74,7 @@ func (a *App) runLocal(ctx context.Context, file string, options runOptions) err
 	if err != nil {
 		return err
 	}
-	run := newLocalRun(a, checked, storage, output)
+	run := newLocalRun(a, checked, storage, output, standards)
 	experiment, err := run.execute(ctx)
 	if err != nil {
 		return err
@@ -85,6 +91,32 @@ func (a *App) runLocal(ctx context.Context, file string, options runOptions) err
 	return silent(verdictCode(v1alpha1.Verdict(experiment.Verdict)))
 }
 
+// clearLeftovers tells of folders that killed runs have left, or removes them if asked to.
+func (a *App) clearLeftovers(options runOptions) error {
+	if info, err := os.Stat(options.local); err != nil || !info.IsDir() {
+		return nil //nolint:nilerr // storageFor says what is wrong with it
+	}
+	found, err := leftoversIn(options.local)
+	if err != nil {
+		return exitf(ExitError, "look for what killed runs have left in %s: %w", options.local, err)
+	}
+	var problems []error
+	for _, one := range found {
+		size := report.Bytes(one.bytes)
+		if !options.removeLeftovers {
+			_, _ = fmt.Fprintf(a.Err, "A run that was killed has left %s, with %s: add --remove-leftovers to remove it\n", clean(one.path), size)
+			one.leave()
+			continue
+		}
+		if err := one.remove(); err != nil {
+			problems = append(problems, exitf(ExitError, "remove what a killed run has left: %w", err))
+			continue
+		}
+		_, _ = fmt.Fprintf(a.Err, "Removed %s of a run that was killed, with %s\n", clean(one.path), size)
+	}
+	return errors.Join(problems...)
+}
+
 // endingSignals end a local run gracefully. A closed terminal is one, except under nohup.
 func endingSignals() []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -94,12 +126,42 @@ func endingSignals() []os.Signal {
 	return all
 }
 
-// localExperiment reads, defaults and validates the benchmark like the API server and the manager.
-func (a *App) localExperiment(ctx context.Context, file string, options runOptions) (*validated, error) {
+// localExperiment reads, defaults and validates the benchmark like the API server and the manager, with the documents that its gates use.
+func (a *App) localExperiment(ctx context.Context, file string, options runOptions) (*validated, verdict.Standards, error) {
 	manifests, err := readManifests(file, a.In)
 	if err != nil {
-		return nil, err
+		return nil, verdict.Standards{}, err
 	}
+	for _, with := range options.with {
+		more, err := readManifests(with, a.In)
+		if err != nil {
+			return nil, verdict.Standards{}, err
+		}
+		if slices.ContainsFunc(more, (*manifest).isBenchmark) {
+			return nil, verdict.Standards{}, exitf(ExitRefused,
+				"--with %s has a StorageBenchmark: name files of ConfigMaps and StorageTargets", with)
+		}
+		manifests = append(manifests, more...)
+	}
+	checked, err := a.localBenchmark(ctx, file, manifests, options)
+	if err != nil {
+		return nil, verdict.Standards{}, err
+	}
+	standards, err := verdict.ReadStandards(&checked.benchmark.Spec, func(name string) (map[string]string, bool, error) {
+		for _, one := range manifests {
+			if one.isConfigMap() && one.object.GetName() == name {
+				return one.configMapData(), true, nil
+			}
+		}
+		_, _ = fmt.Fprintf(a.Err,
+			"ConfigMap %s of the benchmark is in no file: gates that need it will not pass. Name its file with --with\n", clean(name))
+		return nil, false, nil
+	})
+	return checked, standards, err
+}
+
+// localBenchmark is the only benchmark of the manifests.
+func (a *App) localBenchmark(ctx context.Context, file string, manifests []*manifest, options runOptions) (*validated, error) {
 	if err := applicable(manifests, options.Namespace); err != nil {
 		return nil, err
 	}
@@ -132,6 +194,10 @@ func (a *App) localExperiment(ctx context.Context, file string, options runOptio
 			text += "\n  " + one.at(wrong.field) + ": " + wrong.String()
 		}
 		return nil, exit(ExitRefused, errors.New(text))
+	}
+	if checked.missing != "" {
+		return nil, exitf(ExitRefused, "%s: StorageTarget %s is in none of the files: name its file with --with", one.at("spec.target"),
+			checked.missing)
 	}
 	if len(checked.slots) == 0 {
 		return nil, exitf(ExitRefused, "%s: --local needs spec.target.storageClass: %s", one.at("spec.target"), checked.notes[0])
@@ -183,5 +249,5 @@ func configMapText(manifests []*manifest, from *v1alpha1.ConfigMapKey) (string, 
 		}
 	}
 	return "", errors.New("ConfigMap " + from.Name + " with the key " + from.Key +
-		" is not in the file: with --local, add it to the file of the benchmark")
+		" is not in the file: with --local, add it to the file of the benchmark, or name its file with --with")
 }

@@ -172,9 +172,10 @@ func TestLocalDeadline(t *testing.T) {
 		}
 		return measured(request, 1), nil
 	}}
-	path := file(t, "b.yaml", strings.ReplaceAll(read(t, here(t, "  maxAttempts: 1\n")), "deadline: 1m", "deadline: 1s"))
+	path := file(t, "b.yaml", strings.NewReplacer("deadline: 1m", "deadline: 2s", "duration: 10s", "duration: 1s").Replace(
+		read(t, here(t, "  maxAttempts: 1\n"))))
 	code, said, volume, _ := runHere(t, e, path)
-	if code != ExitInvalid || !strings.Contains(said, "phase read did not finish within 1s: increase its deadline") {
+	if code != ExitInvalid || !strings.Contains(said, "phase read did not finish within 2s: increase its deadline") {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}
 	empty(t, volume)
@@ -240,7 +241,7 @@ func TestLocalTerminal(t *testing.T) {
 		progress func(results.Progress)) (results.PhaseDocument, error) {
 		if request.Phase.Measure != nil {
 			progress(progressOf(45, "3.2 k reads/s", "", 6))
-			g.Eventually(out.String, 5*time.Second).Should(gomega.ContainSubstring(
+			g.Eventually(out.String, time.Minute).Should(gomega.ContainSubstring(
 				"  run 1 of 2  read  [##########--------------]  45%  3.2 k reads/s  6s left\nlocal/here  on "))
 		}
 		return measured(request, 3200), nil
@@ -289,10 +290,12 @@ func TestLocalRefusals(t *testing.T) {
 		{"two", base + "---\n" + base, "", "", ExitRefused, "it contains several StorageBenchmarks"},
 		{"none", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", "", "", ExitRefused, "it contains no StorageBenchmark"},
 		{"zfs", read(t, "../../config/samples/zfs-ageing.yaml"), "", "", ExitRefused, "--local needs spec.target.storageClass"},
+		{"a missing target", strings.ReplaceAll(base, "{storageClass: {size: 16Mi}}", "{ref: {name: sc}}"), "", "", ExitRefused,
+			"b.yaml:5: StorageTarget sc is in none of the files: name its file with --with"},
 		{"a missing job file", strings.ReplaceAll(base, "oltp: {workers: 2, duration: 10s}", "fio: {jobFileFrom: {name: jobs, key: a}}"), "", "",
 			ExitRefused,
 			"phase read: ConfigMap jobs with the key a is not in the file"},
-		{"a script", strings.ReplaceAll(base, "oltp: {workers: 2, duration: 10s}", "postgres: {mode: Script, script: {name: s, key: a}}"), "", "",
+		{"a script", inPostgres(base, "mode: Script, script: {name: s, key: a}"), "", "",
 			ExitRefused,
 			"cannot be used with --local"},
 	} {
@@ -316,9 +319,15 @@ func TestLocalRefusals(t *testing.T) {
 	}
 }
 
+// inPostgres is a manifest with a small database in place of its workload.
+func inPostgres(manifest, settings string) string {
+	return strings.NewReplacer("oltp: {workers: 2, duration: 10s}", "postgres: {databaseSize: 16Mi, "+settings+"}", "deadline: 1m",
+		"deadline: 10m").Replace(manifest)
+}
+
 // TestLocalPostgres: root gets an error before anything is written, because PostgreSQL would refuse it; others do not.
 func TestLocalPostgres(t *testing.T) {
-	path := file(t, "b.yaml", strings.ReplaceAll(read(t, here(t, "")), "oltp: {workers: 2, duration: 10s}", "postgres: {duration: 10s}"))
+	path := file(t, "b.yaml", inPostgres(read(t, here(t, "")), "duration: 10s"))
 	e := &executor{}
 	code, said, volume, _ := runHere(t, e, path)
 	if isRoot := os.Geteuid() == 0; isRoot != (code == ExitRefused && len(e.requests) == 0 &&
@@ -366,5 +375,55 @@ func TestLocalKilledBefore(t *testing.T) {
 	code := app.Main(t.Context(), []string{"run", here(t, ""), "--local", volume, "--output", filepath.Join(t.TempDir(), "r")})
 	if code != ExitRefused || len(e.requests) != before || !strings.Contains(errors.String(), "already exists") {
 		t.Error(code, errors)
+	}
+}
+
+// TestLocalBaseline: gates of a local run compare with a baseline in a file.
+func TestLocalBaseline(t *testing.T) {
+	const gated = "  baseline: {configMap: {name: accepted}}\n  gates:\n" +
+		"  - {name: not-slower, compare: {metric: read.readOperationsPerSecond, to: Baseline, tolerance: 10%, acceptSingleDay: true}}\n"
+	many := func(more string) string {
+		text, err := os.ReadFile(here(t, more))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return file(t, "here.yaml", strings.Replace(string(text), "repetitions: 2", "repetitions: 8", 1))
+	}
+	rate, runs := int64(10_000), int64(0)
+	e := &executor{}
+	e.execute = func(_ context.Context, request workload.Request, _ func(results.Progress)) (results.PhaseDocument, error) {
+		runs++
+		return measured(request, rate+runs%7), nil
+	}
+	_, said, volume, output := runHere(t, e, many(gated))
+	if !strings.Contains(said, "ConfigMap accepted of the benchmark is in no file") || !strings.Contains(said, "BaselineMissing") {
+		t.Errorf("without the file:\n%s", said)
+	}
+	accept := func(folder string) string {
+		app, out, errors := testApp()
+		code := app.Main(t.Context(), []string{"baseline", "accept", "--from", filepath.Join(folder, "results.json"), "--name", "accepted",
+			"--even-if-failed"})
+		if code != ExitPassed {
+			t.Fatal(code, errors)
+		}
+		return file(t, "accepted.yaml", out.String())
+	}
+	with := accept(output)
+	again := func(arguments ...string) (int, string) {
+		app, out, errors := testApp()
+		app.Local.Executor = e
+		code := app.Main(t.Context(), append([]string{"run", many(gated), "--local", volume, "--output",
+			filepath.Join(t.TempDir(), "r")}, arguments...))
+		return code, out.String() + errors.String()
+	}
+	if code, said := again("--with", with); code != ExitPassed || strings.Contains(said, "is in no file") {
+		t.Errorf("the same speed: %d\n%s", code, said)
+	}
+	rate /= 2
+	if code, said := again("--with", with); code != ExitFailed {
+		t.Errorf("half of the speed: %d\n%s", code, said)
+	}
+	if code, said := again("--with", here(t, "")); code != ExitRefused || !strings.Contains(said, "has a StorageBenchmark") {
+		t.Errorf("a benchmark in --with: %d %s", code, said)
 	}
 }

@@ -79,8 +79,5 @@ func (o *localOutput) finish(experiment results.Experiment, benchmark *v1alpha1.
 }
 
 func (o *localOutput) write(name string, text []byte) error {
-	if err := os.WriteFile(filepath.Join(o.folder, name), text, 0o644); err != nil {
-		return exitf(ExitError, "write the results: %w: free some space, or use another folder with --output", err)
-	}
-	return nil
+	return saveFile(o.folder, name, string(text))
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/verdict"
 )
 
 // errExperimentDeadline is the cause of a context that ends when the planner gives the experiment up.
@@ -35,11 +36,13 @@ type localRun struct {
 	node      string
 	state     experiment.State
 	documents map[string]results.PhaseDocument
+	// standards are the documents that compare gates use.
+	standards verdict.Standards
 	// kept are the folders retained by spec.retain.
 	kept []string
 }
 
-func newLocalRun(a *App, checked *validated, storage *localStorage, output *localOutput) *localRun {
+func newLocalRun(a *App, checked *validated, storage *localStorage, output *localOutput, standards verdict.Standards) *localRun {
 	node, err := os.Hostname()
 	if err != nil || node == "" {
 		node = "localhost"
@@ -48,7 +51,7 @@ func newLocalRun(a *App, checked *validated, storage *localStorage, output *loca
 	state.Images.Runner = fieldOwner + " " + a.version()
 	return &localRun{
 		app: a, checked: checked, storage: storage, output: output, screen: a.newScreen(), node: node, state: state,
-		documents: map[string]results.PhaseDocument{},
+		documents: map[string]results.PhaseDocument{}, standards: standards,
 	}
 }
 
@@ -122,6 +125,7 @@ func (l *localRun) assemble(tally experiment.Tally) results.Experiment {
 	experiment := experiment.Assemble(experiment.Evidence{
 		Now: l.app.Now(), Benchmark: l.checked.benchmark, Experiment: l.checked.hash,
 		Runs: l.state.Runs, Documents: documents, Gates: l.checked.gates, Slots: l.checked.slots, Tally: tally,
+		Standards: l.standards,
 	})
 	for i := range experiment.Runs {
 		for j := range experiment.Runs[i].Phases {
@@ -172,6 +176,7 @@ func (l *localRun) run(ctx context.Context, tally experiment.Tally) (*v1alpha1.B
 	}
 	if turn.state.Claims.Exists && l.storage.mode == corev1.PersistentVolumeFilesystem {
 		l.kept = append(l.kept, turn.path)
+		return run, l.storage.release()
 	}
 	return run, nil
 }
@@ -276,8 +281,7 @@ func (l *localTurn) work(ctx context.Context, due time.Time) {
 		}
 		return
 	}
-	ended := latest(l.state.Now, l.app.Now())
-	phase.Pod.Ended = &ended
+	phase.Pod.Ended = new(latest(l.state.Now, l.app.Now()))
 	if err != nil {
 		phase.Pod.Hopeless, phase.Pod.Message = true, err.Error()
 		return

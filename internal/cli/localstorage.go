@@ -22,7 +22,12 @@ type localStorage struct {
 	bytes int64
 	// verify proves that the path of a device still leads to the disk that was accepted.
 	verify func() error
+	// claim is on the folder of the run in progress.
+	claim *claim
 }
+
+// localPrefix begins the name of the folder of each run.
+const localPrefix = "storagebench-"
 
 // storageFor accepts a folder or a device, or returns the reason why not.
 func (l Local) storageFor(path, serial string) (*localStorage, error) {
@@ -107,16 +112,19 @@ func (s *localStorage) make(run string) (path string, err error) {
 		}
 		return s.path, nil
 	}
-	path = filepath.Join(s.path, "storagebench-"+run)
-	err = os.Mkdir(path, 0o700)
+	path = filepath.Join(s.path, localPrefix+run)
+	s.claim, err = claimFolder(path)
+	if err == nil {
+		if err = os.Mkdir(path, 0o700); err == nil {
+			return path, nil
+		}
+		err = errors.Join(err, s.release())
+	}
 	if errors.Is(err, fs.ErrExist) {
 		return "", exitf(ExitRefused,
-			"%s already exists: the same experiment is running there, or was killed; if it was killed, delete the folder manually", path)
+			"%s already exists: the same experiment is running there, or has left it: use another folder, or delete it if nothing runs", path)
 	}
-	if err != nil {
-		return "", exitf(ExitError, "create the folder of run %s: %w: is --local writable?", run, err)
-	}
-	return path, nil
+	return "", exitf(ExitError, "create the folder of run %s: %w: is --local writable?", run, err)
 }
 
 // remove deletes the folder that make created. A device stays as it is.
@@ -126,6 +134,16 @@ func (s *localStorage) remove(path string) error {
 	}
 	if err := os.RemoveAll(path); err != nil {
 		return exitf(ExitError, "remove the folder of a run: %w: delete %s manually", err, path)
+	}
+	return s.release()
+}
+
+// release ends the claim on the folder of a run, which was removed or is retained.
+func (s *localStorage) release() error {
+	held := s.claim
+	s.claim = nil
+	if err := held.release(); err != nil {
+		return exitf(ExitError, "release the folder of a run: %w", err)
 	}
 	return nil
 }

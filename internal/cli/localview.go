@@ -9,6 +9,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/runs"
 )
@@ -105,8 +106,7 @@ func mainFigures(document results.PhaseDocument) string {
 		for _, name := range part.metrics {
 			known, is := results.LookupMetric(name)
 			if value := document.Metrics[name]; is && value != 0 {
-				step := stepFor(results.MetricResult{Name: name, Unit: known.Unit, Median: value})
-				figures = append(figures, step.write(value)+step.suffix)
+				figures = append(figures, report.Amount(name, known.Unit, value))
 			}
 		}
 		if len(figures) > 0 {

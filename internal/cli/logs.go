@@ -7,16 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -56,13 +52,9 @@ the numbers.`,
 }
 
 func (a *App) logs(ctx context.Context, name string, options logsOptions) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilInterrupted(ctx)
 	defer stop()
-	cluster, err := a.connect(options.Connection)
-	if err != nil {
-		return err
-	}
-	benchmark, err := cluster.find(ctx, name)
+	cluster, benchmark, err := a.locate(ctx, options.Connection, name)
 	if err != nil {
 		return err
 	}
@@ -79,7 +71,7 @@ func (a *App) logs(ctx context.Context, name string, options logsOptions) error 
 	}
 	reading := corev1.PodLogOptions{Container: runnerContainer, Follow: options.follow}
 	if options.tail >= 0 {
-		reading.TailLines = ptr.To(options.tail)
+		reading.TailLines = new(options.tail)
 	}
 	return a.printLogs(ctx, cluster, pods, reading)
 }

@@ -33,6 +33,16 @@ func (c *Cluster) find(ctx context.Context, name string) (*v1alpha1.StorageBench
 	return &benchmark, nil
 }
 
+// locate connects to the cluster and finds a benchmark in it.
+func (a *App) locate(ctx context.Context, connection Connection, name string) (*Cluster, *v1alpha1.StorageBenchmark, error) {
+	cluster, err := a.connect(connection)
+	if err != nil {
+		return nil, nil, err
+	}
+	benchmark, err := cluster.find(ctx, name)
+	return cluster, benchmark, err
+}
+
 // trackedOf is a benchmark as it is now.
 func trackedOf(benchmark *v1alpha1.StorageBenchmark) *tracked {
 	t := &tracked{benchmark: benchmark}
@@ -86,6 +96,9 @@ func (c choice) String() string { return *c.chosen }
 // Type implements pflag.Value.
 func (c choice) Type() string { return "string" }
 
+// structured are the formats of a command whose text is for people.
+var structured = []string{formatText, formatJSON, formatYAML}
+
 // addFormat adds -o with its values. The first is the default.
 func (a *App) addFormat(command *cobra.Command, format *string, formats []string) {
 	*format = formats[0]
@@ -97,10 +110,21 @@ func (a *App) addFormat(command *cobra.Command, format *string, formats []string
 func (a *App) printList(list *v1alpha1.StorageBenchmarkList, format string) error {
 	list.APIVersion, list.Kind = v1alpha1.GroupVersion.String(), kindBenchmark+"List"
 	for i := range list.Items {
-		list.Items[i].APIVersion, list.Items[i].Kind = v1alpha1.GroupVersion.String(), kindBenchmark
-		list.Items[i].ManagedFields = nil
+		forPrograms(&list.Items[i])
 	}
 	return a.printDocument(list, format)
+}
+
+// forPrograms completes an object, and drops the bookkeeping of the API server.
+func forPrograms(benchmark *v1alpha1.StorageBenchmark) *v1alpha1.StorageBenchmark {
+	benchmark.APIVersion, benchmark.Kind = v1alpha1.GroupVersion.String(), kindBenchmark
+	benchmark.ManagedFields = nil
+	return benchmark
+}
+
+// sayName prints what kubectl calls an object.
+func (a *App) sayName(benchmark *v1alpha1.StorageBenchmark) {
+	a.say("storagebenchmark.%s/%s", v1alpha1.GroupVersion.Group, benchmark.Name)
 }
 
 // printDocument prints a value as JSON or YAML. On a terminal, nothing in it can move the cursor.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -48,31 +49,35 @@ func (m *manifest) ours() bool {
 }
 
 func (m *manifest) String() string {
-	name := m.object.GetName()
-	if name == "" {
-		name = "without a name"
-	}
+	name := cmp.Or(m.object.GetName(), "without a name")
 	return m.object.GetKind() + " " + name
 }
 
-// readManifests reads all documents of a file. "-" is the standard input.
+// errNoManifest: a file has none.
+var errNoManifest = errors.New("it contains no manifest: write a StorageBenchmark, such as config/samples/quickstart.yaml")
+
+// readManifests reads all documents of a file. "-" is the standard input. With an error it returns those that can be read.
 func readManifests(file string, stdin io.Reader) ([]*manifest, error) {
 	text, err := readFile(file, stdin)
 	if err != nil {
 		return nil, err
 	}
 	var all []*manifest
+	var wrong []error
 	for _, document := range splitDocuments(text) {
 		one, err := parseManifest(file, document)
 		if err != nil {
-			return nil, err
+			wrong = append(wrong, err)
 		}
 		if one != nil {
 			all = append(all, one)
 		}
 	}
+	if len(wrong) > 0 {
+		return all, exit(ExitRefused, errors.Join(wrong...))
+	}
 	if len(all) == 0 {
-		return nil, exitf(ExitRefused, "%s: it contains no manifest: write a StorageBenchmark, such as config/samples/quickstart.yaml", file)
+		return nil, exitf(ExitRefused, "%s: %w", file, errNoManifest)
 	}
 	return all, nil
 }
@@ -100,15 +105,15 @@ func readFile(file string, stdin io.Reader) ([]byte, error) {
 	return text, nil
 }
 
-// splitDocuments splits at lines of "---". Each document starts with as many empty lines as precede it, so that line numbers are
-// those of the file.
+// splitDocuments splits at lines of "---", which may have a comment. Each document starts with as many empty lines as precede it, so that
+// line numbers are those of the file.
 func splitDocuments(text []byte) [][]byte {
 	var documents [][]byte
 	var current bytes.Buffer
 	line := 0
 	for part := range bytes.Lines(text) {
 		line++
-		if bytes.HasPrefix(part, []byte("---")) && len(bytes.TrimSpace(part[3:])) == 0 {
+		if documentStart.Match(part) {
 			documents = append(documents, bytes.Clone(current.Bytes()))
 			current.Reset()
 			current.WriteString(strings.Repeat("\n", line))
@@ -119,11 +124,25 @@ func splitDocuments(text []byte) [][]byte {
 	return append(documents, current.Bytes())
 }
 
+// documentStart is a line that begins a document, as kubectl reads it.
+var documentStart = regexp.MustCompile(`^---\s*(#|$)`)
+
 // parseManifest returns nil for an empty document.
 func parseManifest(file string, text []byte) (*manifest, error) {
 	wrong := func(err error) error { return exit(ExitRefused, errors.New(notYAML(file, err))) }
 	asJSON, err := sigsyaml.YAMLToJSONStrict(text)
 	if err != nil {
+		return nil, wrong(err)
+	}
+	var positions, second yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	if err := decoder.Decode(&positions); err != nil && !errors.Is(err, io.EOF) {
+		return nil, wrong(err)
+	}
+	// Such as one after "--- !map" or "...": the first parser has not read it.
+	if err := decoder.Decode(&second); err == nil {
+		return nil, exitf(ExitRefused, "%s:%d: a second manifest begins here: write --- on a line of its own before it", file, second.Line)
+	} else if !errors.Is(err, io.EOF) {
 		return nil, wrong(err)
 	}
 	if string(asJSON) == "null" {
@@ -132,10 +151,6 @@ func parseManifest(file string, text []byte) (*manifest, error) {
 	var fields map[string]any
 	if err := utiljson.Unmarshal(asJSON, &fields); err != nil {
 		return nil, exitf(ExitRefused, "%s: a manifest is a map of apiVersion, kind, metadata and spec: %w", file, err)
-	}
-	var positions yaml.Node
-	if err := yaml.Unmarshal(text, &positions); err != nil {
-		return nil, wrong(err)
 	}
 	one := &manifest{file: file, object: &unstructured.Unstructured{Object: fields}, positions: &positions}
 	for _, field := range []string{"apiVersion", "kind"} {

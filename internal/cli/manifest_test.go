@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -44,6 +45,46 @@ func TestManifestsKeepTheirLines(t *testing.T) {
 		if got := lineOf(manifests[1].positions, field); got != line {
 			t.Errorf("%s: line %d instead of %d", field, got, line)
 		}
+	}
+}
+
+// TestNoDocumentIsDropped: what follows a mark of a document is read like the first one, or refused.
+func TestNoDocumentIsDropped(t *testing.T) {
+	const one, other = "apiVersion: v1\nkind: A\n", "apiVersion: v1\nkind: B\n"
+	for mark, line := range map[string]int{
+		"---\n": 0, "--- # the other\n": 0, "---\t\n": 0, "---\r\n": 0, "---#x\n": 0, "--- !!map\n": 3, "--- &a\n": 3, "...\n---\n": 0,
+		"---\n--- !!map\n": 0, "---\nnull\n--- !!map\n": 5,
+	} {
+		path := file(t, "two.yaml", one+mark+other)
+		manifests, err := readManifests(path, nil)
+		switch {
+		case line == 0:
+			if err != nil || len(manifests) != 2 || manifests[1].object.GetKind() != "B" {
+				t.Errorf("%q: %d manifests: %v", mark, len(manifests), err)
+			}
+		case err == nil || err.Error() != fmt.Sprintf("%s:%d: a second manifest begins here: write --- on a line of its own before it", path, line):
+			t.Errorf("%q: %d manifests: %v", mark, len(manifests), err)
+		}
+	}
+	if _, err := readManifests(file(t, "two.yaml", one+"...\n"+other), nil); err == nil || !strings.Contains(err.Error(), "it is not YAML") {
+		t.Error(err)
+	}
+}
+
+// TestLinesOfATextInAManifest: a line of a text is one of the file, if the text is written line by line.
+func TestLinesOfATextInAManifest(t *testing.T) {
+	manifests, err := readManifests(file(t, "two.yaml", twoDocuments), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field, line := range map[string]int{"data.job[line 1]": 7, "data.job[line 2]": 8, "data.job[line 3]": 6, "data.job[line 0]": 6,
+		"data.job[1]": 6, "metadata.name[line 1]": 4} {
+		if got := lineOf(manifests[0].positions, field); got != line {
+			t.Errorf("%s: line %d instead of %d", field, got, line)
+		}
+	}
+	if text, single := valueAt(manifests[0].positions, "data.job[line 1]"); text != "[read]" || !single {
+		t.Error(text, single)
 	}
 }
 

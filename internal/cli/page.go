@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -123,8 +122,8 @@ func writePictures(folder string, drawn []report.Picture) error {
 		return exit(ExitError, err)
 	}
 	for _, picture := range drawn {
-		if err := os.WriteFile(filepath.Join(folder, folderPictures, picture.Name+".svg"), []byte(picture.SVG), 0o644); err != nil {
-			return exit(ExitError, err)
+		if err := saveFile(folder, filepath.Join(folderPictures, picture.Name+".svg"), picture.SVG); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -133,7 +132,7 @@ func writePictures(folder string, drawn []report.Picture) error {
 // repeatable is the manifest of a benchmark with the seed of its runs. Empty if it cannot be written.
 func repeatable(benchmark *v1alpha1.StorageBenchmark, seed int64) string {
 	spec := benchmark.Spec.DeepCopy()
-	spec.Seed = ptr.To(seed)
+	spec.Seed = new(seed)
 	text, err := yaml.Marshal(struct {
 		metav1.TypeMeta `json:",inline"`
 		Metadata        map[string]string              `json:"metadata"`

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -81,7 +80,7 @@ func (p *phaseLogs) look(ctx context.Context, kind watch.EventType, object runti
 func (p *phaseLogs) read(ctx context.Context, pod *corev1.Pod) {
 	for ctx.Err() == nil {
 		stream, err := p.cluster.Logs.ReadLog(ctx, pod.Namespace, pod.Name,
-			&corev1.PodLogOptions{Container: runnerContainer, Follow: true, TailLines: ptr.To(logTailLines)})
+			&corev1.PodLogOptions{Container: runnerContainer, Follow: true, TailLines: new(logTailLines)})
 		if err == nil {
 			eachProgress(stream, func(progress results.Progress) {
 				p.progress(pod.Labels[v1alpha1.LabelRun], pod.Labels[v1alpha1.LabelPhase], progress)

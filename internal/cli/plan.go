@@ -5,16 +5,18 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/experiment"
-	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/report"
 )
 
 func (a *App) planCommand() *cobra.Command {
 	all := false
+	var format string
 	command := &cobra.Command{
 		Use:   "plan FILE...",
 		Short: "Show what a StorageBenchmark would do: runs in their order, time, space, and devices that are overwritten",
@@ -23,14 +25,71 @@ the space of a run, and the devices that are overwritten. Name the files of thei
 		Example: "  kubectl storagebench plan ageing.yaml target.yaml",
 		Args:    atLeastOne("plan needs a file: kubectl storagebench plan FILE..."),
 		RunE: func(command *cobra.Command, files []string) error {
-			return a.plan(command.Context(), files, all)
+			return a.plan(command.Context(), files, all, format)
 		},
 	}
+	a.addFormat(command, &format, structured)
 	command.Flags().BoolVar(&all, "all", false, fmt.Sprintf("show all runs, even if there are more than %d", fewRuns))
 	return command
 }
 
-func (a *App) plan(ctx context.Context, files []string, all bool) error {
+// plannedBenchmark is a plan for programs.
+type plannedBenchmark struct {
+	File     string           `json:"file"`
+	Object   string           `json:"object"`
+	Runs     []plannedRun     `json:"runs"`
+	Variants []plannedVariant `json:"variants"`
+	Devices  []plannedDevice  `json:"devices"`
+	// Notes are warnings and hints, such as why it cannot be planned.
+	Notes []string `json:"notes"`
+}
+
+type plannedRun struct {
+	Variant    string `json:"variant"`
+	Repetition int32  `json:"repetition"`
+}
+
+// plannedVariant has the time and space of each of its runs. Without bytes the volume has what its pool has.
+type plannedVariant struct {
+	Name        string   `json:"name"`
+	Seconds     int64    `json:"seconds"`
+	VolumeBytes int64    `json:"volumeBytes,omitempty"`
+	Phases      []string `json:"phases"`
+}
+
+// plannedDevice is overwritten.
+type plannedDevice struct {
+	Path   string `json:"path"`
+	Node   string `json:"node"`
+	Of     string `json:"of"`
+	Volume string `json:"volume"`
+	Use    string `json:"use"`
+}
+
+func planFor(one judgement) plannedBenchmark {
+	plan := plannedBenchmark{File: one.manifest.file, Object: one.manifest.String(), Runs: []plannedRun{}, Variants: []plannedVariant{},
+		Devices: []plannedDevice{}, Notes: append([]string{}, one.checked.notes...)}
+	for _, warning := range one.checked.warnings {
+		plan.Notes = append(plan.Notes, warning.String())
+	}
+	slots := one.checked.slots
+	for i := range slots {
+		plan.Runs = append(plan.Runs, plannedRun{slots[i].Variant, slots[i].Repetition})
+	}
+	for _, name := range experiment.VariantNames(slots) {
+		slot := &slots[slices.IndexFunc(slots, func(one experiment.Slot) bool { return one.Variant == name })]
+		spent := estimateRun(slot)
+		variant := plannedVariant{name, int64((spent.asked + spent.moving).Seconds()), max(0, volumeBytes(slot)), nil}
+		for i := range slot.Phases {
+			variant.Phases = append(variant.Phases, phaseWords(&slot.Phases[i]))
+		}
+		plan.Variants = append(plan.Variants, variant)
+	}
+	plan.Devices = append(plan.Devices, devicesOf(slots)...)
+	return plan
+}
+
+func (a *App) plan(ctx context.Context, files []string, all bool, format string) error {
 	judged, err := a.judge(ctx, files)
 	if err != nil {
 		return err
@@ -49,60 +108,57 @@ func (a *App) plan(ctx context.Context, files []string, all bool) error {
 	if len(judged) == 0 {
 		return exitf(ExitRefused, "%s: no StorageBenchmark in it: use a file that has one", strings.Join(files, ", "))
 	}
+	if format != formatText {
+		plans := []plannedBenchmark{}
+		for _, one := range judged {
+			plans = append(plans, planFor(one))
+		}
+		return a.printDocument(plans, format)
+	}
 	for _, one := range judged {
 		a.sayJudgement(one)
 		if len(one.checked.slots) > 0 {
-			a.sayPlan(one.checked, all)
+			a.sayPlan(one, all)
 		}
 	}
 	return nil
 }
 
-func (a *App) sayPlan(checked *validated, all bool) {
-	spec, slots := &checked.benchmark.Spec, checked.slots
+func (a *App) sayPlan(one judgement, all bool) {
+	plan, spec := planFor(one), &one.checked.benchmark.Spec
 	table := newTable(a.Out, "RUN", "REP", "VARIANT")
-	shown := slots
-	if len(slots) > fewRuns && !all {
-		shown = slots[:fewRuns]
+	shown := plan.Runs
+	if len(shown) > fewRuns && !all {
+		shown = shown[:fewRuns]
 	}
-	for i := range shown {
-		table.row(fmt.Sprint(i+1), fmt.Sprint(shown[i].Repetition), shown[i].Variant)
+	for i, run := range shown {
+		table.row(fmt.Sprint(i+1), fmt.Sprint(run.Repetition), run.Variant)
 	}
 	table.end()
-	if more := len(slots) - len(shown); more > 0 {
+	if more := len(plan.Runs) - len(shown); more > 0 {
 		a.say("%s more: add --all", counted(more, "run"))
 	}
-	if spec.Seed == nil && len(experiment.VariantNames(slots)) > 1 {
+	if spec.Seed == nil && len(plan.Variants) > 1 {
 		a.say("In the cluster the order is another one of this kind: it depends on the object, unless spec.seed is set.")
 	}
 	if spec.Adaptive != nil {
 		a.say("adaptive: the last repetitions are left out if the gates are decided before.")
 	}
 	table = newTable(a.Out, "VARIANT", "ABOUT, EACH RUN", "VOLUME", "PHASES")
-	for _, name := range experiment.VariantNames(slots) {
-		slot := &slots[slices.IndexFunc(slots, func(one experiment.Slot) bool { return one.Variant == name })]
-		var phases []string
-		for i := range slot.Phases {
-			phases = append(phases, phaseWords(&slot.Phases[i]))
-		}
-		spent := estimateRun(slot)
-		table.row(name, roughly(spent.asked+spent.moving), sizeWords(slot), strings.Join(phases, ", "))
+	for _, variant := range plan.Variants {
+		table.row(variant.Name, roughly(time.Duration(variant.Seconds)*time.Second), sizeWords(variant.VolumeBytes),
+			strings.Join(variant.Phases, ", "))
 	}
 	table.end()
-	a.saySpace(checked)
-	a.sayDevices(slots)
+	a.saySpace(one.checked)
+	a.sayDevices(plan.Devices)
 }
 
-func sizeWords(slot *experiment.Slot) string {
-	if bytes := volumeBytes(slot); bytes > 0 {
-		return amountOfBytes(bytes)
+func sizeWords(bytes int64) string {
+	if bytes > 0 {
+		return report.Bytes(bytes)
 	}
 	return "what its pool has"
-}
-
-func amountOfBytes(bytes int64) string {
-	step := stepFor(results.MetricResult{Unit: results.UnitBytes, Median: bytes})
-	return step.write(bytes) + step.suffix
 }
 
 // saySpace says how much of a StorageClass is in use at the same time, at most.
@@ -117,11 +173,11 @@ func (a *App) saySpace(checked *validated) {
 	switch retain := checked.benchmark.Spec.Retain; {
 	case sum == 0:
 	case retain == v1alpha1.RetainAlways:
-		a.say("\nSpace: %s in the end, because retain: Always keeps the volume of each run.", amountOfBytes(sum))
+		a.say("\nSpace: %s in the end, because retain: Always keeps the volume of each run.", report.Bytes(sum))
 	case retain == v1alpha1.RetainOnFailure:
-		a.say("\nSpace: %s at a time, and as much for each run that retain: OnFailure keeps.", amountOfBytes(largest))
+		a.say("\nSpace: %s at a time, and as much for each run that retain: OnFailure keeps.", report.Bytes(largest))
 	default:
-		a.say("\nSpace: %s at a time: each volume is deleted after its run.", amountOfBytes(largest))
+		a.say("\nSpace: %s at a time: each volume is deleted after its run.", report.Bytes(largest))
 	}
 }
 
@@ -131,8 +187,8 @@ type overwrittenOn struct {
 	nodes string
 }
 
-// sayDevices lists the devices that any run uses.
-func (a *App) sayDevices(slots []experiment.Slot) {
+// devicesOf are the devices that any run uses.
+func devicesOf(slots []experiment.Slot) (devices []plannedDevice) {
 	var found []overwrittenOn
 	for i := range slots {
 		for _, one := range experiment.Overwrites(&slots[i]) { // none of a StorageClass
@@ -141,12 +197,6 @@ func (a *App) sayDevices(slots []experiment.Slot) {
 			}
 		}
 	}
-	if len(found) == 0 {
-		return
-	}
-	a.say("\nThese devices are overwritten. The agent uses only those that are granted to the namespace, and of these only blank\n" +
-		"ones, unless the grant says reuse:")
-	table := newTable(a.Out, "DEVICE", "NODE", "OF", "VOLUME", "USE")
 	for _, one := range found {
 		apart := slices.ContainsFunc(found, func(other overwrittenOn) bool {
 			return other.Node != "" && other.Volume == one.Volume && other.nodes == one.nodes
@@ -158,7 +208,21 @@ func (a *App) sayDevices(slots []experiment.Slot) {
 		case node == "":
 			node = "each"
 		}
-		table.row(string(one.Device), node, one.nodes, one.Volume, one.As)
+		devices = append(devices, plannedDevice{string(one.Device), node, one.nodes, one.Volume, one.As})
+	}
+	return devices
+}
+
+// sayDevices lists them.
+func (a *App) sayDevices(devices []plannedDevice) {
+	if len(devices) == 0 {
+		return
+	}
+	a.say("\nThese devices are overwritten. The agent uses only those that are granted to the namespace, and of these only blank\n" +
+		"ones, unless the grant says reuse:")
+	table := newTable(a.Out, "DEVICE", "NODE", "OF", "VOLUME", "USE")
+	for _, one := range devices {
+		table.row(one.Path, one.Node, one.Of, one.Volume, one.Use)
 	}
 	table.end()
 }

@@ -6,10 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -121,7 +118,7 @@ func (a *App) storedCard(ctx context.Context, options qualifyOptions) error {
 // runSuite executes the benchmarks one after another: they may be on the same storage, but not on the same node. What is printed
 // meanwhile is no part of the card, which programs read. With an error there are the results of what has ended before.
 func (a *App) runSuite(ctx context.Context, text string, options qualifyOptions) ([]results.Experiment, error) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	cluster, err := a.connect(options.Connection)
 	if err != nil {

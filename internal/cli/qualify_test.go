@@ -101,7 +101,7 @@ func TestQualifyRunsOneAfterTheOther(t *testing.T) {
 	for i, name := range suite.Names() {
 		var benchmark v1alpha1.StorageBenchmark
 		key := types.NamespacedName{Namespace: "lab", Name: name}
-		g.Eventually(func() error { return h.client.Get(t.Context(), key, &benchmark) }, 10*time.Second, 10*time.Millisecond).Should(gomega.Succeed())
+		g.Eventually(func() error { return h.client.Get(t.Context(), key, &benchmark) }, time.Minute, 10*time.Millisecond).Should(gomega.Succeed())
 		var all v1alpha1.StorageBenchmarkList
 		if err := h.client.List(t.Context(), &all); err != nil || len(all.Items) != i+1 {
 			t.Fatalf("%v: there are %d benchmarks", err, len(all.Items))
@@ -145,7 +145,7 @@ func TestQualifyKeepsTheFirstCard(t *testing.T) {
 		for i, part := range (qualify.Suite{Of: "fast"}).Names() {
 			var benchmark v1alpha1.StorageBenchmark
 			key := types.NamespacedName{Namespace: "lab", Name: part}
-			g.Eventually(func() error { return h.client.Get(t.Context(), key, &benchmark) }, 10*time.Second, 10*time.Millisecond).Should(gomega.Succeed())
+			g.Eventually(func() error { return h.client.Get(t.Context(), key, &benchmark) }, time.Minute, 10*time.Millisecond).Should(gomega.Succeed())
 			if i == 0 {
 				stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: part + "-x"}, Data: map[string]string{
 					"results.json": suiteResults(t, qualified(part, test.metrics))}}
@@ -153,7 +153,7 @@ func TestQualifyKeepsTheFirstCard(t *testing.T) {
 				finished(v1alpha1.VerdictPassed)(&benchmark.Status)
 				benchmark.Status.Results.ConfigMap = part + "-x"
 			} else {
-				g.Eventually(h.watched, 10*time.Second).Should(gomega.Receive()) // the fake repeats no events
+				g.Eventually(h.watched, time.Minute).Should(gomega.Receive()) // the fake repeats no events
 				condition(&benchmark.Status, v1alpha1.ConditionStalled, true, "NotSupported", "there is no such class")
 				condition(&benchmark.Status, v1alpha1.ConditionReady, false, "NotSupported", "there is no such class")
 			}
@@ -177,7 +177,7 @@ func TestQualifyEndsWithASuiteThatCannotContinue(t *testing.T) {
 	ended := h.watching(t.Context(), app, "qualify", "fast")
 	var benchmark v1alpha1.StorageBenchmark
 	key := types.NamespacedName{Namespace: "lab", Name: "qualify-fast-storage"}
-	g.Eventually(func() error { return h.client.Get(t.Context(), key, &benchmark) }, 10*time.Second, 10*time.Millisecond).Should(gomega.Succeed())
+	g.Eventually(func() error { return h.client.Get(t.Context(), key, &benchmark) }, time.Minute, 10*time.Millisecond).Should(gomega.Succeed())
 	condition(&benchmark.Status, v1alpha1.ConditionStalled, true, "NotSupported", "there is no such class")
 	condition(&benchmark.Status, v1alpha1.ConditionReady, false, "NotSupported", "there is no such class")
 	benchmark.Status.ObservedGeneration = benchmark.Generation

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -119,7 +120,8 @@ func earlierReports(t *tracked, connection Connection) string {
 		history[0].ConfigMap, connection.flags(t.key.Namespace))
 }
 
-// saveReport writes every key to a file, and the pictures into a folder beside them.
+// saveReport writes the formats of a report to files, and the pictures into a folder beside them. Other keys stay where they are: whoever
+// may write ConfigMaps of the namespace does not choose the names of files here.
 func (a *App) saveReport(stored *corev1.ConfigMap, folder string, drawn []report.Picture) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return exit(ExitError, err)
@@ -127,17 +129,45 @@ func (a *App) saveReport(stored *corev1.ConfigMap, folder string, drawn []report
 	if err := writePictures(folder, drawn); err != nil {
 		return err
 	}
-	stored.Data[keyMarkdown] += report.MarkdownPictures(folderPictures, drawn)
-	for _, key := range slices.Sorted(maps.Keys(stored.Data)) {
-		// The API server allows no slash in a key, but ".." would still be a folder.
-		path := filepath.Join(folder, filepath.Base(key))
-		if key == ".." || key == "." {
+	for _, key := range slices.Sorted(maps.Values(reportKeys)) {
+		text, found := stored.Data[key]
+		if !found {
 			continue
 		}
-		if err := os.WriteFile(path, []byte(stored.Data[key]), 0o644); err != nil {
-			return exit(ExitError, err)
+		if key == keyMarkdown {
+			text += report.MarkdownPictures(folderPictures, drawn)
 		}
-		a.say("%s", path)
+		if err := saveFile(folder, key, text); err != nil {
+			return err
+		}
+		a.say("%s", filepath.Join(folder, key))
 	}
 	return nil
+}
+
+// saveFile replaces a file below a folder. A link in its place is replaced, not followed, and none leads out of the folder: the text is of
+// others, and the folder may be too.
+func saveFile(folder, name, text string) error {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return exit(ExitError, err)
+	}
+	defer func() { _ = root.Close() }()
+	err = root.Remove(name)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = writeNew(root, name, text)
+	}
+	if err != nil {
+		return exitf(ExitError, "write %s: %w: free some space, or use a new folder", filepath.Join(folder, name), err)
+	}
+	return nil
+}
+
+func writeNew(root *os.Root, name, text string) error {
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	return errors.Join(err, file.Close())
 }

@@ -3,10 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,7 +52,7 @@ An experiment in progress and volumes that spec.retain has kept would be lost: t
 }
 
 func (a *App) rerun(ctx context.Context, name string, options rerunOptions) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	cluster, err := a.connect(options.Connection)
 	if err != nil {

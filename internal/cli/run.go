@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +20,10 @@ type runOptions struct {
 	local  string
 	serial string
 	output string
+	// with are files of ConfigMaps and StorageTargets that a local run uses.
+	with []string
+	// removeLeftovers of killed runs in the folder of --local.
+	removeLeftovers bool
 }
 
 // errTimeout is the cause of a context whose --timeout expired.
@@ -44,7 +45,8 @@ Ctrl-C ends the benchmark.
 
 ` + exitHelp,
 		Example: `  kubectl storagebench run quickstart.yaml --wait --timeout 1h
-  kubectl storagebench run quickstart.yaml --local /mnt/disk --output results`,
+  kubectl storagebench run quickstart.yaml --local /mnt/disk --output results
+  kubectl storagebench run nightly.yaml --local /mnt/disk --with nightly-baseline.yaml`,
 		Args: exactlyOne("run needs one file: kubectl storagebench run FILE"),
 		RunE: func(command *cobra.Command, files []string) error {
 			if err := options.check(command); err != nil {
@@ -62,6 +64,9 @@ Ctrl-C ends the benchmark.
 	flags.BoolVar(&options.force, "force-conflicts", false, "take over fields that another manager has applied")
 	flags.StringVar(&options.local, "local", "", "run on this machine, in `DIR` or on DEVICE")
 	flags.StringVar(&options.serial, "serial", "", "`SERIAL` number of the DEVICE, as 'lsblk -o PATH,SERIAL' prints it")
+	flags.StringArrayVar(&options.with, "with", nil,
+		"`FILE` with ConfigMaps and StorageTargets that the benchmark of --local names; can be repeated")
+	flags.BoolVar(&options.removeLeftovers, "remove-leftovers", false, "first remove what killed runs have left in the DIR of --local")
 	flags.StringVar(&options.output, "output", "", "`DIR` for the results of --local (default: ./NAME-EXPERIMENT)")
 	return command
 }
@@ -73,7 +78,7 @@ func (o *runOptions) check(command *cobra.Command) error {
 		return exitf(ExitUsage, "--local is empty: set it to a folder or a device")
 	}
 	local := o.local != ""
-	for _, name := range []string{"serial", "output"} {
+	for _, name := range []string{"serial", "output", "with", "remove-leftovers"} {
 		if set(name) && !local {
 			return exitf(ExitUsage, "--%s is for --local: add --local DIR|DEVICE, or remove it", name)
 		}
@@ -99,13 +104,16 @@ func (o *runOptions) check(command *cobra.Command) error {
 }
 
 func (a *App) runInCluster(ctx context.Context, file string, options runOptions) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	manifests, err := readManifests(file, a.In)
 	if err != nil {
 		return err
 	}
 	cluster, err := a.connect(options.Connection)
+	if errors.Is(err, errNoCluster) {
+		return exitf(ExitUnavailable, "%w; to run it on this machine add --local DIR|DEVICE", err)
+	}
 	if err != nil {
 		return err
 	}

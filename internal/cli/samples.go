@@ -8,6 +8,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/storagebench/storagebench/config/samples"
+)
+
+// What the API takes as a size.
+const (
+	smallestVolume = "16Mi"
+	maxSizeText    = 20
 )
 
 type samplesOptions struct {
@@ -25,6 +32,7 @@ type samplesOptions struct {
 
 func (a *App) samplesCommand() *cobra.Command {
 	var options samplesOptions
+	var format string
 	command := &cobra.Command{
 		Use:     "samples [NAME]",
 		Aliases: []string{"init"},
@@ -54,7 +62,10 @@ kubestr fio command. A comment in it says what was not taken over.`,
 				if options != (samplesOptions{}) {
 					return exitf(ExitUsage, "the flags are for one sample: kubectl storagebench samples NAME")
 				}
-				return a.listSamples()
+				return a.listSamples(format)
+			}
+			if format != formatTable {
+				return exitf(ExitUsage, "-o is for the list of samples: remove it, for a sample is printed as it is written")
 			}
 			return a.printSample(names[0], options)
 		},
@@ -64,6 +75,7 @@ kubestr fio command. A comment in it says what was not taken over.`,
 	flags.StringVar(&options.class, "storage-class", "", "`CLASS` to measure")
 	flags.StringVar(&options.size, "size", "", "`SIZE` of the volume, such as 20Gi")
 	flags.StringVar(&options.from, "from", "", "`FILE` of fio, dbench, kbench or kubestr to import; - is the standard input")
+	a.addFormat(command, &format, []string{formatTable, formatJSON, formatYAML, formatName})
 	command.ValidArgsFunction = func(_ *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(already) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -82,14 +94,33 @@ func sampleNames() (names []string) {
 	return names
 }
 
-func (a *App) listSamples() error {
-	table := newTableHere(a.Out, "SAMPLE", "PURPOSE")
+// listedSample is a sample for programs.
+type listedSample struct {
+	Name    string `json:"name"`
+	Purpose string `json:"purpose"`
+}
+
+func (a *App) listSamples(format string) error {
+	var all []listedSample
 	for _, name := range sampleNames() {
 		text, err := samples.Files.ReadFile(name + ".yaml")
 		if err != nil {
 			return exit(ExitError, err)
 		}
-		table.row(name, purposeOf(string(text)))
+		all = append(all, listedSample{name, purposeOf(string(text))})
+	}
+	switch format {
+	case formatJSON, formatYAML:
+		return a.printDocument(all, format)
+	case formatName:
+		for _, one := range all {
+			a.say("%s", one.Name)
+		}
+		return nil
+	}
+	table := newTableHere(a.Out, "SAMPLE", "PURPOSE")
+	for _, one := range all {
+		table.row(one.Name, one.Purpose)
 	}
 	table.end()
 	return nil
@@ -144,13 +175,17 @@ func (o samplesOptions) check() error {
 	if problems := validation.IsDNS1123Subdomain(o.class); o.class != "" && len(problems) > 0 {
 		return exitf(ExitUsage, "--storage-class %s: %s", o.class, problems[0])
 	}
-	if _, err := resource.ParseQuantity(cmp.Or(o.size, "1")); err != nil {
+	size, err := resource.ParseQuantity(cmp.Or(o.size, smallestVolume))
+	if err != nil || len(o.size) > maxSizeText {
 		return exitf(ExitUsage, "--size %s: write a size such as 20Gi", o.size)
+	}
+	if size.Cmp(resource.MustParse(smallestVolume)) < 0 {
+		return exitf(ExitUsage, "--size %s: write at least %s, such as 20Gi", o.size, smallestVolume)
 	}
 	return nil
 }
 
-// adapt writes what is asked for into a sample. Its comments stay.
+// adapt writes what is asked for into a sample. Its comments stay, but for the class and the size that they name.
 func (o samplesOptions) adapt(sample, text string) (string, error) {
 	if err := o.check(); err != nil {
 		return "", err
@@ -176,5 +211,13 @@ func (o samplesOptions) adapt(sample, text string) (string, error) {
 	if class = cmp.Or(o.class, class); class != "" {
 		target += "name: " + class + ", "
 	}
-	return strings.Replace(text, found[0][0], target+"size: "+cmp.Or(o.size, found[0][1]), 1), nil
+	size := cmp.Or(o.size, found[0][1])
+	text = strings.ReplaceAll(text, "a "+found[0][1]+" volume", "a "+size+" volume")
+	if o.class != "" {
+		text = strings.ReplaceAll(text, "the default StorageClass", "StorageClass "+o.class)
+	}
+	if _, err := strconv.ParseFloat(size, 64); err == nil {
+		size = strconv.Quote(size) // or YAML reads a number
+	}
+	return strings.Replace(text, found[0][0], target+"size: "+size, 1), nil
 }

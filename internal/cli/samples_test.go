@@ -32,7 +32,9 @@ func TestSamplesAreAdapted(t *testing.T) {
 	}{
 		{"quickstart --name first --storage-class slow --size 1Gi", []string{"# The smallest", "  name: first\n",
 			"storageClass: {name: slow, size: 1Gi}"}},
-		{"quickstart --size 1Gi", []string{"  name: quickstart\n", "storageClass: {size: 1Gi}"}},
+		{"quickstart --size 1Gi", []string{"  name: quickstart\n", "storageClass: {size: 1Gi}", "a 1Gi volume of the default StorageClass,"}},
+		{"quickstart --size 5Gi --storage-class fast", []string{"# The smallest", "a 5Gi volume of StorageClass fast, half"}},
+		{"quickstart --size 20000000000", []string{`size: "20000000000"}`}},
 		{"block-volume --storage-class slow", []string{"storageClass: {name: slow, size: 20Gi, volumeMode: Block}"}},
 		{"redo --size 2Gi", []string{"storageClass: {name: fast, size: 2Gi}"}},
 		{"zfs-ageing --name mine", []string{"  name: mine\n", "/dev/disk/by-id/"}},
@@ -63,6 +65,7 @@ func TestSamplesRefuse(t *testing.T) {
 		"--name x":                      {ExitUsage, "the flags are for one sample"},
 		"quickstart --name A_B":         {ExitUsage, "--name A_B"},
 		"quickstart --size large":       {ExitUsage, "--size large: write a size such as 20Gi"},
+		"quickstart --size 5":           {ExitUsage, "--size 5: write at least 16Mi"},
 		"quickstart --storage-class x}": {ExitUsage, "--storage-class x}"},
 		"zfs-ageing --size 1Gi":         {ExitUsage, "sample zfs-ageing has no storageClass target"},
 		"benchmarkpool --name x":        {ExitUsage, "sample benchmarkpool has no StorageBenchmark"},

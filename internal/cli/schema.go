@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -22,6 +24,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/storagebench/storagebench/config/crd"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // problem is one error in a manifest.
@@ -100,14 +103,26 @@ func (k *kindSchema) admit(ctx context.Context, given *unstructured.Unstructured
 	var problems []problem
 	options := schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
 	for _, path := range pruning.PruneWithOptions(object.Object, k.structural, true, options) {
-		problems = append(problems, problem{path, fmt.Sprintf("unknown field %q", path)})
+		problems = append(problems, problem{path, k.unknownField(path)})
 	}
 	defaulting.PruneNonNullableNullsWithoutDefaults(object.Object, k.structural)
 	defaulting.Default(object.Object, k.structural)
 	for _, wrong := range k.validate(ctx, object) {
-		problems = append(problems, problem{problemField(wrong), wrong.ErrorBody()})
+		problems = append(problems, problem{problemField(wrong), messageOf(wrong)})
 	}
 	return object, problems
+}
+
+// unknownField says what to write instead of a field that the API server would drop.
+func (k *kindSchema) unknownField(path string) string {
+	steps := pathSteps(path)
+	parent, last := k.structural, len(steps)-1
+	for _, step := range steps[:last] {
+		if parent = member(parent, step); parent == nil {
+			return "unknown field: remove it"
+		}
+	}
+	return "unknown field: " + spelling.Instead(steps[last], slices.Sorted(maps.Keys(parent.Properties)))
 }
 
 // validate makes the checks of a create, in the order of the API server.

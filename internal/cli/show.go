@@ -25,7 +25,8 @@ const fewRuns = 20
 
 type showOptions struct {
 	Connection
-	all bool
+	all    bool
+	format string
 }
 
 func (a *App) showCommand() *cobra.Command {
@@ -43,18 +44,22 @@ reason, its gates and its primary metrics. The exit code does not depend on the 
 	}
 	options.addFlags(command.Flags())
 	command.Flags().BoolVar(&options.all, "all", false, fmt.Sprintf("show all runs, even if there are more than %d", fewRuns))
+	a.addFormat(command, &options.format, append(slices.Clone(structured), formatName))
 	command.ValidArgsFunction = a.completeNames(&options.Connection, 1)
 	return command
 }
 
 func (a *App) show(ctx context.Context, name string, options showOptions) error {
-	cluster, err := a.connect(options.Connection)
+	cluster, benchmark, err := a.locate(ctx, options.Connection, name)
 	if err != nil {
 		return err
 	}
-	benchmark, err := cluster.find(ctx, name)
-	if err != nil {
-		return err
+	switch options.format {
+	case formatJSON, formatYAML:
+		return a.printDocument(forPrograms(benchmark), options.format)
+	case formatName:
+		a.sayName(benchmark)
+		return nil
 	}
 	t, now := trackedOf(benchmark), a.Now()
 	colour := a.Colour && a.onTerminal()
@@ -208,6 +213,13 @@ func (a *App) showRuns(ctx context.Context, cluster *Cluster, t *tracked, option
 			table.row(runRow(&shown[i], a.Now())...)
 		}
 		table.end()
+	}
+	var aged []results.RunResult
+	for i := range all {
+		aged = append(aged, results.RunResult{PoolAge: experiment.PoolAge(&all[i])})
+	}
+	if words := results.AgeOf(aged).Words(); words != "" {
+		a.say("\n%s", strings.ToUpper(words[:1])+words[1:])
 	}
 	if hidden := len(all) - len(shown); hidden > 0 {
 		a.say("\n%s are not shown: add --all", counted(hidden, "valid run"))

@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -92,7 +93,7 @@ func (o outcome) printMetrics(out io.Writer) {
 				if table == nil {
 					table = newTable(out, "VARIANT", "PHASE", "METRIC", "MEDIAN (MIN..MAX, RUNS)")
 				}
-				table.row(variant.Name, phase.Name, metric.Name, figures(metric))
+				table.row(variant.Name, phase.Name, metric.Name, report.Figures(metric))
 			}
 		}
 	}

@@ -108,6 +108,10 @@ func (a *App) suspend(ctx context.Context, cluster *Cluster, name string, connec
 func sharedPool(t *tracked, runs []v1alpha1.BenchmarkRun) string {
 	for i := range runs {
 		zfs := runs[i].Spec.Target.ZFS
+		if zfs != nil && zfs.KeepFor != "" {
+			return "the pool that its experiments pass on to each other (keepFor: " + zfs.KeepFor + "), with its age: after resume, the next run " +
+				"begins on a new one"
+		}
 		if naming.KeepsPools(zfs) && runs[i].Spec.Experiment == t.benchmark.Status.Experiment && !t.complete() {
 			return fmt.Sprintf("the pool that its runs pass on to each other (reset: %s): after resume, the next run begins on a new one", zfs.Reset)
 		}

@@ -316,3 +316,29 @@ func TestRunAfterRerun(t *testing.T) {
 		}
 	}
 }
+
+// TestSuspendOfAnAgeingPool: between two experiments the age of weeks would go with the pool, so that takes a flag too.
+func TestSuspendOfAnAgeingPool(t *testing.T) {
+	one := benchmarkNamed("lab", "nightly", passed)
+	one.Spec.Schedule = &v1alpha1.Schedule{Cron: "0 3 * * *"}
+	objects := append(runsOf(one), one)
+	for _, object := range objects {
+		if run, is := object.(*v1alpha1.BenchmarkRun); is {
+			run.Spec.Target.ZFS = &v1alpha1.ZFSTarget{Reset: v1alpha1.ResetNone, KeepFor: v1alpha1.KeepForSchedule}
+			run.Status.Volumes = []v1alpha1.RunVolumeStatus{{Name: "data", PoolAge: &v1alpha1.PoolAge{
+				Since: metav1.NewTime(time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)), Experiments: 14, Runs: 84}}}
+		}
+	}
+	h := newHub(t, objects...)
+	code, out, errors := called(t, h, "show", "nightly")
+	if !strings.Contains(out, "\nThe pool was aged over 14 experiments (84 runs) since 2026-11-01T02:00:00Z\n") {
+		t.Errorf("%d %s%s", code, out, errors)
+	}
+	if code, _, errors = called(t, h, "suspend", "nightly"); code != ExitRefused || h.read("nightly").Spec.Suspend {
+		t.Errorf("%d %s", code, errors)
+	}
+	code, out, errors = called(t, h, "suspend", "nightly", "--delete-pool")
+	if code != ExitPassed || !strings.Contains(out, "(keepFor: Schedule), with its age") || !h.read("nightly").Spec.Suspend {
+		t.Errorf("%d %s%s", code, out, errors)
+	}
+}

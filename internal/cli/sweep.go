@@ -3,13 +3,8 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"maps"
-	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,12 +65,12 @@ The exit code is 1 if there is an outlier, and 2 if a place has no numbers or th
 	flags.StringSliceVar(&options.devices, "devices", nil, "`PATHS` of devices of the one node, each measured by itself")
 	flags.IntVar(&options.parallel, "parallel", 1, "`NUMBER` of places at a time; the next ones begin when all of these have ended")
 	flags.BoolVar(&options.dryRun, "dry-run", false, "print the StorageBenchmarks, and apply nothing")
-	a.addFormat(command, &options.format, []string{"text", "json"})
+	a.addFormat(command, &options.format, structured)
 	return command
 }
 
 func (a *App) sweep(ctx context.Context, options sweepOptions) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	selector, err := labels.Parse(options.nodes)
 	if err != nil {
@@ -215,14 +210,10 @@ func (a *App) printSweep(table sweep.Table, places int, format string) error {
 			named[value.String()] = true
 		}
 	}
-	if format == "json" {
-		text, err := json.MarshalIndent(table, "", "  ")
-		if err != nil {
-			return exit(ExitError, err)
-		}
-		_, _ = fmt.Fprintln(a.Out, string(text))
-	} else {
+	if format == formatText {
 		a.saySweep(table, places, len(named))
+	} else if err := a.printDocument(table, format); err != nil {
+		return err
 	}
 	switch {
 	case outliers > 0:

@@ -29,7 +29,7 @@ run of every variant. Prints the number of runs and their estimated duration. FI
 
 ` + exitHelp,
 		Example: `  kubectl storagebench validate experiment.yaml target.yaml
-  kubectl storagebench validate -o sarif experiments/s03-ageing > storagebench.sarif`,
+  kubectl storagebench validate -o sarif experiments/s03-ageing experiments/s03-ageing/lab > storagebench.sarif`,
 		Args: atLeastOne("validate needs a file: kubectl storagebench validate FILE..."),
 		RunE: func(command *cobra.Command, files []string) error {
 			all, err := a.judge(command.Context(), files)
@@ -168,18 +168,30 @@ func (a *App) sayJudgement(judged judgement) {
 	}
 }
 
-// extent is ": 6 runs (1 variant x 6 repetitions), about 30m ...".
+// extent is ": 6 runs (1 variant x 6 repetitions), about 30m ...", with adaptive ": 6 to 12 runs (1 variant x 6 to 12 repetitions), at most
+// about 1h ...".
 func (e *validated) extent() string {
 	if len(e.slots) == 0 {
 		return ""
 	}
-	variants, repetitions := len(experiment.VariantNames(e.slots)), int(e.benchmark.Spec.Repetitions)
-	where := ""
+	variants, least := len(experiment.VariantNames(e.slots)), int(e.benchmark.Spec.Repetitions)
+	most := len(e.slots) / variants
+	where, takes := "", estimate(e.slots)
+	if least < most {
+		takes = "at most " + takes
+	}
 	if nodes := e.slots[0].NodeCount(); nodes > 1 {
 		where = fmt.Sprintf(", each on %d nodes at once", nodes)
 	}
-	return fmt.Sprintf(": %s (%s x %s)%s, %s", counted(len(e.slots), "run"), counted(variants, "variant"),
-		counted(repetitions, "repetition"), where, estimate(e.slots))
+	return fmt.Sprintf(": %s (%s x %s)%s, %s", between(variants*least, len(e.slots), "run"), counted(variants, "variant"),
+		between(least, most, "repetition"), where, takes)
+}
+
+func between(least, most int, noun string) string {
+	if least < most {
+		return fmt.Sprintf("%d to %s", least, counted(most, noun))
+	}
+	return counted(most, noun)
 }
 
 func counted(count int, noun string) string {

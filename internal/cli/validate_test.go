@@ -114,6 +114,20 @@ func TestValidateGoesOn(t *testing.T) {
 	}
 }
 
+// TestValidateGoesOnInAFile: one bad document does not hide another.
+func TestValidateGoesOnInAFile(t *testing.T) {
+	code, said := validate(t, file(t, "two.yaml", "kind: StorageBenchmark\n---\n"+read(t, "../../config/samples/quickstart.yaml")+
+		"---\nkind: StorageTarget\n"))
+	for _, says := range []string{"two.yaml:1: apiVersion is missing", "quickstart is valid: 2 runs", "two.yaml:19: apiVersion is missing"} {
+		if !strings.Contains(said, says) {
+			t.Errorf("does not say %q:\n%s", says, said)
+		}
+	}
+	if code != ExitFailed {
+		t.Error(code)
+	}
+}
+
 // TestHostileTextIsHarmless: what stands in a manifest reaches no terminal as a command.
 // TestValidateWithStorageTargets: a StorageTarget may be in another file. Without it, only the benchmark's own fields are checked.
 func TestValidateWithStorageTargets(t *testing.T) {
@@ -189,7 +203,32 @@ func TestWrongManifests(t *testing.T) {
 			t.Errorf("exit code %d, and not %q: %s", code, want, said)
 		}
 	}
-	if len(files) < 18 {
+	if len(files) < 21 {
 		t.Errorf("only %d files", len(files))
+	}
+}
+
+// TestExamplesOfValidate: an example with files of this repository has all that it needs.
+func TestExamplesOfValidate(t *testing.T) {
+	found := 0
+	for line := range strings.Lines((&App{}).validateCommand().Example) {
+		command, _, _ := strings.Cut(line, ">")
+		arguments := []string{"validate"}
+		for _, word := range strings.Fields(command) {
+			if strings.HasPrefix(word, "experiments/") {
+				arguments = append(arguments, "../../"+word)
+			}
+		}
+		if len(arguments) == 1 {
+			continue
+		}
+		found++
+		app, out, errors := testApp()
+		if code := app.Main(t.Context(), arguments); code != ExitPassed || strings.Contains(out.String(), "is in none of the files") {
+			t.Errorf("%s%d %s%s", line, code, out, errors)
+		}
+	}
+	if found == 0 {
+		t.Error("no example has files of this repository")
 	}
 }

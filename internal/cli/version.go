@@ -10,7 +10,8 @@ import (
 )
 
 func (a *App) versionCommand() *cobra.Command {
-	return &cobra.Command{
+	var format string
+	command := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program",
 		Args: func(_ *cobra.Command, arguments []string) error {
@@ -20,10 +21,16 @@ func (a *App) versionCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(*cobra.Command, []string) error {
+			if format != formatText {
+				return a.printDocument(map[string]string{"version": a.version(), "api": v1alpha1.GroupVersion.String(), "go": runtime.Version(),
+					"platform": runtime.GOOS + "/" + runtime.GOARCH}, format)
+			}
 			a.say("kubectl-storagebench %s (API %s, %s, %s/%s)", a.version(), v1alpha1.GroupVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return nil
 		},
 	}
+	a.addFormat(command, &format, structured)
+	return command
 }
 
 // version is the release, or the commit of the build.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,12 +64,7 @@ func (w *waiter) loop(ctx context.Context) error {
 }
 
 func (w *waiter) over() bool {
-	for _, t := range w.all {
-		if !w.ended(t) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(w.all, func(t *tracked) bool { return !w.ended(t) })
 }
 
 func (w *waiter) show() {

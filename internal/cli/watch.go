@@ -3,9 +3,6 @@ package cli
 import (
 	"context"
 	"math"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -71,7 +68,7 @@ Ctrl-C ends only the waiting. With --after, the verdict of that experiment does 
 }
 
 func (a *App) watch(ctx context.Context, names []string, after string, options waitOptions) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	cluster, err := a.connect(options.Connection)
 	if err != nil {

@@ -79,6 +79,9 @@ func Assemble(evidence Evidence) results.Experiment {
 	if experiment.Extended = extend(&benchmark.Spec, &experiment); experiment.Extended {
 		experiment.Message += fmt.Sprintf("; adding repetitions, up to %d", mostRepetitions(&benchmark.Spec))
 	}
+	if aged := results.AgeOf(experiment.Runs).Words(); aged != "" {
+		experiment.Message += "; " + aged
+	}
 	if late := countStragglers(experiment.Groups); late > 0 {
 		experiment.Message += fmt.Sprintf("; in %d phases a node started or finished later than the others: see Stragglers in the report", late)
 	}
@@ -203,7 +206,7 @@ func runResult(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDoc
 	result := results.RunResult{
 		Name: run.Name, UID: string(run.UID), Index: run.Spec.Index, Variant: run.Spec.Variant,
 		Repetition: run.Spec.Repetition, Attempt: run.Spec.Attempt, Seed: run.Spec.Seed,
-		NodeName: run.Spec.NodeName, Reason: "Unfinished", Message: "the run was stopped before its end",
+		NodeName: run.Spec.NodeName, PoolAge: PoolAge(run), Reason: "Unfinished", Message: "the run was stopped before its end",
 	}
 	if group := run.Spec.Group; group != nil {
 		result.Group = &results.RunGroup{Name: group.Name, Index: group.Index, Size: int32(len(group.Nodes))}
@@ -218,9 +221,7 @@ func runResult(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDoc
 		result.Reset = string(target.Reset)
 	}
 	for _, volume := range run.Status.Volumes {
-		if result.KeptFrom == "" {
-			result.KeptFrom = volume.KeptFrom
-		}
+		result.KeptFrom = cmp.Or(result.KeptFrom, volume.KeptFrom)
 		result.Volumes = append(result.Volumes, runVolume(volume))
 	}
 	if ending := runs.RecordedEnding(run); ending != nil {

@@ -190,9 +190,9 @@ func stepFinalizer(state State, decision *Decision) bool {
 // stepSuperseded stores the results of an earlier experiment and removes its runs.
 func stepSuperseded(state State, decision *Decision) bool {
 	var old []v1alpha1.BenchmarkRun
-	ended := map[string]bool{}
+	ended, stay := map[string]bool{}, between(state)
 	for _, run := range state.Runs {
-		if run.Spec.Experiment == state.Experiment {
+		if run.Spec.Experiment == state.Experiment || passesOn(state, &run, stay) {
 			continue
 		}
 		old = append(old, run)
@@ -209,6 +209,10 @@ func stepSuperseded(state State, decision *Decision) bool {
 	}
 	decision.say(PositionWaiting, v1alpha1.ReasonSuperseded, "%s: waiting for %d runs of the earlier experiment to be torn down", why,
 		len(old))
+	if passedOn(state, &old[0]) {
+		decision.say(PositionRunning, v1alpha1.ReasonProgressing, "run %s has passed its pool on to this experiment, and is being torn down",
+			old[0].Name)
+	}
 	written := true
 	for _, run := range old {
 		experiment := run.Spec.Experiment
@@ -243,6 +247,7 @@ func stepSpec(state State, decision *Decision) bool {
 		}
 	}
 	releaseIfIdle(state, decision)
+	sayKept(state, decision)
 	return true
 }
 
@@ -329,6 +334,9 @@ func stepNode(state State, decision *Decision) bool {
 			"the manager may not read nodes: set podTemplate.nodeSelector, such as kubernetes.io/hostname: worker-1, if that is also "+
 				"the name of the node")
 		releaseIfIdle(state, decision)
+		return true
+	}
+	if waitForItsNode(state, decision) {
 		return true
 	}
 	few, another := "no node is", "a node"

@@ -15,6 +15,8 @@ type State struct {
 	// Experiment is the hash of the current experiment. Slots are its runs.
 	Experiment string
 	Slots      []Slot
+	// Lineage is the hash of what the experiments of the schedule have in common. Empty without a schedule.
+	Lineage string
 	// ScheduledTime is the scheduled time that the experiment belongs to. Zero for the first.
 	ScheduledTime time.Time
 	// SpecError is set if the spec cannot be expanded or a gate does not compile.

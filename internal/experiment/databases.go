@@ -10,43 +10,53 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// checkDatabases follows which databases are there, phase by phase: one that is kept has to be there, and of the same form. What a clone, a
-// copy or a replica contains shows when the phase runs.
+// unseen is what may be in a volume that a phase makes of a dataset that is no volume.
+var unseen = &v1alpha1.PostgresWorkload{}
+
+// checkDatabases follows which databases are there, phase by phase: one that is kept has to be there, and of the same form. A clone has
+// what its source had at the time of the snapshot.
 func checkDatabases(_ *v1alpha1.StorageBenchmarkSpec, slot *Slot) error {
-	there := map[v1alpha1.VolumeName]*v1alpha1.PostgresWorkload{}
-	made := map[v1alpha1.VolumeName]bool{}
+	databases, made := newHolding[*v1alpha1.PostgresWorkload](slot), map[v1alpha1.VolumeName]v1alpha1.PhaseName{}
 	for _, one := range slot.volumes() {
-		made[v1alpha1.VolumeName(one.Name)] = one.MadeIn != ""
+		made[v1alpha1.VolumeName(one.Name)] = one.MadeIn
 	}
 	var problems []error
 	for i := range slot.Phases {
 		phase := &slot.Phases[i]
-		if traits, measures := workload.PhaseTraits(phase); !measures || traits.Name != "postgres" {
-			continue
+		if traits, measures := workload.PhaseTraits(phase); measures && traits.Name == "postgres" {
+			given, on := phase.Measure.Workload.Postgres, volumeOf(phase)
+			if !given.Keep {
+				databases.on[on] = given
+			} else if problem := cannotKeep(databases.on[on], given, made[on]); problem != "" {
+				field := slot.phaseField(i) + ".measure.workload.postgres.keep"
+				problems = append(problems, &Mistake{field, &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("%s: phase %s of variant %q: %s",
+					field, phase.Name, slot.Variant, problem)}})
+			}
 		}
-		given, on := phase.Measure.Workload.Postgres, volumeOf(phase)
-		if !given.Keep {
-			there[on] = given
-			continue
-		}
-		if problem := cannotKeep(there[on], given); problem != "" && (there[on] != nil || !made[on]) {
-			problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
-				"%s.measure.workload.postgres.keep: phase %s of variant %q: %s", slot.phaseField(i), phase.Name, slot.Variant, problem)}))
+		databases.after(phase)
+		if _, to, copies := copiesFill(slot, phase); !copies && made[to] == phase.Name {
+			databases.on[to] = unseen
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// cannotKeep says why a phase cannot keep the database of an earlier one, and what to write instead.
-func cannotKeep(before, now *v1alpha1.PostgresWorkload) string {
+// cannotKeep says why a phase cannot keep the database of an earlier one, and what to write instead. A volume that a phase has made may
+// have its log on another one than its source.
+func cannotKeep(before, now *v1alpha1.PostgresWorkload, maker v1alpha1.PhaseName) string {
 	switch {
+	case before == unseen:
+		return ""
+	case before == nil && maker != "":
+		return fmt.Sprintf("phase %s makes the volume of data that had no database by then: put the phase that makes it, and the snapshot that "+
+			"it clones, behind a postgres phase", maker)
 	case before == nil:
 		return "there is no database on the volume by then: put a postgres phase without keep before it"
 	case sizeOf(before) != sizeOf(now):
 		return "the database that is there has another databaseSize: write the same"
 	case ptr.Deref(before.DataChecksums, true) != ptr.Deref(now.DataChecksums, true):
 		return "the database that is there has other dataChecksums: write the same"
-	case before.WALVolume != now.WALVolume:
+	case before.WALVolume != now.WALVolume && (maker == "" || before.WALVolume == "" || now.WALVolume == ""):
 		return "the log of the database that is there is on another volume: write the same walVolume"
 	}
 	return ""

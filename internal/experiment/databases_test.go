@@ -25,8 +25,18 @@ func TestKeptDatabases(t *testing.T) {
 		})
 	}
 	asIs := func(*v1alpha1.PostgresWorkload) {}
-	clone := v1alpha1.Phase{Name: "clone", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{
-		Clone: &v1alpha1.CloneAction{Dataset: "data", Snapshot: "s", As: "cloned"}}}}
+	operate := func(name v1alpha1.PhaseName, action v1alpha1.PoolAction) v1alpha1.Phase {
+		return v1alpha1.Phase{Name: name, Operate: &v1alpha1.OperatePhase{PoolAction: action}}
+	}
+	clone := operate("clone", v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "data", Snapshot: "s", As: "cloned"}})
+	taken := v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{Dataset: "data", Name: "s"}}
+	snapshot, beside := operate("snapshot", taken), tx("", asIs)
+	beside.Measure.Operate = &taken
+	onLog := func(g *v1alpha1.PostgresWorkload) { g.WALVolume = "log" }
+	again := operate("again", v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "cloned", Snapshot: "t", As: "twice"}})
+	second := operate("second", v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{Recursive: true, Name: "t"}})
+	copied := operate("copy", v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "data", As: "copied"}})
+	ofOther := operate("clone", v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "other", Snapshot: "s", As: "cloned"}})
 	for name, c := range map[string]struct {
 		phases []v1alpha1.Phase
 		says   string
@@ -35,10 +45,22 @@ func TestKeptDatabases(t *testing.T) {
 		"the same size": {[]v1alpha1.Phase{fresh, kept("", func(g *v1alpha1.PostgresWorkload) {
 			g.DatabaseSize.Quantity = resource.MustParse("1024Mi")
 		})}, ""},
-		"none":         {[]v1alpha1.Phase{kept("", asIs), fresh}, "there is no database on the volume by then"},
-		"elsewhere":    {[]v1alpha1.Phase{fresh, kept("log", asIs)}, "there is no database on the volume by then"},
-		"in a clone":   {[]v1alpha1.Phase{fresh, clone, kept("cloned", asIs)}, ""},
-		"another size": {[]v1alpha1.Phase{fresh, kept("", func(g *v1alpha1.PostgresWorkload) { g.DatabaseSize = nil })}, "write the same"},
+		"none":       {[]v1alpha1.Phase{kept("", asIs), fresh}, "there is no database on the volume by then"},
+		"elsewhere":  {[]v1alpha1.Phase{fresh, kept("log", asIs)}, "there is no database on the volume by then"},
+		"in a clone": {[]v1alpha1.Phase{fresh, snapshot, clone, kept("cloned", asIs)}, ""},
+		"in a clone of an older snapshot": {[]v1alpha1.Phase{snapshot, fresh, clone, kept("cloned", asIs)},
+			"phase clone makes the volume of data that had no database by then"},
+		"in a clone of a snapshot beside it": {[]v1alpha1.Phase{beside, clone, kept("cloned", asIs)}, ""},
+		"in a clone of another size": {[]v1alpha1.Phase{fresh, snapshot, clone, kept("cloned", func(g *v1alpha1.PostgresWorkload) {
+			g.DatabaseSize = nil
+		})}, "write the same"},
+		"in a clone of a clone":       {[]v1alpha1.Phase{fresh, snapshot, clone, second, again, kept("twice", asIs)}, ""},
+		"in a clone of a dataset":     {[]v1alpha1.Phase{ofOther, kept("cloned", asIs)}, ""},
+		"in a clone with a log":       {[]v1alpha1.Phase{tx("", onLog), snapshot, clone, kept("cloned", asIs)}, "write the same walVolume"},
+		"in a clone with its own log": {[]v1alpha1.Phase{tx("", onLog), snapshot, clone, kept("cloned", func(g *v1alpha1.PostgresWorkload) { g.WALVolume = "made" })}, ""},
+		"in a copy":                   {[]v1alpha1.Phase{fresh, copied, kept("copied", asIs)}, ""},
+		"in a copy from before":       {[]v1alpha1.Phase{copied, fresh, kept("copied", asIs)}, "phase copy makes the volume"},
+		"another size":                {[]v1alpha1.Phase{fresh, kept("", func(g *v1alpha1.PostgresWorkload) { g.DatabaseSize = nil })}, "write the same"},
 		"other checks": {[]v1alpha1.Phase{fresh, kept("", func(g *v1alpha1.PostgresWorkload) { g.DataChecksums = ptr.To(false) })},
 			"other dataChecksums"},
 		"checks, said": {[]v1alpha1.Phase{fresh, kept("", func(g *v1alpha1.PostgresWorkload) { g.DataChecksums = ptr.To(true) })}, ""},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,6 +28,7 @@ type poolPlan struct {
 	volume, field string
 	vdevs         []v1alpha1.Vdev
 	others        map[v1alpha1.DevicePath]string // what else they are, such as a spare
+	mirrors       []v1alpha1.AuxiliaryVdev       // those of log and special vdevs
 }
 
 // checkDevices refuses devices that are used twice, and operations on devices that are not where they would have to be. The API server sees
@@ -68,6 +70,11 @@ func planPool(volume, field string, pool *v1alpha1.PoolTemplate) *poolPlan {
 	for _, vdev := range pool.Log {
 		plan.note("log", vdev.Devices)
 	}
+	for _, vdev := range slices.Concat(pool.Log, pool.Special) {
+		if vdev.Type == "mirror" {
+			plan.mirrors = append(plan.mirrors, vdev)
+		}
+	}
 	for _, vdev := range pool.Special {
 		plan.note("special", vdev.Devices)
 	}
@@ -100,9 +107,7 @@ func (p *poolPlan) devices() (all []v1alpha1.DevicePath) {
 	for _, vdev := range p.vdevs {
 		all = append(all, vdev.Devices...)
 	}
-	for device := range p.others {
-		all = append(all, device)
-	}
+	all = slices.AppendSeq(all, maps.Keys(p.others))
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -159,27 +164,34 @@ func followDevices(slot *Slot, plans []*poolPlan) error {
 
 // after changes the devices as the action does, or says why it would fail, and what to write instead.
 func (p *poolPlan) after(action *v1alpha1.PoolAction, plans []*poolPlan) (problem string) {
+	var named v1alpha1.DevicePath
+	if disks := operate.Disks(action); len(disks) > 0 {
+		named = v1alpha1.DevicePath(*disks[0])
+	}
 	switch {
 	case action.AddVdev != nil:
-		for _, device := range action.AddVdev.Devices {
+		added := action.AddVdev.Vdev()
+		for _, device := range added.Devices {
 			if problem = taken(device, plans); problem != "" {
 				return problem
 			}
 		}
-		vdevs := append(slices.Clone(p.vdevs), *action.AddVdev)
+		vdevs := append(slices.Clone(p.vdevs), added)
 		if problem = mixed(vdevs); problem == "" {
 			p.vdevs = vdevs
 		}
 	case action.ReplaceDevice != nil:
-		if problem = p.absent(action.ReplaceDevice.Device); problem == "" {
-			problem = p.replace(action.ReplaceDevice, plans)
+		if problem = p.absent(named); problem == "" {
+			problem = p.replace(named, v1alpha1.DevicePath(action.ReplaceDevice.With), plans)
 		}
 	case action.RemoveVdev != nil:
-		if problem = p.absent(action.RemoveVdev.Device); problem == "" {
-			problem = p.remove(action.RemoveVdev.Device)
+		if problem = p.absent(named); problem == "" {
+			problem = p.remove(named)
 		}
-	case action.Trim != nil && action.Trim.Device != "":
-		return p.absent(action.Trim.Device)
+	case action.OfflineDevice != nil:
+		return cmp.Or(p.absent(named), p.alone(named))
+	case action.Trim != nil && named != "":
+		return p.absent(named)
 	}
 	return problem // the others name no device
 }
@@ -204,26 +216,39 @@ func (p *poolPlan) absent(device v1alpha1.DevicePath) string {
 	return fmt.Sprintf("%s is not in this pool by then: name one of %s", device, strings.Join(names, ", "))
 }
 
-// replace allows a spare of the same pool as the new disk.
-func (p *poolPlan) replace(action *v1alpha1.ReplaceDeviceAction, plans []*poolPlan) string {
-	if p.others[action.With] == "spare" {
+// alone says that the pool would lose data without a device.
+func (p *poolPlan) alone(device v1alpha1.DevicePath) string {
+	has := func(devices []v1alpha1.DevicePath) bool { return len(devices) > 1 && slices.Contains(devices, device) }
+	redundant := slices.ContainsFunc(p.vdevs, func(vdev v1alpha1.Vdev) bool {
+		return cmp.Or(vdev.Type, "stripe") != "stripe" && has(vdev.Devices)
+	})
+	if redundant || slices.ContainsFunc(p.mirrors, func(vdev v1alpha1.AuxiliaryVdev) bool { return has(vdev.Devices) }) {
 		return ""
 	}
-	if problem := taken(action.With, plans); problem != "" {
+	return fmt.Sprintf("%s is not in a mirror, raidz or draid by then, and ZFS takes no disk offline that has the only copy of data: name a "+
+		"disk of one, or write a vdev with redundancy into the target", device)
+}
+
+// replace allows a spare of the same pool as the new disk.
+func (p *poolPlan) replace(old, with v1alpha1.DevicePath, plans []*poolPlan) string {
+	if p.others[with] == "spare" {
+		return ""
+	}
+	if problem := taken(with, plans); problem != "" {
 		return problem
 	}
 	vdevs := slices.Clone(p.vdevs)
 	for i := range vdevs {
 		vdevs[i].Devices = slices.Clone(vdevs[i].Devices)
 		for j, device := range vdevs[i].Devices {
-			if device == action.Device {
-				vdevs[i].Devices[j] = action.With
+			if device == old {
+				vdevs[i].Devices[j] = with
 			}
 		}
 	}
-	if as, other := p.others[action.Device]; other {
-		delete(p.others, action.Device)
-		p.others[action.With] = as
+	if as, other := p.others[old]; other {
+		delete(p.others, old)
+		p.others[with] = as
 	}
 	p.vdevs = vdevs
 	return ""

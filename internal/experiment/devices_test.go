@@ -21,14 +21,26 @@ func TestDevices(t *testing.T) {
 			s.Phases = append(s.Phases, v1alpha1.Phase{Name: name, Operate: &v1alpha1.OperatePhase{PoolAction: action}})
 		}
 	}
-	add := func(one v1alpha1.Vdev) v1alpha1.PoolAction { return v1alpha1.PoolAction{AddVdev: &one} }
-	remove := func(device v1alpha1.DevicePath) v1alpha1.PoolAction {
+	add := func(one v1alpha1.Vdev) v1alpha1.PoolAction {
+		added := &v1alpha1.AddVdevAction{Type: one.Type}
+		for _, device := range one.Devices {
+			added.Devices = append(added.Devices, v1alpha1.DiskRef(device))
+		}
+		return v1alpha1.PoolAction{AddVdev: added}
+	}
+	remove := func(device v1alpha1.DiskRef) v1alpha1.PoolAction {
 		return v1alpha1.PoolAction{RemoveVdev: &v1alpha1.RemoveVdevAction{Device: device}}
 	}
-	replace := func(device, with v1alpha1.DevicePath) v1alpha1.PoolAction {
+	replace := func(device, with v1alpha1.DiskRef) v1alpha1.PoolAction {
 		return v1alpha1.PoolAction{ReplaceDevice: &v1alpha1.ReplaceDeviceAction{Device: device, With: with}}
 	}
-	const a, b, c = v1alpha1.DevicePath("/dev/disk/by-id/a"), v1alpha1.DevicePath("/dev/disk/by-id/b"), v1alpha1.DevicePath("/dev/disk/by-id/c")
+	offline := func(device v1alpha1.DiskRef) v1alpha1.PoolAction {
+		return v1alpha1.PoolAction{OfflineDevice: &v1alpha1.OfflineDeviceAction{Device: device, Duration: &v1alpha1.Duration{}}}
+	}
+	const a, b, c = "/dev/disk/by-id/a", "/dev/disk/by-id/b", "/dev/disk/by-id/c"
+	named := func(s *spec) {
+		s.Target.ZFS.Disks = map[string]v1alpha1.DevicePath{"own": a, "spare": b}
+	}
 	foresee(t, map[string]foreseen{
 		"one use each": {func(s *spec) {
 			s.Target.ZFS.Pool.Cache = paths{b}
@@ -56,7 +68,30 @@ func TestDevices(t *testing.T) {
 			operate(s, v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "data", As: "made"}}, add(vdev("stripe", b)), remove(c))
 			s.Phases[3].Volume, s.Phases[4].Volume = "made", "made"
 		}, "spec.phases[4]: /dev/disk/by-id/c is not in this pool by then: name one of /dev/disk/by-id/a, /dev/disk/by-id/b"},
-		"added, then removed":  {func(s *spec) { operate(s, add(vdev("stripe", b)), remove(b)) }, ""},
+		"added, then removed": {func(s *spec) { operate(s, add(vdev("stripe", b)), remove(b)) }, ""},
+		"offline, of a mirror": {func(s *spec) {
+			s.Target.ZFS.Pool.Vdevs = []v1alpha1.Vdev{vdev("mirror", a, b)}
+			operate(s, offline(b), offline(a))
+		}, ""},
+		"offline, of a raidz": {func(s *spec) { s.Target.ZFS.Pool.Vdevs = []v1alpha1.Vdev{vdev("raidz1", a, b)}; operate(s, offline(b)) }, ""},
+		"offline, of a mirrored log": {func(s *spec) {
+			s.Target.ZFS.Pool.Log = []v1alpha1.AuxiliaryVdev{{Type: "mirror", Devices: paths{b, c}}}
+			operate(s, offline(b))
+		}, ""},
+		"offline, of a stripe": {func(s *spec) { operate(s, offline(a)) }, "spec.phases[2]: /dev/disk/by-id/a is not in a mirror, raidz or draid"},
+		"offline, of two disks": {func(s *spec) { s.Target.ZFS.Pool.Vdevs = []v1alpha1.Vdev{vdev("", a, b)}; operate(s, offline(a)) },
+			"spec.phases[2]: /dev/disk/by-id/a is not in a mirror"},
+		"offline, a cache":         {func(s *spec) { s.Target.ZFS.Pool.Cache = paths{b}; operate(s, offline(b)) }, "spec.phases[2]: /dev/disk/by-id/b is not in a mirror"},
+		"offline, of another pool": {func(s *spec) { operate(s, offline(c)) }, "spec.phases[2]: /dev/disk/by-id/c is not in this pool by then"},
+		"offline, a new one": {func(s *spec) {
+			s.Target.ZFS.Pool.Vdevs = []v1alpha1.Vdev{vdev("mirror", a, b)}
+			operate(s, replace(a, c), offline(c), offline(a))
+		}, "spec.phases[4]: /dev/disk/by-id/a is not in this pool by then"},
+		"by their names": {func(s *spec) { named(s); operate(s, replace("own", "spare"), replace("spare", "own")) }, ""},
+		"a name that is a member": {func(s *spec) { named(s); operate(s, add(vdev("", "own"))) },
+			"spec.phases[2]: /dev/disk/by-id/a is in vdevs of the pool of volume data by then: name a free device"},
+		"a name used twice": {func(s *spec) { named(s); operate(s, add(vdev("", "spare")), replace("own", "spare")) },
+			"spec.phases[3]: /dev/disk/by-id/b is in vdevs"},
 		"removed before added": {func(s *spec) { operate(s, remove(b), add(vdev("stripe", b))) }, "spec.phases[2]: /dev/disk/by-id/b is not in this pool by then"},
 		"added twice":          {func(s *spec) { operate(s, add(vdev("stripe", b)), add(vdev("", b))) }, "spec.phases[3]: /dev/disk/by-id/b is in vdevs of the pool"},
 		"added without redundancy": {func(s *spec) {

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"time"
@@ -105,16 +106,48 @@ func cannotProvide(slot *Slot, wanted volume.RunVolume) string {
 	if problem := cannotShare(slot, wanted); problem != "" {
 		return problem
 	}
+	for i := range slot.Phases {
+		if problem := misplaces(slot, &slot.Phases[i]); problem != "" && wanted.Dataset.Provisioner != volume.WithoutDriver {
+			return fmt.Sprintf("phase %s %s", slot.Phases[i].Name, problem)
+		}
+	}
+	return refuses(slot, wanted)
+}
+
+// refuses says what the provisioner of a volume cannot make, or not bear of the phases on it. Empty if it can do all.
+func refuses(slot *Slot, wanted volume.RunVolume) string {
 	var phases []v1alpha1.Phase
 	for i := range slot.Phases {
 		if string(volumeOf(&slot.Phases[i])) == wanted.Name {
 			phases = append(phases, slot.Phases[i])
 		}
-		if problem := misplaces(slot, &slot.Phases[i]); problem != "" && wanted.Dataset.Provisioner != volume.WithoutDriver {
-			return fmt.Sprintf("phase %s %s", slot.Phases[i].Name, problem)
-		}
 	}
-	return provisioner.Refuses(wanted, phases)
+	return volume.Of(wanted).Refuses(wanted, phases)
+}
+
+// checkProvisioners refuses what a provisioner that the spec names cannot do in any cluster. The default depends on the cluster.
+func checkProvisioners(spec *v1alpha1.StorageBenchmarkSpec, slot *Slot) error {
+	if slot.Target.ZFS == nil {
+		return nil
+	}
+	var problems []error
+	for i, wanted := range volume.TargetVolumes(slot.Target) {
+		problem := ""
+		if wanted.Dataset.Provisioner != "" {
+			problem = refuses(slot, wanted)
+		}
+		if problem == "" {
+			continue
+		}
+		field := targetField(spec, slot) + ".zfs.dataset"
+		if i > 0 { // the first is that of the target itself
+			field = fmt.Sprintf("%s.zfs.volumes[%d].dataset", targetField(spec, slot), i-1)
+		}
+		problems = append(problems, &Mistake{field, &SpecError{v1alpha1.ReasonNotSupported, fmt.Sprintf(
+			"%s: variant %q has provisioner: %s: %s; or write provisioner: %s", field, slot.Variant, wanted.Dataset.Provisioner, problem,
+			volume.WithoutDriver)}})
+	}
+	return errors.Join(problems...)
 }
 
 // runClass is the pattern of the StorageClass names of runs, as in the policy storagebench-claims.

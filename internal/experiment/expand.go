@@ -125,7 +125,7 @@ func expandVariants(spec *v1alpha1.StorageBenchmarkSpec, rows []row) ([]Slot, er
 	var slots []Slot
 	var problems []error
 	var seen unlike
-	for _, variant := range variants {
+	for at, variant := range variants {
 		for _, values := range rows {
 			slot := Slot{Rank: int32(len(slots)), Variant: variantName(variant, paths, values), Base: string(variant.Name),
 				Matrix: byPath(paths, values), Target: *spec.Target.DeepCopy()}
@@ -133,11 +133,11 @@ func expandVariants(spec *v1alpha1.StorageBenchmarkSpec, rows []row) ([]Slot, er
 				return nil, &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf(
 					"variant %q has no phase: add it to onlyFor of one, or remove the variant", slot.Variant)}
 			}
-			err := applyVariant(&slot, variant)
+			err := applyVariant(&slot, variant, at)
 			for i, path := range paths {
 				err = errors.Join(err, atMatrix(spec, path, values[i], setPath(&slot, path, values[i])))
 			}
-			problems = append(problems, seen.of(&slot, errors.Join(err, checkTarget(&slot)))...)
+			problems = append(problems, seen.of(&slot, errors.Join(err, resolveDisks(&slot), checkTarget(&slot)))...)
 			slots = append(slots, slot)
 		}
 	}

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -231,7 +232,7 @@ func TestPaths(t *testing.T) {
 		}},
 		{path: "phases.busy.data.workers", value: "3", read: func(s *Slot) any { return s.Phases[8].Measure.Workloads[0].OLTP.Workers }},
 		{path: "phases.busy.writers", value: "3", wrong: "with one of these workloads: data, log, scan"},
-		{path: "phases.busy.log.workers", value: "3", wrong: `no field "workers"`},
+		{path: "phases.busy.log.workers", value: "3", wrong: `no field "workers": write one of `},
 		{path: "pool.ashift", value: "12", zfs: true, read: func(s *Slot) any { return s.Target.ZFS.Pool.Ashift }},
 		{path: "pool.properties.autotrim", value: "on", zfs: true, read: func(s *Slot) any { return s.Target.ZFS.Pool.Properties["autotrim"] }},
 		{path: "dataset.recordsize", value: "8k", zfs: true, read: func(s *Slot) any { return s.Target.ZFS.Dataset.Properties["recordsize"] }},
@@ -267,8 +268,8 @@ func TestPaths(t *testing.T) {
 		{path: "volumes.wal.pool.vdevs", value: "9", zfs: true, wrong: "pool has ashift and properties.NAME"},
 		{path: "volumes.wal.recordsize", value: "8k", zfs: true, wrong: "write volumes.VOLUME.pool.ashift"},
 		{path: "volumes.wal.pool.ashift", value: "9", wrong: "has a storageClass target"},
-		{path: "phases.pg.settings.a.b", value: "1", wrong: "does not fit"},
-		{path: "phases.pg.duration.Duration", value: "1", wrong: "does not fit"},
+		{path: "phases.pg.settings.a.b", value: "1", wrong: `no field "settings.a.b"`},
+		{path: "phases.pg.duration.Duration", value: "1", wrong: `no field "duration.Duration"`},
 		{path: "phases.oltp.settings.shared_buffers", value: "1GB", wrong: `no field "settings.shared_buffers"`},
 		{path: "storageClass.size", value: "big", wrong: "write a size such as 20Gi"},
 		{path: "storageClass.accessMode", value: "x", wrong: "storageClass has name, size and volumeMode"},
@@ -284,16 +285,21 @@ func TestPaths(t *testing.T) {
 		{path: "phases", value: "1", wrong: "write phases.PHASE.FIELD"},
 		{path: "phases.fill", value: "1", wrong: "write phases.PHASE.FIELD"},
 		{path: "phases.nope.to", value: "1%", wrong: `no phase "nope"`},
-		{path: "phases.fill.depth", value: "1", wrong: `no field "depth"`},
+		{path: "phases.fill.depth", value: "1", wrong: `no field "depth": write one of blockSize, `},
+		{path: "phases.oltp.worker", value: "1", wrong: `no field "worker": did you mean workers?`},
+		{path: "phases.oltp.cach", value: "Cold", wrong: `no field "cach": did you mean cache?`},
+		{path: "phases.age.steadyState.maxRnge", value: "1%", wrong: `no field "steadyState.maxRnge": did you mean maxRange?`},
 		{path: "phases.scrub.pool", value: "x", wrong: "fields of an operate phase cannot vary"},
-		{path: "phases.oltp.workers", value: "many", wrong: "does not fit"},
-		{path: "phases.oltp.workers", value: "1.5", wrong: "does not fit"},
-		{path: "phases.oltp.workers", value: "99999999999", wrong: "does not fit"},
-		{path: "phases.oltp.workers", value: "null", wrong: "does not fit"},
+		{path: "phases.oltp.workers", value: "many", wrong: `to "many": write a whole number`},
+		{path: "phases.oltp.workers", value: "1.5", wrong: `to "1.5": write a whole number`},
+		{path: "phases.oltp.workers", value: "99999999999", wrong: "the number is too large"},
+		{path: "phases.oltp.workers", value: "null", wrong: "write a whole number"},
+		{path: "phases.oltp.duration", value: "30", wrong: "missing unit"},
 		{path: "phases.fill.blockSize", value: "null", wrong: "does not fit"},
 		{path: "phases.fill.blockSize", value: "8 KB", wrong: "does not fit"},
-		{path: "phases.pg.dataChecksums", value: "maybe", wrong: "does not fit"},
-		{path: "phases.fio.jobFileFrom", value: "x", wrong: "does not fit"},
+		{path: "phases.pg.dataChecksums", value: "maybe", wrong: "write true or false"},
+		{path: "phases.fio.jobFileFrom", value: "x", wrong: "write a path to one of them, jobFileFrom.NAME"},
+		{path: "phases.pg.settings", value: "x", wrong: "write a path to one of them, settings.NAME"},
 	} {
 		t.Run(test.path+"="+test.value, func(t *testing.T) {
 			slot := slotOf(test.zfs)
@@ -308,12 +314,26 @@ func TestPaths(t *testing.T) {
 				}
 				return
 			}
-			wrong, ok := err.(*SpecError) //nolint:errorlint // never wrapped
+			wrong, ok := errors.AsType[*SpecError](err)
 			if !ok || wrong.Reason != v1alpha1.ReasonMatrixInvalid || !strings.Contains(wrong.Message, test.wrong) ||
 				!strings.Contains(wrong.Message, fmt.Sprintf("%q", test.path)) {
 				t.Errorf("got %v, want ...%s...", err, test.wrong)
 			}
 		})
+	}
+}
+
+// TestWrongPathsOfAVariant: all of them are listed, each at its place.
+func TestWrongPathsOfAVariant(t *testing.T) {
+	spec := &v1alpha1.StorageBenchmarkSpec{Target: runstest.Target(), Phases: []v1alpha1.Phase{runstest.Phase("fill")}, Repetitions: 1}
+	spec.Variants = []v1alpha1.Variant{{Name: "a"}, {Name: "b", Set: map[string]v1alpha1.MatrixValue{
+		"phases.fill.too": "50%", "storageClass.size": "big", "storageClass.name": "slow"}}}
+	_, err := Expand(spec, 1)
+	wrong := Mistakes(err)
+	if len(wrong) != 2 || wrong[0].Field != "spec.variants[1].set[phases.fill.too]" ||
+		wrong[1].Field != "spec.variants[1].set[storageClass.size]" ||
+		!strings.HasPrefix(wrong[1].Message, `variant "b": the path "storageClass.size" cannot be set to "big"`) {
+		t.Errorf("%+v", err)
 	}
 }
 

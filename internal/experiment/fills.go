@@ -6,8 +6,10 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/fio"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/volume"
@@ -16,9 +18,10 @@ import (
 
 // level is how full a volume is by some phase of a run.
 type level struct {
-	// least and most are what the size of the volume can be, in bytes. Without a most, it is not known.
-	least, most int64
-	block       bool
+	// least and most are what the size of the volume can be, in bytes, if asked bytes are asked for. Without a most, it is not known.
+	least, most, asked int64
+	// block is a device. plain stores data as it is, also what can be compressed.
+	block, plain bool
 	// reached is the share of an earlier fill, and by the phase that did it, by what it was a share of.
 	reached map[string]float64
 	by      map[string]v1alpha1.PhaseName
@@ -66,7 +69,8 @@ func (l levels) after(slot *Slot, part *workload.Part) (problem string) {
 	case phase.Fragment != nil:
 		return on.tooSmall(1, blockOf(phase.Fragment.BlockSize, 8<<10), "the blocks of fragment")
 	case part.IsWAL():
-		return on.noRoomForWAL(workload.WALBytes(phase.Measure.Workload.Postgres))
+		return on.lacks(workload.WALBytes(phase.Measure.Workload.Postgres), on.room(),
+			"the write-ahead log (max_wal_size and a quarter) needs up to", "write a smaller max_wal_size in settings") // or PostgreSQL stops
 	case phase.Measure != nil:
 		return on.measure(&phase.Measure.Workload)
 	}
@@ -89,16 +93,18 @@ func levelsOf(target v1alpha1.Target) levels {
 	empty := levels{}
 	if class := target.StorageClass; class != nil {
 		size := class.Size.Value()
-		empty[naming.VolumeData] = &level{least: size / 2, most: size + size/4 + 64<<20}
+		empty[naming.VolumeData] = &level{least: size / 2, most: size + size/4 + 64<<20, asked: size, plain: true}
 		if class.VolumeMode == corev1.PersistentVolumeBlock {
 			empty[naming.VolumeData] = &level{block: true}
 		}
 		return empty
 	}
 	for _, one := range volume.TargetVolumes(target) {
-		at := &level{block: volume.Mode(one) == corev1.PersistentVolumeBlock}
+		compression := cmp.Or(one.Dataset.Properties["compression"], one.Pool.RootProperties["compression"])
+		at := &level{block: volume.Mode(one) == corev1.PersistentVolumeBlock, plain: one.Dataset.FSType != "" || compression == "off"}
 		if one.Dataset.Size != nil {
-			at.least, at.most = one.Dataset.Size.Value()/2, one.Dataset.Size.Value()
+			at.asked = one.Dataset.Size.Value()
+			at.least, at.most = at.asked/2, at.asked
 		}
 		empty[one.Name] = at
 	}
@@ -134,8 +140,8 @@ func (l *level) fill(phase *v1alpha1.Phase, hasSize bool) string {
 	}
 	wanted := part(share, l.most)
 	if l.taken >= wanted {
-		return fmt.Sprintf("it fills to %s, which are %d bytes at most, and %d bytes were written before: write a larger share, or remove the "+
-			"phase", fill.To, wanted, l.taken)
+		return fmt.Sprintf("it fills to %s, which are %s at most, and %s were written before: write a larger share, or remove the phase",
+			fill.To, quantity(wanted), quantity(l.taken))
 	}
 	l.taken, l.data = max(l.taken, part(share, l.least)*99/100), wanted+l.most/100
 	return ""
@@ -147,8 +153,8 @@ func (l *level) fillSize(bytes int64) string {
 		return ""
 	}
 	if l.taken += bytes; l.most > 0 && l.taken > l.most {
-		return fmt.Sprintf("with what was written before, the volume would hold %d bytes at least, and it has %d at most: write less, or make "+
-			"it larger", l.taken, l.most)
+		return fmt.Sprintf("with what was written before, the volume would hold %s at least, and it has %s at most%s: write less, or make it "+
+			"larger", quantity(l.taken), quantity(l.most), l.larger())
 	}
 	return ""
 }
@@ -163,10 +169,16 @@ func (l *level) measure(given *v1alpha1.Workload) string {
 	case given.OLTP != nil:
 		return l.tooSmall(int64(cmp.Or(given.OLTP.Workers, 8)), blockOf(given.OLTP.BlockSize, 8<<10), "workers of oltp")
 	case given.Redo != nil:
-		return l.noRoom(int64(cmp.Or(given.Redo.Writers, 6))*workload.SmallestLog, "the logs of redo")
+		return l.lacks(int64(cmp.Or(given.Redo.Writers, 6))*workload.SmallestLog, l.half(), "the logs of redo need",
+			"fill less, use fewer writers")
 	case given.Metadata != nil:
 		files := int64(cmp.Or(given.Metadata.Workers, 4)) * int64(cmp.Or(given.Metadata.FilesPerWorker, 1000))
-		return l.noRoom(files*blockOf(given.Metadata.FileSize, 4<<10), "the files of metadata")
+		return l.lacks(files*blockOf(given.Metadata.FileSize, 4<<10), l.half(), "the files of metadata need", "fill less, write less")
+	case given.FIO != nil && !l.block: // on a device, jobs have all of it
+		file, _ := fio.ParseUserFile(given.FIO.JobFile) // what is wrong with it is another mistake
+		return l.lacks(file.LaidOut(), l.room(), "the files of its jobs need", "write a smaller size in the job file, fill less")
+	case given.Postgres != nil && !given.Postgres.Keep && l.plain:
+		return l.lacks(sizeOf(given.Postgres), l.room(), "the database needs", "write a smaller databaseSize, fill less")
 	}
 	return ""
 }
@@ -176,31 +188,43 @@ func (l *level) tooSmall(parts, block int64, what string) string {
 	if l.data == 0 || l.most == 0 || l.compressible || l.data >= parts*block {
 		return ""
 	}
-	return fmt.Sprintf("%d bytes of data are too little for %d %s with blocks of %d bytes: fill at least %d bytes, or use fewer or smaller "+
-		"ones", l.data, parts, what, block, parts*block)
+	return fmt.Sprintf("%s of data are too little for %d %s with blocks of %s: fill at least %s, or use fewer or smaller ones",
+		quantity(l.data), parts, what, quantity(block), quantity(parts*block))
 }
 
-// noRoom compares the room beside the data with what a workload writes. On a file system it takes half of the room at most.
-func (l *level) noRoom(needed int64, what string) string {
-	room := l.most - l.taken
-	if !l.block {
-		room /= 2
+// room is the most that the data leaves of the volume, and half what a workload takes of that.
+func (l *level) room() int64 { return l.most - l.taken }
+
+func (l *level) half() int64 {
+	if l.block {
+		return l.room()
 	}
+	return l.room() / 2
+}
+
+// lacks compares the room of a workload with what it writes.
+func (l *level) lacks(needed, room int64, what, remedy string) string {
 	if l.most == 0 || needed <= room {
 		return ""
 	}
-	return fmt.Sprintf("%s need %d bytes, and at most %d bytes of the volume are left for them: fill less, write less, or make the volume "+
-		"larger", what, needed, max(room, 0))
+	return fmt.Sprintf("%s %s, and at most %s of the volume are left for that%s: %s, or make the volume larger", what, quantity(needed),
+		quantity(max(room, 0)), l.larger(), remedy)
 }
 
-// noRoomForWAL compares the room beside the data with what a write-ahead log can need. PostgreSQL stops if its volume is full.
-func (l *level) noRoomForWAL(needed int64) string {
-	room := l.most - l.taken
-	if l.most == 0 || needed <= room {
+// larger says why a volume can have more than was asked for.
+func (l *level) larger() string {
+	if l.most == l.asked {
 		return ""
 	}
-	return fmt.Sprintf("the write-ahead log needs up to %d bytes, which are max_wal_size and a quarter, and at most %d bytes of the "+
-		"volume are left for it: write a smaller max_wal_size in settings, or make the volume larger", needed, max(room, 0))
+	return fmt.Sprintf(" (a volume of %s may be a quarter larger)", quantity(l.asked))
+}
+
+// quantity writes bytes as they are written in a spec.
+func quantity(bytes int64) string {
+	if bytes%(1<<10) != 0 {
+		return fmt.Sprintf("%d bytes", bytes)
+	}
+	return resource.NewQuantity(bytes, resource.BinarySI).String()
 }
 
 func blockOf(given *v1alpha1.BlockSize, otherwise int64) int64 {

@@ -40,6 +40,20 @@ func TestFills(t *testing.T) {
 	}
 	copied := v1alpha1.Phase{Name: "copy", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{
 		Copy: &v1alpha1.CopyAction{Dataset: "data", To: "other"}}}}
+	list := func(phases ...v1alpha1.Phase) []v1alpha1.Phase { return phases }
+	measure := func(given v1alpha1.Workload) v1alpha1.Phase {
+		return v1alpha1.Phase{Name: "measure", Measure: &v1alpha1.MeasurePhase{Workload: given}}
+	}
+	jobs := func(text string) v1alpha1.Phase {
+		return measure(v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFile: text}})
+	}
+	holding := func(size string, keep bool) v1alpha1.Phase {
+		return measure(v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{DatabaseSize: &v1alpha1.Size{Quantity: resource.MustParse(size)},
+			Keep: keep}})
+	}
+	ofClass := func(s *spec) {
+		s.Target = v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{Size: v1alpha1.Size{Quantity: resource.MustParse("1Gi")}}}
+	}
 	lasting := &v1alpha1.Duration{Duration: metav1.Duration{Duration: time.Minute}}
 	foresee(t, map[string]foreseen{
 		"higher":       {func(s *spec) { s.Phases = append(s.Phases, fill("more", "76%")) }, ""},
@@ -73,7 +87,7 @@ func TestFills(t *testing.T) {
 			sized(s, 4*gib)
 			s.Phases = []v1alpha1.Phase{amount("fill", 3*gib), amount("more", 2*gib)}
 		},
-			"spec.phases[1]: the volume would hold 5368709120 bytes at least, and it has 4294967296 at most"},
+			"spec.phases[1]: the volume would hold 5Gi at least, and it has 4Gi at most: "},
 		"compressible": {func(s *spec) {
 			sized(s, 4*gib)
 			s.Phases = []v1alpha1.Phase{amount("fill", 3*gib), amount("more", 2*gib)}
@@ -82,16 +96,36 @@ func TestFills(t *testing.T) {
 		"too small for the scan": {func(s *spec) { sized(s, 4*gib); s.Phases = []v1alpha1.Phase{amount("fill", 1<<20-1), s.Phases[1]} },
 			"spec.phases[1]: 1048575 bytes of data are too little for 8 regions of the scan"},
 		"no room for logs": {func(s *spec) { sized(s, 1*gib); s.Phases = []v1alpha1.Phase{amount("fill", gib-32<<20), redo(64)} },
-			"spec.phases[1]: the logs of redo need 268435456 bytes, and at most 16777216 bytes of the volume are left"},
+			"spec.phases[1]: the logs of redo need 256Mi, and at most 16Mi of the volume are left"},
 		"room for logs":  {func(s *spec) { sized(s, 1*gib); s.Phases = []v1alpha1.Phase{amount("fill", gib/4), redo(64)} }, ""},
 		"size not known": {func(s *spec) { s.Phases = []v1alpha1.Phase{amount("fill", 3*gib), redo(64)} }, ""},
 		"no room for the WAL": {func(s *spec) { withLog(s, database("")) },
-			"spec.phases[0]: the write-ahead log needs up to 1342177280 bytes, which are max_wal_size and a quarter, and at most 1073741824 bytes"},
+			"spec.phases[0]: the write-ahead log (max_wal_size and a quarter) needs up to 1280Mi, and at most 1Gi of the volume are left"},
 		"room for the WAL": {func(s *spec) { withLog(s, database("512MB")) }, ""},
 		"the WAL on a filled volume": {func(s *spec) {
 			withLog(s, amount("fill", gib/2), database("512MB"))
 			s.Phases[0].Volume = "log"
-		}, "spec.phases[1]: and at most 536870912 bytes of the volume are left for it: write a smaller max_wal_size"},
+		}, "spec.phases[1]: and at most 512Mi of the volume are left for that: write a smaller max_wal_size"},
+		"files too large": {func(s *spec) { s.Phases = list(amount("fill", gib), jobs("[a]\nrw=read\nsize=2g")); sized(s, 2*gib) },
+			"spec.phases[1]: the files of its jobs need 2Gi, and at most 1Gi of the volume are left for that: write a smaller size"},
+		"files that fit":     {func(s *spec) { s.Phases = list(jobs("[a]\nrw=read\nsize=2g")); sized(s, 2*gib) }, ""},
+		"files not laid out": {func(s *spec) { s.Phases = list(jobs("[a]\nrw=write\nsize=9g")); sized(s, 2*gib) }, ""},
+		"files on a device": {func(s *spec) {
+			s.Phases, s.Target.ZFS.Dataset.Type = list(jobs("[a]\nrw=read\nsize=9g")), "Volume"
+			sized(s, 2*gib)
+		}, ""},
+		"files of a class": {func(s *spec) { s.Phases = list(jobs("[a]\nrw=read\nsize=5g")); ofClass(s) },
+			"spec.phases[0]: need 5Gi, and at most 1344Mi of the volume are left for that (a volume of 1Gi may be a quarter larger)"},
+		"a database of a class": {func(s *spec) { s.Phases = list(holding("20Gi", false)); ofClass(s) },
+			"spec.phases[0]: the database needs 20Gi, and at most 1344Mi of the volume"},
+		"a database that fits":   {func(s *spec) { s.Phases = list(holding("1Gi", false)); ofClass(s) }, ""},
+		"a database, compressed": {func(s *spec) { s.Phases = list(holding("3Gi", false)); sized(s, 2*gib) }, ""},
+		"a database, as it is": {func(s *spec) {
+			s.Phases = list(holding("3Gi", false))
+			s.Matrix = v1alpha1.Matrix{"dataset.compression": {"lz4", "off"}}
+			sized(s, 2*gib)
+		}, "spec.phases[0]: of variant \"dataset.compression=off\": the database needs 3Gi, and at most 2Gi"},
+		"a database that is kept": {func(s *spec) { s.Phases = list(holding("1Gi", false), holding("1Gi", true)); ofClass(s) }, ""},
 		"pool of a part": {func(s *spec) { sized(s, 4*gib); s.Phases[0].Fill.Of = "Pool" },
 			"spec.phases[0]: fill.of: Pool needs a volume that has its pool for itself"},
 	})

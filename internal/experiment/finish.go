@@ -29,14 +29,16 @@ func stepFinish(state State, decision *Decision) bool {
 		decision.say(PositionRunning, v1alpha1.ReasonCleaningUp, "the last run has finished and is being torn down: %s", runMessage(current))
 		return true
 	}
-	if waiting := giveBack(state, &Decision{}, nil); waiting != "" {
+	decision.Fingerprint = fingerprint(state)
+	name := naming.ResultsName(state.Benchmark.Name, state.Experiment)
+	stored := findResults(state, state.Experiment)
+	written := stored != nil && stored.Fingerprint == decision.Fingerprint
+	// A pool that stays no longer goes while its experiment is Finished: its verdict is known.
+	if waiting := giveBack(state, &Decision{}, between(state)); waiting != "" && !written {
 		decision.say(PositionRunning, v1alpha1.ReasonCleaningUp, "the last run has finished and is being torn down: %s", waiting)
 		release(state, decision)
 		return true
 	}
-	decision.Fingerprint = fingerprint(state)
-	name := naming.ResultsName(state.Benchmark.Name, state.Experiment)
-	stored := findResults(state, state.Experiment)
 	for _, other := range state.Results {
 		if other.Foreign && other.ConfigMap == name {
 			decision.say(PositionStalled, v1alpha1.ReasonNameTaken,
@@ -46,13 +48,14 @@ func stepFinish(state State, decision *Decision) bool {
 			return true
 		}
 	}
-	if stored == nil || stored.Fingerprint != decision.Fingerprint {
+	if !written {
 		decision.do(Action{Kind: WriteResults, Experiment: state.Experiment, ConfigMap: name, Fingerprint: decision.Fingerprint})
 		decision.say(PositionRunning, v1alpha1.ReasonProgressing, "writing the results to ConfigMap %s", name)
 		return true
 	}
 	decision.say(PositionFinished, v1alpha1.ReasonFinished, "the results are in ConfigMap %s", name)
 	releaseIfIdle(state, decision)
+	sayKept(state, decision)
 	keepHistory(state, decision)
 	pruneResults(state, decision)
 	expire(state, decision)

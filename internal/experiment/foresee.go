@@ -34,7 +34,8 @@ func (f *Foresight) warn(field, message string) {
 // specChecks look at the spec as it is written, and slotChecks at each variant.
 var (
 	specChecks = []func(*v1alpha1.StorageBenchmarkSpec, *Foresight){foreseeSettings}
-	slotChecks = []func(*v1alpha1.StorageBenchmarkSpec, *Slot) error{checkKinds, checkDevices, checkFills, checkDatabases}
+	slotChecks = []func(*v1alpha1.StorageBenchmarkSpec, *Slot) error{checkKinds, checkDevices, checkFills, checkDatabases,
+		checkDeadlines, checkProvisioners}
 )
 
 // Foresee looks for what cannot work although it is well formed. An experiment that has begun is not asked: a newer release may know more,

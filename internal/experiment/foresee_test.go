@@ -340,6 +340,38 @@ func TestGatesOnMetrics(t *testing.T) {
 	})
 }
 
+// TestGatesOnKeptPools: repetitions that use the pool of earlier ones decide no ratio and no comparison, which is known before they run.
+func TestGatesOnKeptPools(t *testing.T) {
+	type spec = v1alpha1.StorageBenchmarkSpec
+	kept := func(gate v1alpha1.Gate) func(*spec) {
+		return func(s *spec) {
+			gate.Name = "g"
+			s.Repetitions, s.Target.ZFS.Reset, s.Gates = 6, v1alpha1.ResetNone, []v1alpha1.Gate{gate}
+			s.Order, s.Variants = v1alpha1.OrderSequential, []v1alpha1.Variant{{Name: "a"}, {Name: "b"}}
+		}
+	}
+	ratio := v1alpha1.Gate{Ratio: &v1alpha1.RatioGate{Of: "scan.readBytesPerSecond", To: "fill.writeBytesPerSecond", Min: "80%"}}
+	compare := v1alpha1.Gate{Compare: &v1alpha1.CompareGate{Metric: "scan.readBytesPerSecond", To: "Variant", Variant: "a"}}
+	history := v1alpha1.Gate{Compare: &v1alpha1.CompareGate{Metric: "scan.readBytesPerSecond", To: "History"}}
+	aged := v1alpha1.Gate{Compare: &v1alpha1.CompareGate{Metric: "scan.readBytesPerSecond", To: "History", AcceptAgeing: true}}
+	foresee(t, map[string]foreseen{
+		"a ratio": {kept(ratio), "warning: spec.gates[0].ratio: runs of variant \"a\" use the pool of earlier runs (reset: None), so that this gate " +
+			"will be Inconclusive (NotIndependent): write reset: Pool, or a bound or an expression"},
+		"a variant":    {kept(compare), "warning: spec.gates[0].compare.metric: (NotIndependent): write reset: Pool"},
+		"a history":    {kept(history), "warning: spec.gates[0].compare.metric: (NotIndependent): add acceptAgeing: true"},
+		"the age":      {kept(aged), ""},
+		"a bound":      {kept(v1alpha1.Gate{Bound: &v1alpha1.BoundGate{Metric: "scan.readBytesPerSecond", Min: "1"}}), ""},
+		"a new pool":   {func(s *spec) { kept(ratio)(s); s.Target.ZFS.Reset = v1alpha1.ResetPool }, ""},
+		"a single run": {func(s *spec) { kept(ratio)(s); s.Repetitions = 1 }, ""},
+		"of the rest": {func(s *spec) {
+			kept(ratio)(s)
+			s.Variants[0].Target = &v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}}
+			s.Variants[1].Target = s.Target.DeepCopy()
+			s.Target.ZFS.Reset = ""
+		}, "warning: spec.gates[0].ratio: runs of variant \"b\" use"},
+	})
+}
+
 // TestLookedAtOncePerVariant: what is looked for in each turn costs no more with more repetitions.
 func TestLookedAtOncePerVariant(t *testing.T) {
 	cost := func(repetitions int32) (foreseen, provided float64) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
@@ -13,9 +14,12 @@ import (
 )
 
 // foreseeGates refuses gates on metrics that their phase cannot have: they would be Inconclusive, after the last run. It warns of those
-// that depend on how long an operation took. A gate may need the same of several variants.
+// that runs on a kept pool cannot decide, and that depend on how long an operation took. A gate may need the same of several variants.
 func foreseeGates(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot, gates *gate.Set, f *Foresight) {
 	for i, needed := range references(spec, slots, gates) {
+		if dependent := dependentRuns(spec, spec.Gates[i], slots, needed); dependent != "" {
+			f.warn(gateField(i, spec.Gates[i]), dependent)
+		}
 		warned := map[string]bool{}
 		for _, ref := range needed {
 			if problem := cannotHave(slots, ref); problem != "" {
@@ -27,6 +31,32 @@ func foreseeGates(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot, gates *gate
 			}
 		}
 	}
+}
+
+// dependentRuns says that runs that a gate judges use the pool of earlier runs, so that it will be Inconclusive, and what to write instead.
+// Empty if they do not, or if the gate counts such runs too.
+func dependentRuns(spec *v1alpha1.StorageBenchmarkSpec, one v1alpha1.Gate, slots []Slot, needed []gate.Reference) string {
+	remedy := "write reset: Pool, or a bound or an expression, which take the runs for independent"
+	switch {
+	case one.Ratio == nil && (one.Compare == nil || one.Compare.AcceptAgeing):
+		return ""
+	case one.Compare != nil && one.Compare.Variant == "": // those of a variant are never accepted
+		remedy = "add acceptAgeing: true to ask how the pool ages, or write reset: Pool"
+	}
+	for i := range slots {
+		slot, setting := &slots[i], ""
+		switch {
+		case keepsForSchedule(slot):
+			setting = "keepFor: Schedule"
+		case naming.KeepsPools(slot.Target.ZFS) && spec.Repetitions > 1:
+			setting = "reset: " + string(slot.Target.ZFS.Reset)
+		}
+		if setting != "" && slices.ContainsFunc(needed, func(ref gate.Reference) bool { return slot.phaseOf(ref) >= 0 }) {
+			return fmt.Sprintf("runs of variant %q use the pool of earlier runs (%s), so that this gate will be Inconclusive (NotIndependent): %s",
+				slot.Variant, setting, remedy)
+		}
+	}
+	return ""
 }
 
 // references are the metrics that each gate needs. Without a set, one of the gates is wrong, which is reported as it is, and the others are
@@ -60,15 +90,18 @@ func gateField(i int, one v1alpha1.Gate) string {
 	return at
 }
 
+// phaseOf is the position of the phase that a gate needs. Negative if the variant has none, or the gate needs that of another one.
+func (s *Slot) phaseOf(ref gate.Reference) int {
+	return slices.IndexFunc(s.Phases, func(phase v1alpha1.Phase) bool {
+		return string(phase.Name) == ref.Phase && (ref.Variant == "" || s.is(ref.Variant))
+	})
+}
+
 // cannotHave names the first variant in which a phase cannot have the metric that a gate needs, and says what it has.
 func cannotHave(slots []Slot, ref gate.Reference) string {
 	for i := range slots {
 		slot := &slots[i]
-		if ref.Variant != "" && !slot.is(ref.Variant) {
-			continue
-		}
-		at := slices.IndexFunc(slot.Phases, func(phase v1alpha1.Phase) bool { return string(phase.Name) == ref.Phase })
-		onPool := slot.Target.ZFS != nil
+		at, onPool := slot.phaseOf(ref), slot.Target.ZFS != nil
 		if at < 0 || workload.CanMeasure(&slot.Phases[at], onPool, ref.Metric) {
 			continue
 		}
@@ -86,8 +119,8 @@ func cannotHave(slots []Slot, ref gate.Reference) string {
 // run to run.
 func mixedBy(slots []Slot, ref gate.Reference) string {
 	for i := range slots {
-		at := slices.IndexFunc(slots[i].Phases, func(phase v1alpha1.Phase) bool { return string(phase.Name) == ref.Phase })
-		if at < 0 || ref.Variant != "" && !slots[i].is(ref.Variant) {
+		at := slots[i].phaseOf(ref)
+		if at < 0 {
 			continue
 		}
 		dated, mixes := workload.Mixes(&slots[i].Phases[at], ref.Metric)

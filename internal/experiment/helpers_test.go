@@ -41,7 +41,7 @@ func testState() State {
 // settle derives experiment, slots and status from the spec.
 func settle(state State) State {
 	state.ScheduledTime = ScheduledTime(state.Benchmark, state.Runs, state.Results, state.Now)
-	state.Experiment = IDAt(state.Benchmark, state.ScheduledTime)
+	state.Experiment, state.Lineage = IDAt(state.Benchmark, state.ScheduledTime), lineageOf(state.Benchmark, "")
 	state.Slots, state.SpecError = nil, nil
 	slots, err := SlotsAt(state.Benchmark, state.ScheduledTime)
 	state.SpecError = combined(err)

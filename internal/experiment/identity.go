@@ -54,8 +54,7 @@ func IDAt(benchmark *v1alpha1.StorageBenchmark, scheduled time.Time) string {
 // comparable.
 func Question(benchmark *v1alpha1.StorageBenchmark) string {
 	bare := &v1alpha1.StorageBenchmark{Spec: *benchmark.Spec.DeepCopy()}
-	seed := Seed(benchmark)
-	bare.Spec.Seed = &seed
+	bare.Spec.Seed = new(Seed(benchmark))
 	return IDAt(bare, time.Time{})
 }
 

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,9 +16,13 @@ import (
 
 // KeptPool is a BenchmarkPool of the benchmark that outlives the run that created it.
 type KeptPool struct {
-	Name string
+	Name, Node string
 	// RunUID is the run that uses it, or used it last.
 	RunUID string
+	// Lineage is that of the experiments that pass it on to each other, and Age what it has been used for. Empty and nil if it belongs to
+	// one experiment.
+	Lineage string
+	Age     *v1alpha1.PoolAge
 	// Problem says why no run can use the pool. Empty if it is ready and unchanged.
 	Problem string
 	// Deleting says that it is being deleted, DeletedAt since when.
@@ -29,19 +34,26 @@ type KeptPool struct {
 
 // KeptPoolOf reads what the planner needs from a kept pool.
 func KeptPoolOf(pool *v1alpha1.BenchmarkPool) KeptPool {
-	kept := KeptPool{Name: pool.Name, RunUID: pool.Labels[v1alpha1.LabelRunUID], Deleting: !pool.DeletionTimestamp.IsZero()}
+	kept := KeptPool{Name: pool.Name, Node: pool.Spec.NodeName, RunUID: pool.Labels[v1alpha1.LabelRunUID],
+		Lineage: pool.Labels[v1alpha1.LabelLineage], Deleting: !pool.DeletionTimestamp.IsZero()}
+	known := false
+	kept.Age, known = runs.PoolAgeOf(pool)
 	if kept.Deleting {
 		kept.DeletedAt = pool.DeletionTimestamp.Time
 	}
 	ready := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
+	// A pool that has aged for nights is not given up for what may pass: the next run waits for it until its startDeadline.
+	passing := kept.Lineage != "" && !meta.IsStatusConditionTrue(pool.Status.Conditions, v1alpha1.ConditionStalled)
 	switch {
 	case ready == nil:
 		kept.Problem = "its agent has not reconciled it"
+	case !known:
+		kept.Message, kept.Problem = ready.Message, "its annotation "+v1alpha1.AnnotationPoolAge+" was changed"
 	case pool.Generation > 1:
 		kept.Message, kept.Problem = ready.Message, "its spec was changed"
 	default:
 		kept.Message = ready.Message
-		if ready.Status != metav1.ConditionTrue {
+		if ready.Status != metav1.ConditionTrue && !passing {
 			kept.Problem = ready.Reason + ": " + ready.Message
 		}
 	}
@@ -58,8 +70,8 @@ func (p KeptPool) user(state State) *v1alpha1.BenchmarkRun {
 	return nil
 }
 
-// unfit says why the next run cannot use a pool. Empty if it can.
-func (p KeptPool) unfit(state State) string {
+// lost says why it is not known what is on a pool. Empty if its last run passes it on.
+func (p KeptPool) lost(state State) string {
 	user := p.user(state)
 	switch {
 	case p.Deleting:
@@ -69,36 +81,44 @@ func (p KeptPool) unfit(state State) string {
 	case !runs.HandsOn(user):
 		return fmt.Sprintf("run %s left it in an unknown state", user.Name)
 	}
-	return p.Problem
+	return ""
+}
+
+// unfit says why the next run cannot use a pool. Empty if it can.
+func (p KeptPool) unfit(state State) string { return cmp.Or(p.lost(state), p.Problem) }
+
+// fit are those of some pools that the next run can use.
+func fit(state State, wanted map[string]bool) map[string]bool {
+	found := map[string]bool{}
+	for _, pool := range state.Pools {
+		if wanted[pool.Name] && pool.unfit(state) == "" {
+			found[pool.Name] = true
+		}
+	}
+	return found
 }
 
 // keepFor returns the wanted pools that the next run reuses: all of them, or none. Pools of different age would make the condition
 // of a repetition unknown.
 func keepFor(state State, wanted map[string]bool) map[string]bool {
-	fit := 0
-	for _, pool := range state.Pools {
-		if wanted[pool.Name] && pool.unfit(state) == "" {
-			fit++
-		}
+	if found := fit(state, wanted); len(found) == len(wanted) {
+		return found
 	}
-	if fit < len(wanted) {
-		return nil
-	}
-	return wanted
+	return nil
 }
 
-// giveBack deletes the kept pools that no run will reuse, and says what it waits for. Empty if there are none. It leaves pools of
-// unfinished runs to those runs.
+// giveBack deletes the kept pools that are not to stay, and says what it waits for. Empty if there are none. It leaves pools of unfinished
+// runs to those runs.
 func giveBack(state State, decision *Decision, keep map[string]bool) (waiting string) {
 	for _, pool := range state.Pools {
 		user := pool.user(state)
 		if user != nil && (!runs.Settled(user) || !user.DeletionTimestamp.IsZero()) {
 			continue
 		}
-		why := pool.unfit(state)
-		if keep[pool.Name] && why == "" {
+		if keep[pool.Name] {
 			continue
 		}
+		why := pool.unfit(state)
 		if !pool.Deleting {
 			decision.do(Action{Kind: DeletePool, Pool: pool.Name, RunUID: pool.RunUID})
 		}
@@ -130,13 +150,17 @@ func giveBackBeside(state State, decision *Decision) {
 			maps.Copy(wanted, keptPoolNames(state, run.Spec.Variant, run.Spec.Target.ZFS, []string{run.Spec.NodeName}))
 		}
 	}
-	giveBack(state, decision, wanted)
+	giveBack(state, decision, fit(state, wanted))
 }
 
-// KeepsNode says whether a kept pool prevents the release of the node, because its disks are not free. A pool that its agent could
-// not destroy within the grace period, or whose run is stuck, blocks only its disks.
+// KeepsNode says whether a kept pool prevents the release of the node, because its disks are not free. A pool that stays for the next
+// experiment, that its agent could not destroy within the grace period, or whose run is stuck, blocks only its disks.
 func KeepsNode(state State) bool {
+	stay := between(state)
 	return slices.ContainsFunc(state.Pools, func(pool KeptPool) bool {
+		if stay[pool.Name] {
+			return false
+		}
 		user := pool.user(state)
 		gone := pool.Deleting && state.TeardownGrace > 0 && state.Now.Sub(pool.DeletedAt) >= state.TeardownGrace
 		return !gone && (user == nil || !runs.Stuck(user))

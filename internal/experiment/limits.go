@@ -29,6 +29,9 @@ type Limits struct {
 	NodesPerNamespace int
 	// LinePerNamespace is the number of benchmarks of a namespace that may hold nodes or be queued at the same time.
 	LinePerNamespace int
+	// ForbidKeeping forbids pools that hold their disks while no run uses them: by target.zfs.keepFor from one scheduled experiment to the
+	// next, by spec.retain after a run.
+	ForbidKeeping bool
 }
 
 // DefaultLimits suit a cluster with independent tenants.
@@ -82,6 +85,9 @@ func (l Limits) Check(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot) error {
 			}
 		}
 	}
+	if err := l.checkKeeping(spec, slots); err != nil {
+		return err
+	}
 	if count := nodeCount(State{Slots: slots}); l.NodesPerNamespace > 0 && count > l.NodesPerNamespace {
 		return exceeds("target.zfs.nodes.count is %d, but the benchmarks of a namespace may hold %d nodes at the same time "+
 			"(nodes-per-namespace): "+
@@ -97,6 +103,25 @@ func (l Limits) Check(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot) error {
 		}
 	}
 	return nil
+}
+
+func (l Limits) checkKeeping(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot) error {
+	if l.ForbidKeeping && slices.ContainsFunc(slots, func(slot Slot) bool { return keepsForSchedule(&slot) }) {
+		return exceeds("target.zfs.keepFor holds disks between experiments, which is not allowed here (keep-pools): remove keepFor")
+	}
+	if slices.ContainsFunc(slots, func(slot Slot) bool { return l.retain(spec.Retain, &slot) != spec.Retain }) {
+		return exceeds("retain: %s holds the disks of a zfs target after its runs, which is not allowed here (keep-pools): write retain: Never",
+			spec.Retain)
+	}
+	return nil
+}
+
+// retain is what a run of a slot may keep. The spec may have changed since it was checked: retain is not part of the experiment.
+func (l Limits) retain(asked v1alpha1.RetainPolicy, slot *Slot) v1alpha1.RetainPolicy {
+	if l.ForbidKeeping && slot.Target.ZFS != nil && asked != "" {
+		return v1alpha1.RetainNever
+	}
+	return asked
 }
 
 func (l Limits) checkTime(field string, asked *v1alpha1.Duration, most time.Duration, limit string) error {

@@ -88,6 +88,39 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestKeptDisksAreLimited: where pools may not be kept, no run of a zfs target keeps its disks by retain, also if that is set later.
+func TestKeptDisksAreLimited(t *testing.T) {
+	forbidden := Limits{ForbidKeeping: true}
+	for _, test := range []struct {
+		limits Limits
+		zfs    bool
+		retain v1alpha1.RetainPolicy
+		gets   v1alpha1.RetainPolicy
+		says   string
+	}{
+		{Limits{}, true, v1alpha1.RetainAlways, v1alpha1.RetainAlways, ""},
+		{forbidden, false, v1alpha1.RetainAlways, v1alpha1.RetainAlways, ""},
+		{forbidden, true, "", "", ""},
+		{forbidden, true, v1alpha1.RetainNever, v1alpha1.RetainNever, ""},
+		{forbidden, true, v1alpha1.RetainAlways, v1alpha1.RetainNever, "retain: Always holds the disks"},
+		{forbidden, true, v1alpha1.RetainOnFailure, v1alpha1.RetainNever, "write retain: Never, or ask the cluster's admin"},
+	} {
+		state := testState()
+		if test.zfs {
+			state = keeping(v1alpha1.ResetPool)
+		}
+		state.Limits, state.Benchmark.Spec.Retain = test.limits, test.retain
+		err := state.Limits.Check(&state.Benchmark.Spec, state.Slots)
+		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%+v: %v", test, err)
+		}
+		run := NewRun(state, Action{Slot: &state.Slots[0], Attempt: 1}, []string{"n1"}, "fast")
+		if run.Spec.Retain != test.gets {
+			t.Errorf("%+v: its run keeps %s", test, run.Spec.Retain)
+		}
+	}
+}
+
 // TestLimitsAreValid: the admin's own mistakes are found at the start of the manager.
 func TestLimitsAreValid(t *testing.T) {
 	for says, limits := range map[string]Limits{

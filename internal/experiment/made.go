@@ -165,37 +165,40 @@ func misplaces(slot *Slot, phase *v1alpha1.Phase) string {
 		"write the same one in the datasets of both, or another dataset in to", own, toVolume, from, to)
 }
 
-// filling follows which volumes hold the data of a fill, also as copies, clones and replicas of them.
-type filling struct {
-	slot   *Slot
-	filled map[v1alpha1.VolumeName]bool
-	// snapshots are those of filled volumes, as VOLUME@SNAPSHOT.
-	snapshots map[string]bool
+// holding follows what volumes hold, such as the data of a fill, also as copies, clones and replicas of them.
+type holding[T comparable] struct {
+	slot *Slot
+	on   map[v1alpha1.VolumeName]T
+	// snapshots are those of volumes, as VOLUME@SNAPSHOT.
+	snapshots map[string]T
 }
 
-// after is what a phase leaves.
-func (f *filling) after(phase *v1alpha1.Phase) {
-	own, pools := volumeOf(phase), poolsOf(f.slot)
-	if phase.Fill != nil {
-		f.filled[own] = true
-	}
-	if phase.Operate == nil {
-		return
-	}
-	action := &phase.Operate.PoolAction
-	if taken := action.Snapshot; taken != nil {
+func newHolding[T comparable](slot *Slot) *holding[T] {
+	return &holding[T]{slot, map[v1alpha1.VolumeName]T{}, map[string]T{}}
+}
+
+// after is what the operations of a phase leave.
+func (h *holding[T]) after(phase *v1alpha1.Phase) {
+	own, pools := volumeOf(phase), poolsOf(h.slot)
+	for _, action := range operate.Of(phase) {
+		taken := action.Snapshot
 		for name, pool := range pools {
 			path := naming.RunDataset(string(name))
-			if pool == pools[own] && (path == taken.Dataset || taken.Recursive && below(path, taken.Dataset)) {
-				f.snapshots[string(name)+"@"+string(taken.Name)] = f.filled[name]
+			if taken != nil && pool == pools[own] && (path == taken.Dataset || taken.Recursive && below(path, taken.Dataset)) {
+				h.snapshots[string(name)+"@"+string(taken.Name)] = h.on[name]
 			}
 		}
 	}
-	from, to, copies := copiesFill(f.slot, phase)
+	from, to, copies := copiesFill(h.slot, phase)
 	if !copies {
 		return
 	}
-	if clone := action.Clone; clone != nil && f.snapshots[string(from)+"@"+string(clone.Snapshot)] || clone == nil && f.filled[from] {
-		f.filled[to] = true
+	var nothing T
+	held := h.on[from]
+	if clone := phase.Operate.Clone; clone != nil {
+		held = h.snapshots[string(from)+"@"+string(clone.Snapshot)]
+	}
+	if held != nothing {
+		h.on[to] = held
 	}
 }

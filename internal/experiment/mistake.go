@@ -29,16 +29,29 @@ func (s *Slot) phaseField(i int) string {
 	return phaseField(i)
 }
 
-// atMatrix says which value of the matrix is wrong.
+// atMatrix says which value of the matrix is wrong, or which path.
 func atMatrix(spec *v1alpha1.StorageBenchmarkSpec, path string, value v1alpha1.MatrixValue, err error) error {
 	var wrong *SpecError
 	if !errors.As(err, &wrong) {
 		return err
 	}
+	if _, ofValue := errors.AsType[*unfit](err); !ofValue {
+		return &Mistake{fmt.Sprintf("spec.matrix[%s]", path), wrong}
+	}
 	if at := slices.Index(spec.Matrix[path], value); at >= 0 {
 		return &Mistake{fmt.Sprintf("spec.matrix[%s][%d]", path, at), wrong}
 	}
 	return &Mistake{"spec.matrixInclude", wrong}
+}
+
+// atSet says which path is wrong, and in which variant.
+func atSet(variant v1alpha1.Variant, at int, path string, err error) error {
+	var wrong *SpecError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	return &Mistake{fmt.Sprintf("spec.variants[%d].set[%s]", at, path),
+		&SpecError{wrong.Reason, fmt.Sprintf("variant %q: %s", variant.Name, wrong.Message)}}
 }
 
 func phaseField(i int) string { return fmt.Sprintf("spec.phases[%d]", i) }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
@@ -32,7 +31,7 @@ func NewRun(state State, action Action, nodes []string, defaultClass string) *v1
 	for _, phase := range slot.Phases {
 		phases = append(phases, *phase.DeepCopy())
 	}
-	return &v1alpha1.BenchmarkRun{
+	run := &v1alpha1.BenchmarkRun{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BenchmarkRun"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: benchmark.Namespace,
@@ -50,9 +49,13 @@ func NewRun(state State, action Action, nodes []string, defaultClass string) *v1
 			Index: slot.Index, Variant: slot.Variant, Repetition: slot.Repetition, Attempt: action.Attempt, Seed: slot.Seed,
 			NodeName: node, Group: group, RunnerImage: runnerImage(state), Phases: phases,
 			Target: ResolveTarget(slot.Target, node, defaultClass, DefaultProvisioner(state)),
-			Retain: benchmark.Spec.Retain, PodTemplate: *benchmark.Spec.PodTemplate.DeepCopy(),
+			Retain: state.Limits.retain(benchmark.Spec.Retain, slot), PodTemplate: *benchmark.Spec.PodTemplate.DeepCopy(),
 		},
 	}
+	if lineage := lineageFor(state, slot); lineage != "" {
+		run.Labels[v1alpha1.LabelLineage] = lineage
+	}
+	return run
 }
 
 // ImageInUse is the runner image of the first run of the experiment. Empty before that run exists.
@@ -94,7 +97,7 @@ func ScheduledAnnotation(at time.Time) map[string]string {
 func OwnerReference(benchmark *v1alpha1.StorageBenchmark) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "StorageBenchmark", Name: benchmark.Name, UID: benchmark.UID,
-		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+		Controller: new(true), BlockOwnerDeletion: new(true),
 	}
 }
 

@@ -60,9 +60,9 @@ func Overwrites(slot *Slot) (all []Overwritten) {
 func brought(action *v1alpha1.PoolAction) []v1alpha1.DevicePath {
 	switch {
 	case action.AddVdev != nil:
-		return action.AddVdev.Devices
+		return action.AddVdev.Vdev().Devices
 	case action.ReplaceDevice != nil:
-		return []v1alpha1.DevicePath{action.ReplaceDevice.With}
+		return []v1alpha1.DevicePath{v1alpha1.DevicePath(action.ReplaceDevice.With)}
 	}
 	return nil // the others name no new device
 }

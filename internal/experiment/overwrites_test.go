@@ -22,7 +22,7 @@ func TestOverwrites(t *testing.T) {
 	slot.Target.ZFS.Pool.Cache, slot.Target.ZFS.Pool.Spare = []v1alpha1.DevicePath{"/c"}, []v1alpha1.DevicePath{"/p"}
 	slot.Phases = []v1alpha1.Phase{
 		{Name: "add", Volume: "beside", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{
-			AddVdev: &v1alpha1.Vdev{Devices: []v1alpha1.DevicePath{"/n"}}}}},
+			AddVdev: &v1alpha1.AddVdevAction{Devices: []v1alpha1.DiskRef{"/n"}}}}},
 		{Name: "swap", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{
 			ReplaceDevice: &v1alpha1.ReplaceDeviceAction{Device: "/a", With: "/r"}}}},
 		{Name: "spare", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{

@@ -2,9 +2,12 @@ package experiment
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,18 +17,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// applyVariant replaces what the variant names.
-func applyVariant(slot *Slot, variant v1alpha1.Variant) error {
+// applyVariant replaces what the variant names. at is its place in the spec.
+func applyVariant(slot *Slot, variant v1alpha1.Variant, at int) error {
 	if variant.Target != nil {
 		slot.Target = *variant.Target.DeepCopy()
 	}
 	if override := variant.StorageClass; override != nil && slot.Target.StorageClass != nil {
 		class := slot.Target.StorageClass
-		class.Name = either(override.Name, class.Name)
-		class.VolumeMode = either(override.VolumeMode, class.VolumeMode)
+		class.Name = cmp.Or(override.Name, class.Name)
+		class.VolumeMode = cmp.Or(override.VolumeMode, class.VolumeMode)
 		if override.Size != nil {
 			class.Size = *override.Size
 		}
@@ -40,12 +44,11 @@ func applyVariant(slot *Slot, variant v1alpha1.Variant) error {
 	if err := sameField(paths); err != nil {
 		return err
 	}
+	var problems []error
 	for _, path := range paths {
-		if err := setPath(slot, path, variant.Set[path]); err != nil {
-			return err
-		}
+		problems = append(problems, atSet(variant, at, path, setPath(slot, path, variant.Set[path])))
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 func overridePool(pool *v1alpha1.PoolTemplate, override *v1alpha1.PoolOverride) {
@@ -78,20 +81,13 @@ func overrideDataset(at **v1alpha1.DatasetTemplate, override *v1alpha1.DatasetOv
 		*at = &v1alpha1.DatasetTemplate{}
 	}
 	dataset := *at
-	dataset.Provisioner = either(override.Provisioner, dataset.Provisioner)
-	dataset.Type = either(override.Type, dataset.Type)
-	dataset.FSType = either(override.FSType, dataset.FSType)
+	dataset.Provisioner = cmp.Or(override.Provisioner, dataset.Provisioner)
+	dataset.Type = cmp.Or(override.Type, dataset.Type)
+	dataset.FSType = cmp.Or(override.FSType, dataset.FSType)
 	if override.Size != nil {
 		dataset.Size = override.Size
 	}
 	dataset.Properties = merged(dataset.Properties, override.Properties)
-}
-
-func either[T ~string](first, second T) T {
-	if first != "" {
-		return first
-	}
-	return second
 }
 
 func merged[M ~map[string]v1alpha1.PropertyValue](base, more M) M {
@@ -99,12 +95,8 @@ func merged[M ~map[string]v1alpha1.PropertyValue](base, more M) M {
 		return base
 	}
 	all := M{}
-	for name, value := range base {
-		all[name] = value
-	}
-	for name, value := range more {
-		all[name] = value
-	}
+	maps.Copy(all, base)
+	maps.Copy(all, more)
 	return all
 }
 
@@ -131,11 +123,21 @@ func setPath(slot *Slot, path string, value v1alpha1.MatrixValue) error {
 	default:
 		err = fmt.Errorf("start the path with storageClass, pool, dataset, volumes, moduleParameters or phases")
 	}
+	if _, ofValue := errors.AsType[*unfit](err); ofValue {
+		return &unfit{&SpecError{v1alpha1.ReasonMatrixInvalid, fmt.Sprintf("the path %q cannot be set to %q: %v", path, value, err)}}
+	}
 	if err != nil {
-		return &SpecError{v1alpha1.ReasonMatrixInvalid, fmt.Sprintf("the path %q cannot be set to %q: %v", path, value, err)}
+		return &SpecError{v1alpha1.ReasonMatrixInvalid, fmt.Sprintf("the path %q cannot be set: %v", path, err)}
 	}
 	return nil
 }
+
+// unfit is an error of a value. Other errors of a path are the same for all its values.
+type unfit struct{ error }
+
+func (u *unfit) Unwrap() error { return u.error }
+
+func unfitf(format string, values ...any) error { return &unfit{fmt.Errorf(format, values...)} }
 
 func setStorageClass(class *v1alpha1.StorageClassTarget, field, value string) error {
 	switch field {
@@ -146,7 +148,7 @@ func setStorageClass(class *v1alpha1.StorageClassTarget, field, value string) er
 	case "size":
 		size, err := resource.ParseQuantity(value)
 		if err != nil {
-			return fmt.Errorf("write a size such as 20Gi")
+			return unfitf("write a size such as 20Gi")
 		}
 		class.Size = v1alpha1.Size{Quantity: size}
 	default:
@@ -165,7 +167,7 @@ func setPool(pool *v1alpha1.PoolTemplate, field, value string) error {
 	}
 	ashift, err := strconv.ParseInt(value, 10, 32)
 	if err != nil || ashift < 9 || ashift > 16 {
-		return fmt.Errorf("write an ashift between 9 and 16")
+		return unfitf("write an ashift between 9 and 16")
 	}
 	pool.Ashift = int32(ashift)
 	return nil
@@ -177,9 +179,10 @@ func setPhase(phases []v1alpha1.Phase, rest, value string) error {
 	if !found {
 		return fmt.Errorf("write phases.PHASE.FIELD, such as phases.fill.to")
 	}
+	var names []string
 	for i := range phases {
 		phase := &phases[i]
-		if string(phase.Name) != name {
+		if names = append(names, string(phase.Name)); string(phase.Name) != name {
 			continue
 		}
 		switch {
@@ -196,10 +199,11 @@ func setPhase(phases []v1alpha1.Phase, rest, value string) error {
 		case phase.Measure != nil && len(phase.Measure.Workloads) > 0:
 			return setWorkload(phase.Measure.Workloads, field, value)
 		case phase.Measure != nil:
-			return setField(workload.TraitsOf(&phase.Measure.Workload).Spec, field, value)
+			return setField(workload.TraitsOf(&phase.Measure.Workload).Spec, field, value, "cache", "steadyState")
 		}
 	}
-	return fmt.Errorf("there is no phase %q in this variant: leave the variants out that its onlyFor leaves out, or remove onlyFor", name)
+	return fmt.Errorf("there is no phase %q in this variant, only %s: write one of these, or leave out the variants that its onlyFor "+
+		"leaves out", name, strings.Join(names, ", "))
 }
 
 // setWorkload sets a field of one of several workloads: phases.busy.log.writers.
@@ -225,27 +229,88 @@ func setWorkload(workloads []v1alpha1.NamedWorkload, rest, value string) error {
 
 // setField decodes {field: value} onto a struct, as text first and as a number or boolean second, and refuses unknown
 // fields. A field such as settings.shared_buffers is decoded as {settings: {shared_buffers: value}}: what is beside it stays. What the
-// value may be, the API server checks when the run is made.
-func setField(target any, field, value string) error {
+// value may be, the API server checks when the run is made. The phase may have more fields than the struct.
+func setField(target any, field, value string, more ...string) error {
 	text, _ := json.Marshal(value)
 	var failure error
 	for _, literal := range [][]byte{text, []byte(value)} {
 		if !json.Valid(literal) || string(literal) == "null" { // null would silently change nothing
 			continue
 		}
-		document := literal
-		for _, name := range slices.Backward(strings.Split(field, ".")) {
-			key, _ := json.Marshal(name)
-			document = fmt.Appendf(nil, "{%s:%s}", key, document)
-		}
-		decoder := json.NewDecoder(bytes.NewReader(document))
-		decoder.DisallowUnknownFields()
-		if failure = decoder.Decode(target); failure == nil {
+		err := decodeAt(target, field, literal)
+		if err == nil {
 			return nil
 		}
-		if strings.Contains(failure.Error(), "unknown field") {
-			return fmt.Errorf("the phase has no field %q", field)
+		// A single value has no fields: what the path names below it is unknown too.
+		ofType, isType := errors.AsType[*json.UnmarshalTypeError](err)
+		if strings.Contains(err.Error(), "unknown field") || isType && ofType.Value == "object" {
+			return fmt.Errorf("the phase has no field %q: %s", field, insteadOf(reflect.TypeOf(target), field, more))
+		}
+		// A field that takes text has said what is wrong with it.
+		if _, takesOther := errors.AsType[*json.UnmarshalTypeError](failure); failure == nil || takesOther {
+			failure = err
 		}
 	}
-	return fmt.Errorf("the value does not fit the field: %w", failure)
+	return unfitBecause(failure, field)
+}
+
+// decodeAt decodes a JSON value into the field of a struct at a path.
+func decodeAt(target any, path string, value []byte) error {
+	document := value
+	for _, name := range slices.Backward(strings.Split(path, ".")) {
+		key, _ := json.Marshal(name)
+		document = fmt.Appendf(nil, "{%s:%s}", key, document)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(document))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(target)
+}
+
+// unfitBecause says what to write into a field of another type.
+func unfitBecause(failure error, field string) error {
+	ofType, isType := errors.AsType[*json.UnmarshalTypeError](failure)
+	if !isType {
+		return unfitf("the value does not fit the field: %w", failure)
+	}
+	_, notWhole := strconv.ParseInt(strings.TrimPrefix(ofType.Value, "number "), 10, 64)
+	switch ofType.Type.Kind() {
+	case reflect.Bool:
+		return unfitf("write true or false")
+	case reflect.Int32, reflect.Int64:
+		if notWhole == nil {
+			return unfitf("the number is too large")
+		}
+		return unfitf("write a whole number")
+	case reflect.Struct, reflect.Map:
+		return unfitf("it has fields: write a path to one of them, %s.NAME", field)
+	default: // lists and what is to come
+		return unfitf("no path can set it")
+	}
+}
+
+// insteadOf says which field of a type to write, or of the part of it that the path reaches.
+func insteadOf(of reflect.Type, field string, more []string) string {
+	name, rest, _ := strings.Cut(field, ".")
+	fields := fieldsOf(of)
+	if below, known := fields[name]; known && rest != "" {
+		return insteadOf(below, rest, nil)
+	}
+	return spelling.Instead(name, slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(fields)), more...))))
+}
+
+// fieldsOf are the types of the fields of a struct by their names in JSON. Other types have none.
+func fieldsOf(of reflect.Type) map[string]reflect.Type {
+	fields := map[string]reflect.Type{}
+	for of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	if of.Kind() != reflect.Struct {
+		return fields
+	}
+	for _, one := range reflect.VisibleFields(of) {
+		if name, _, _ := strings.Cut(one.Tag.Get("json"), ","); name != "" {
+			fields[name] = one.Type
+		}
+	}
+	return fields
 }

@@ -32,9 +32,9 @@ func releaseIfIdle(state State, decision *Decision) {
 	}
 }
 
-// release releases the nodes after the disks: kept pools are deleted first, unless one is stuck.
+// release releases the nodes after the disks: kept pools are deleted first, unless one is stuck, or stays for the next experiment.
 func release(state State, decision *Decision) {
-	giveBack(state, decision, nil)
+	giveBack(state, decision, between(state))
 	if KeepsNode(state) {
 		for _, pool := range state.Pools {
 			if pool.Deleting && state.TeardownGrace > 0 && state.Now.Before(pool.DeletedAt.Add(state.TeardownGrace)) {
@@ -67,6 +67,9 @@ func ChosenNodes(state State) []string {
 	if wishFits(state) {
 		return slices.Sorted(slices.Values(Wish(state)))
 	}
+	if keptNodes(state) != nil {
+		return nil
+	}
 	count, fitting := nodeCount(state), slices.Clone(state.Nodes)
 	slices.SortStableFunc(fitting, func(a, b NodeState) int {
 		if a.Line != b.Line {
@@ -86,8 +89,12 @@ func ChosenNodes(state State) []string {
 	return nodes
 }
 
-// Wish are the nodes that a benchmark without runs keeps if they still fit: those that it holds, or those in its status.
+// Wish are the nodes that a benchmark without runs keeps if they still fit: those of a pool that it takes over, those that it holds, or
+// those in its status.
 func Wish(state State) []string {
+	if nodes := keptNodes(state); nodes != nil {
+		return nodes
+	}
 	wish := StatusNodes(state.Benchmark.Status)
 	if has := held(state); len(has) > 0 && !subset(has, wish) {
 		return has

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -15,10 +16,10 @@ func keptPoolNames(state State, variant string, target *v1alpha1.ZFSTarget, node
 	if !naming.KeepsPools(target) {
 		return nil
 	}
-	names := map[string]bool{}
+	names, within := map[string]bool{}, cmp.Or(lineageFor(state, &Slot{Target: v1alpha1.Target{ZFS: target}}), state.Experiment)
 	for _, node := range nodes {
 		for _, one := range volume.Pools(volume.TargetVolumes(v1alpha1.Target{ZFS: target})) {
-			names[naming.KeptPoolName(string(state.Benchmark.UID), state.Experiment, variant, node, one.Name)] = true
+			names[naming.KeptPoolName(string(state.Benchmark.UID), within, variant, node, one.Name)] = true
 		}
 	}
 	return names
@@ -55,6 +56,9 @@ func checkReset(slot *Slot) error {
 // checkKept refuses an experiment in which a kept pool could not be kept. Variants may need the same disks, so the pool of one is
 // destroyed before a run of another: repetitions have to be consecutive.
 func checkKept(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot) error {
+	if err := checkKeepFor(spec, variants); err != nil {
+		return err
+	}
 	at := slices.IndexFunc(variants, func(slot Slot) bool { return naming.KeepsPools(slot.Target.ZFS) })
 	if at < 0 {
 		return nil

@@ -57,7 +57,7 @@ func TestResetInTheSpec(t *testing.T) {
 			"NotSupported", "write provisioner: Local"},
 		"a clone": {[]func(*v1alpha1.StorageBenchmark){operate(v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{}})}, "NotSupported",
 			"phase scan does clone"},
-		"more disks": {[]func(*v1alpha1.StorageBenchmark){operate(v1alpha1.PoolAction{AddVdev: &v1alpha1.Vdev{}})}, "NotSupported",
+		"more disks": {[]func(*v1alpha1.StorageBenchmark){operate(v1alpha1.PoolAction{AddVdev: &v1alpha1.AddVdevAction{}})}, "NotSupported",
 			"phase scan does addVdev"},
 		"cold caches": {[]func(*v1alpha1.StorageBenchmark){operate(v1alpha1.PoolAction{ExportImport: &v1alpha1.ExportImportAction{}})}, "", ""},
 	} {

@@ -55,15 +55,16 @@ func Identify(state *State, found map[string]v1alpha1.Target) {
 	benchmark := state.Benchmark
 	names := TargetNames(&benchmark.Spec)
 	if len(names) == 0 {
-		state.Experiment = IDAt(benchmark, state.ScheduledTime)
+		state.Experiment, state.Lineage = IDAt(benchmark, state.ScheduledTime), lineageOf(benchmark, "")
 		return
 	}
 	state.TargetDigest = digestOf(names, found)
-	state.Experiment = idWith(benchmark, state.ScheduledTime, state.TargetDigest)
+	state.Experiment, state.Lineage = idWith(benchmark, state.ScheduledTime, state.TargetDigest), lineageOf(benchmark, state.TargetDigest)
 	kept := *state
 	kept.Experiment, kept.TargetDigest = benchmark.Status.Experiment, benchmark.Status.TargetDigest
 	if kept.TargetDigest != "" && kept.TargetDigest != state.TargetDigest && begun(kept) &&
 		idWith(benchmark, state.ScheduledTime, kept.TargetDigest) == kept.Experiment {
+		kept.Lineage = lineageOf(benchmark, kept.TargetDigest)
 		*state = kept
 		keepTargets(state, names, found)
 		return

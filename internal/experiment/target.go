@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,12 +41,26 @@ func checkWorkloads(slot *Slot) error {
 				"file system: write volumeMode: Filesystem (or dataset.type: Filesystem), or remove the phase", phase.Name, slot.Variant)}))
 		}
 		field, problem := workloadProblem(slot, &slot.Phases[i])
-		if problem != "" {
-			problems = append(problems, &Mistake{slot.phaseField(i) + ".measure." + field, &SpecError{v1alpha1.ReasonSpecInvalid,
-				fmt.Sprintf("phase %s of variant %q: %s", slot.Phases[i].Name, slot.Variant, problem)}})
+		for line := range strings.Lines(problem) {
+			at, text := atJobLine(field, strings.TrimSpace(line))
+			problems = append(problems, &Mistake{slot.phaseField(i) + ".measure." + at, &SpecError{v1alpha1.ReasonSpecInvalid,
+				fmt.Sprintf("phase %s of variant %q: %s", slot.Phases[i].Name, slot.Variant, text)}})
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// jobLine begins a problem of a line in a fio job file. There are as many as wrong lines.
+var jobLine = regexp.MustCompile(`^(?:the fio job file cannot be used: )?line (\d+): `)
+
+// atJobLine is where such a problem is written. Problems of other kinds stay as they are.
+func atJobLine(field, problem string) (at, text string) {
+	parts := jobLine.FindStringSubmatch(problem)
+	if parts == nil {
+		return field, problem
+	}
+	text = strings.TrimPrefix(problem, parts[0])
+	return fmt.Sprintf("%s.jobFile[line %s]", field, parts[1]), fmt.Sprintf("line %s of the fio job file: %s", parts[1], text)
 }
 
 // workloadProblem says what a workload, or one of several together, cannot do, and where it is written. Empty if there is nothing.
@@ -133,14 +148,17 @@ func checkNoPools(slot *Slot) error {
 // checkData checks that what a phase reads or overwrites was written before, on the same volume.
 func checkData(slot *Slot) error {
 	var problems []error
-	data, there := &filling{slot, map[v1alpha1.VolumeName]bool{}, map[string]bool{}}, newPresence(slot)
+	data, there := newHolding[bool](slot), newPresence(slot)
 	for i := range slot.Phases {
+		if slot.Phases[i].Fill != nil {
+			data.on[volumeOf(&slot.Phases[i])] = true
+		}
 		data.after(&slot.Phases[i])
 		for _, part := range workload.Measured(&slot.Phases[i]) {
 			volume := volumeOf(&part.Phase)
 			traits, _ := workload.PhaseTraits(&part.Phase)
 			reads := part.Phase.Fragment != nil || part.Phase.Free != nil || traits.ReadsFill
-			if reads && !data.filled[volume] && there.absent(volume) == "" { // another check says that the volume is not there
+			if reads && !data.on[volume] && there.absent(volume) == "" { // another check says that the volume is not there
 				problems = append(problems, slot.atPhase(i, &SpecError{v1alpha1.ReasonSpecInvalid,
 					fmt.Sprintf("phase %s of variant %q works on the data of volume %s, but no earlier phase fills it or copies data to it: add "+
 						"one before it, such as {name: fill, fill: {to: 50%%}}",
@@ -305,8 +323,6 @@ func ResolveTarget(target v1alpha1.Target, node, defaultClass, defaultProvisione
 
 func resolvedDataset(dataset *v1alpha1.DatasetTemplate, provisioner string) *v1alpha1.DatasetTemplate {
 	dataset = volume.DatasetOrDefault(dataset)
-	if dataset.Provisioner == "" {
-		dataset.Provisioner = provisioner
-	}
+	dataset.Provisioner = cmp.Or(dataset.Provisioner, provisioner)
 	return dataset
 }

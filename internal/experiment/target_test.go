@@ -318,6 +318,20 @@ func TestJobFilesAreReadFirst(t *testing.T) {
 	}
 }
 
+// TestEachLineOfAJobFileIsAMistake: an editor can go to each.
+func TestEachLineOfAJobFileIsAMistake(t *testing.T) {
+	job := &v1alpha1.FIOWorkload{JobFile: "[a]\nrw=trim\n\nexec_prerun=reboot\n"}
+	wrong := Mistakes(checkTarget(&Slot{Variant: "v", Target: v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}},
+		Phases: []v1alpha1.Phase{{Name: "m", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{FIO: job}}}}}))
+	for i, line := range []string{"2", "4"} {
+		if len(wrong) != 2 || wrong[i].Field != "spec.phases[0].measure.workload.fio.jobFile[line "+line+"]" ||
+			!strings.HasPrefix(wrong[i].Message, `phase m of variant "v": line `+line+" of the fio job file: ") ||
+			strings.Contains(wrong[i].Message, "\n") {
+			t.Errorf("%+v", wrong)
+		}
+	}
+}
+
 // TestAClassHasOneVolume: the phases of a storageClass target name no other.
 func TestAClassHasOneVolume(t *testing.T) {
 	for volume, says := range map[v1alpha1.VolumeName][]string{"": nil, "data": nil, "log": {`volume "log"`, "write volume: data"}} {

@@ -106,6 +106,39 @@ func TestUserFile(t *testing.T) {
 	}
 }
 
+// TestJobsEndWithASync: what a job leaves in memory when others go on, or come next, would be in no figure of it.
+func TestJobsEndWithASync(t *testing.T) {
+	for text, syncs := range map[string]int{
+		"[a]\nsize=1m": 0, "[a]\nsize=1m\n[b]\nsize=1m": 2, "[a]\nsize=1m\n[b]\nsize=1m\nend_fsync=0": 2,
+		"[global]\ntime_based\nruntime=5\n[a]\n[b]":                   0,
+		"[global]\ntime_based\nruntime=5\n[a]\n[b]\nruntime=9":        2,
+		"[global]\ntime_based\nruntime=5\n[a]\n[b]\ntimeout=9":        2,
+		"[global]\ntime_based\nruntime=0s\n[a]\n[b]":                  2,
+		"[global]\ntime_based\n[a]\n[b]":                              2,
+		"[global]\nruntime=5\n[a]\ntime_based\n[b]":                   2,
+		"[global]\ntime_based\nruntime=5\nramp_time=1\n[a]\n[b]":      0,
+		"[global]\ntime_based\nruntime=5\n[a]\nramp_time=1\n[b]":      2,
+		"[global]\ntime_based\nruntime=5\n[a]\n[b]\nstonewall":        2,
+		"[global]\ntime_based\nruntime=5\n[a]\n[b]\nnumber_ios=10":    2,
+		"[global]\ntime_based\nruntime=5\nlatency_target=1\n[a]\n[b]": 2,
+	} {
+		file, err := ParseUserFile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		on := file.On(Place{Folder: "/data"}, 1)
+		for _, section := range on.Sections {
+			if on.has(section, "end_fsync") {
+				got++
+			}
+		}
+		if got != syncs {
+			t.Errorf("%q: %d jobs end with a sync, want %d", text, got, syncs)
+		}
+	}
+}
+
 func TestUnsized(t *testing.T) {
 	for text, unsized := range map[string]bool{
 		"[a]\nrw=read\nsize=64m": false, "[global]\nfilesize=1G\n[a]\nrw=read": false, "[a]\nfilename=data": false, "[a]\nsize=10MiB": false,

@@ -34,9 +34,6 @@ func NewSamples(limit int, seed int64) *Samples {
 	return &Samples{limit: max(limit, 4), random: rand.New(rand.NewPCG(uint64(seed), 0x5a))}
 }
 
-// Read adds a latency log of fio.
-func (s *Samples) Read(log io.Reader) error { return EachSample(log, s.Add) }
-
 // EachSample reads what fio has written as a latency log: lines of "milliseconds, nanoseconds, direction, block size, ...".
 func EachSample(log io.Reader, visit func(Sample)) error {
 	lines := bufio.NewScanner(log)

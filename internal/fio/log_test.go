@@ -9,7 +9,7 @@ import (
 
 func TestSamplesOfARealLog(t *testing.T) {
 	samples := NewSamples(1000, 1)
-	if err := samples.Read(bytes.NewReader(golden(t, "latency-3.33.log"))); err != nil {
+	if err := EachSample(bytes.NewReader(golden(t, "latency-3.33.log")), samples.Add); err != nil {
 		t.Fatal(err)
 	}
 	kept := samples.Kept()
@@ -51,7 +51,7 @@ func TestSamplesAreFair(t *testing.T) {
 
 func TestSamplesRefuse(t *testing.T) {
 	for _, line := range []string{"", "10", "10, 20", "x, 20, 1", "10, -5, 1", "-1, 5, 1", "10, 1.5, 1", strings.Repeat("1", 5000)} {
-		if err := NewSamples(10, 1).Read(strings.NewReader("10, 20, 1, 0, 0\n" + line + "\n")); err == nil {
+		if err := EachSample(strings.NewReader("10, 20, 1, 0, 0\n"+line+"\n"), func(Sample) {}); err == nil {
 			t.Errorf("%.40q was accepted", line)
 		}
 	}
@@ -63,7 +63,7 @@ func FuzzSamples(f *testing.F) {
 	f.Add("9223372036854775807, 9223372036854775807, 0, 4096, 0, 0x0")
 	f.Fuzz(func(t *testing.T, text string) {
 		samples := NewSamples(8, 1)
-		if err := samples.Read(strings.NewReader(text)); err != nil {
+		if err := EachSample(strings.NewReader(text), samples.Add); err != nil {
 			return
 		}
 		if kept := samples.Kept(); len(kept) > 8 || int64(len(kept)) > samples.Seen {

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -193,12 +194,7 @@ func readReport(path string, ended error, messages string, asked bool) (Report, 
 
 // signalled: on SIGTERM and SIGINT fio ends early and reports as if all was well.
 func signalled(notes []string) bool {
-	for _, note := range notes {
-		if strings.Contains(note, "terminating on signal") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(notes, func(note string) bool { return strings.Contains(note, "terminating on signal") })
 }
 
 func readBounded(path string) ([]byte, error) {

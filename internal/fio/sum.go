@@ -21,22 +21,27 @@ type Sum struct {
 // Sum adds up the report of a job file. Latencies are merged, so that percentiles are those of all operations.
 func (r Report) Sum(stages []int) Sum {
 	var sum Sum
-	longest := map[int]int64{}
+	longest := map[int]time.Duration{}
 	for i, job := range r.Jobs {
 		stage := 0
 		if i < len(stages) {
 			stage = stages[i]
 		}
-		longest[stage] = max(longest[stage], job.Read.RuntimeMilliseconds, job.Write.RuntimeMilliseconds)
+		longest[stage] = max(longest[stage], job.Runtime())
 		sum.Read.add(job.Read)
 		sum.Write.add(job.Write)
 		sum.Sync.Add(job.Sync)
 		sum.Errors += job.failures()
 	}
-	for _, milliseconds := range longest {
-		sum.Duration += time.Duration(min(milliseconds, int64(1)<<40)) * time.Millisecond
+	for _, took := range longest {
+		sum.Duration += took
 	}
 	return sum
+}
+
+// Runtime is how long the job took, with the sync at its end if it has one.
+func (j JobReport) Runtime() time.Duration {
+	return time.Duration(min(max(j.Read.RuntimeMilliseconds, j.Write.RuntimeMilliseconds), int64(1)<<40)) * time.Millisecond
 }
 
 // ForgetLatencies leaves only counts and bytes.

@@ -283,12 +283,42 @@ func (f UserFile) On(place Place, random int64) File {
 		options := append([]Option{{"new_group", "1"}}, place.options(data || globalData)...)
 		file.Sections = append(file.Sections, Section{Name: section.Name, Options: append(options, own...)})
 	}
-	if stages := file.Stages(); len(stages) > 0 && stages[len(stages)-1] > 0 { // else a job would leave its writes to the next one
+	if !f.endsAtOnce() { // else a job would leave its writes to those that come after it, or go on
 		for i := range file.Sections {
 			file.Sections[i].Options = append(file.Sections[i].Options, Option{"end_fsync", "1"})
 		}
 	}
 	return file
+}
+
+// endsAtOnce says whether the sync behind all jobs is that of each: there is one, or all begin together and work for the same time.
+func (f UserFile) endsAtOnce() bool {
+	if len(f.Sections) == 1 {
+		return true
+	}
+	first := ""
+	for i, section := range f.Sections {
+		lasting, ramp := "", ""
+		early := !f.has(section, "time_based") || i > 0 && (f.has(section, "stonewall") || f.has(section, "wait_for_previous"))
+		for _, option := range slices.Concat(f.Global, section.Options) {
+			switch option.Name {
+			case "runtime", "timeout":
+				lasting = option.Value
+			case "ramp_time":
+				ramp = option.Value
+			case "number_ios", "latency_target": // these end a job before its time
+				early = true
+			}
+		}
+		times := ramp + " " + lasting
+		if i == 0 {
+			first = times
+		}
+		if early || times != first || strings.Trim(lasting, "0dhmsu") == "" {
+			return false
+		}
+	}
+	return true
 }
 
 // withoutFilename takes filename=data out, and says whether it was there.

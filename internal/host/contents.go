@@ -284,12 +284,7 @@ func (d *Disk) forgive(data []byte, start int64) {
 }
 
 func (d *Disk) has(reason Reason) bool {
-	for _, finding := range d.Findings {
-		if finding.Reason == reason {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.Findings, func(finding Finding) bool { return finding.Reason == reason })
 }
 
 func (d *Disk) mark(device part, mark mark) {

@@ -53,8 +53,7 @@ func (n *Node) processesWithin(disk *Disk, members map[string]string, patience t
 	}
 	s := &search{Node: n, disk: disk, members: members, deadline: time.Now().Add(patience), known: map[uint64]bool{}, seed: maphash.MakeSeed(),
 		told: map[string]bool{}}
-	none := ""
-	s.at.Store(&none)
+	s.at.Store(new(""))
 	done := make(chan error, 1)
 	go func() { done <- n.eachProcess(s.process) }()
 	timer := time.NewTimer(patience + patience/2) // it ends by itself at the deadline unless the kernel keeps it

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +28,7 @@ func (n *Node) usage(disk *Disk) error {
 
 // holders are devices made of this one: LVM, LUKS, RAID, multipath, bcache.
 func (n *Node) holders(disk *Disk, members map[string]string) error {
-	for _, kernel := range sorted(members) {
+	for _, kernel := range slices.Sorted(maps.Values(members)) {
 		holders, err := n.names("sys/class/block", kernel, "holders")
 		if err != nil {
 			return err
@@ -233,13 +234,4 @@ func (n *Node) importedPools() (map[string]bool, error) {
 		}
 	}
 	return pools, nil
-}
-
-func sorted(members map[string]string) []string {
-	var names []string
-	for _, kernel := range members {
-		names = append(names, kernel)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -101,10 +102,7 @@ func (j *jobFile) drop(names ...string) {
 
 // phaseName makes the name of a phase of that of a job.
 func phaseName(job string, names map[string]bool) string {
-	name := strings.TrimLeft(label(job), "0123456789-")
-	if name == "" {
-		name = "job"
-	}
+	name := cmp.Or(strings.TrimLeft(label(job), "0123456789-"), "job")
 	return numbered(strings.TrimRight(name[:min(len(name), 16)], "-"), names)
 }
 
@@ -221,9 +219,7 @@ var notInSections = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 func unique(name string, names map[string]bool) string {
 	name = strings.TrimLeft(notInSections.ReplaceAllString(name, "-"), "-_.")
 	name = name[:min(len(name), 50)]
-	if name == "" {
-		name = "job"
-	}
+	name = cmp.Or(name, "job")
 	return numbered(name, names)
 }
 

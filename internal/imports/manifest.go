@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -54,10 +55,7 @@ var plainName = regexp.MustCompile(`^[a-z][-a-z0-9.]+$`)
 
 // class is the target in YAML. A name may look like a number.
 func (b *Benchmark) class() string {
-	size := b.Size
-	if size == "" {
-		size = DefaultSize
-	}
+	size := cmp.Or(b.Size, DefaultSize)
 	fields := fmt.Sprintf("size: %q", size)
 	if plain := strings.Trim(size, "0123456789KMGTPi"); plain == "" && strings.ContainsAny(size, "KMGTP") {
 		fields = "size: " + size

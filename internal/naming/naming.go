@@ -3,6 +3,7 @@
 package naming
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -101,10 +102,15 @@ func KeepsPools(target *v1alpha1.ZFSTarget) bool {
 	return target != nil && (target.Reset == v1alpha1.ResetDataset || target.Reset == v1alpha1.ResetNone)
 }
 
-// KeptPoolName is the name of a pool that the repetitions of a variant reuse on a node. It contains the hash of the experiment: a
-// changed spec gets another pool.
-func KeptPoolName(benchmarkUID, experiment, variant, node, volume string) string {
-	return clusterName(volume, benchmarkUID, experiment, variant, node)
+// KeptPoolName is the name of a pool that the repetitions of a variant reuse on a node. It contains the hash of the experiment, or of
+// the lineage of experiments that pass the pool on: a changed spec gets another pool.
+func KeptPoolName(benchmarkUID, within, variant, node, volume string) string {
+	return clusterName(volume, benchmarkUID, within, variant, node)
+}
+
+// KeptWithin is what the pools of a run are kept within: its experiment, or the lineage of that.
+func KeptWithin(run *v1alpha1.BenchmarkRun) string {
+	return cmp.Or(run.Labels[v1alpha1.LabelLineage], run.Spec.Experiment)
 }
 
 // VolumeData is the name of the volume defined by a target's own pool and dataset, the default volume of phases.
@@ -120,7 +126,7 @@ const DatasetVolume = "Volume"
 // the UID of the run makes the name unique or, for a kept pool, the UID of the benchmark.
 func RunPoolName(run *v1alpha1.BenchmarkRun, volume string) string {
 	if KeepsPools(run.Spec.Target.ZFS) {
-		return KeptPoolName(run.Labels[v1alpha1.LabelBenchmarkUID], run.Spec.Experiment, run.Spec.Variant, run.Spec.NodeName, volume)
+		return KeptPoolName(run.Labels[v1alpha1.LabelBenchmarkUID], KeptWithin(run), run.Spec.Variant, run.Spec.NodeName, volume)
 	}
 	return OwnName(run, volume)
 }

@@ -160,14 +160,15 @@ func TestDisksOfAPoolAreNotCounted(t *testing.T) {
 		"device.sdb": {"readBytes": 5 << 20, "writtenBytes": 5 << 20, "readOperations": 10, "writeOperations": 10, "readNanoseconds": 1e7,
 			"busyNanoseconds": 6e9, "queueNanoseconds": 6e9},
 		"zfs.arc": {"demand_data_hits": 0, "demand_data_misses": 80, "prefetch_data_misses": 0},
-	}).WithApplication(Application{ReadBytes: 10 << 20, WrittenBytes: 10 << 20, ReadOperations: 1, WriteOperations: 1, Operations: 2})
-	if diff := cmp.Diff(map[string]int64{"cacheHitPartsPerMillion": 0, "diskReadLatencyMeanNanoseconds": 1e6, "diskQueueMilli": 100,
-		"diskBusyPartsPerMillion": 100_000}, delta.Metrics); diff != "" {
+	}).WithApplication(Application{ReadBytes: 10 << 20, WrittenBytes: 10 << 20, ReadOperations: 1, WriteOperations: 1, Operations: 2,
+		Lasting: 30 * time.Second})
+	if diff := cmp.Diff(map[string]int64{"cacheHitPartsPerMillion": 0, "diskReadLatencyMeanNanoseconds": 1e6, "diskQueueMilli": 200,
+		"diskBusyPartsPerMillion": 200_000}, delta.Metrics); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	o.target.DisksChange = true // then those that are told are not all
 	if busy, found := changed(o, map[string]map[string]uint64{"device.sdb": {"busyNanoseconds": 6e9, "queueNanoseconds": 6e9}}).
-		Metrics["diskBusyPartsPerMillion"]; found {
+		WithApplication(Application{Lasting: time.Minute}).Metrics["diskBusyPartsPerMillion"]; found {
 		t.Errorf("the disks of another pool are %d busy", busy)
 	}
 	if met, words := JudgeCache("Cold", 10<<20, delta); !met {

@@ -31,6 +31,8 @@ type Delta struct {
 	evidence evidence
 	// requests of the disks of a plain volume, by the metric that relates them to those of the workload.
 	requests map[string]int64
+	// overTime is what the disks did, by the metric that it is over the time of the workload.
+	overTime map[string]amount
 }
 
 // details is the shape of Delta.Details.
@@ -72,8 +74,9 @@ type comparison struct {
 	details details
 	missing []string
 	metrics map[string]int64
-	// requests as in Delta
+	// requests and overTime as in Delta
 	requests map[string]int64
+	overTime map[string]amount
 }
 
 // Without is a snapshot as it would be, had nothing happened between two later ones: what lies between two rounds is not measured. A
@@ -135,7 +138,7 @@ func (o *Observer) Between(before, after Snapshot) Delta {
 		c.details.MetricSources["cacheHitPartsPerMillion"] = "zfs.arc"
 	}
 	return Delta{Metrics: c.metrics, Details: encodeDetails(c.details), Unavailable: bounded(c.missing),
-		Load: o.collectLoad(c.details.Sources, elapsed), evidence: found, requests: c.requests}
+		Load: o.collectLoad(c.details.Sources, elapsed), evidence: found, requests: c.requests, overTime: c.overTime}
 }
 
 // compare notes the changes of one source.
@@ -282,6 +285,8 @@ type Application struct {
 	ReadBytes, WrittenBytes, ReadOperations, WriteOperations int64
 	// Operations are those and others, such as syncs and transactions.
 	Operations int64
+	// Lasting is the time that these are over; without it there are no rates of the disks.
+	Lasting time.Duration
 }
 
 // WithApplication adds what follows from what the workload itself did.

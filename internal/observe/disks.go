@@ -11,6 +11,11 @@ const (
 	metricDiskWrites = "diskWritesPerWriteMilli"
 )
 
+const metricDiskBusy = "diskBusyPartsPerMillion"
+
+// amount is a value that, times the factor, is divided by a time in nanoseconds.
+type amount struct{ value, factor int64 }
+
 // fillDisks adds how the disks of the volume were used, under the same names for all targets. What the disks of a pool read and wrote is
 // counted by the agent of the node. How long their requests took is only known here.
 func (c *comparison) fillDisks(o *Observer) {
@@ -35,11 +40,11 @@ func (c *comparison) fillRates(disks []*device) {
 			c.note(disks, direction.amount, bytes)
 		}
 		operations, found := sumOf(c.details.Sources, disks, direction.operations)
-		if !found || !known || c.details.DurationNanoseconds <= 0 {
+		if !found || !known {
 			continue
 		}
-		c.note(disks, direction.rate, mulDiv(operations, int64(time.Second), c.details.DurationNanoseconds))
-		c.note(disks, direction.bandwidth, mulDiv(bytes, int64(time.Second), c.details.DurationNanoseconds))
+		c.noteOverTime(disks, direction.rate, operations, int64(time.Second))
+		c.noteOverTime(disks, direction.bandwidth, bytes, int64(time.Second))
 		if operations > 0 {
 			c.note(disks, direction.size, bytes/operations)
 		}
@@ -62,11 +67,8 @@ func (c *comparison) fillTimes(disks []*device) {
 			c.note(disks, metric, took/operations)
 		}
 	}
-	if c.details.DurationNanoseconds <= 0 {
-		return
-	}
 	if waiting, found := sumOf(c.details.Sources, disks, "queueNanoseconds"); found {
-		c.note(disks, "diskQueueMilli", mulDiv(waiting, 1000, c.details.DurationNanoseconds))
+		c.noteOverTime(disks, "diskQueueMilli", waiting, 1000)
 	}
 	var busiest int64
 	for _, disk := range disks {
@@ -76,18 +78,40 @@ func (c *comparison) fillTimes(disks []*device) {
 		}
 		busiest = max(busiest, busy)
 	}
-	if len(disks) > 0 { // the kernel rounds up to its ticks
-		c.note(disks, "diskBusyPartsPerMillion", min(million, mulDiv(busiest, million, c.details.DurationNanoseconds)))
+	if len(disks) > 0 {
+		c.noteOverTime(disks, metricDiskBusy, busiest, million)
 	}
 }
 
 func (c *comparison) note(disks []*device, metric string, value int64) {
 	c.metrics[metric] = value
+	c.nameSource(disks, metric)
+}
+
+// noteOverTime notes what is divided by the time of the workload: the snapshots are further apart, as they are taken before its program
+// starts and after it has ended.
+func (c *comparison) noteOverTime(disks []*device, metric string, value, factor int64) {
+	if c.overTime == nil {
+		c.overTime = map[string]amount{}
+	}
+	c.overTime[metric] = amount{value, factor}
+	c.nameSource(disks, metric)
+}
+
+func (c *comparison) nameSource(disks []*device, metric string) {
 	c.details.MetricSources[metric] = "device." + strings.Join(namesOf(disks), ", device.")
 }
 
-// relateDisks adds how many requests the disks had for each request of the workload.
+// relateDisks adds how much the disks did over the time of the workload, and how many requests they had for each request of it.
 func (d Delta) relateDisks(own Application) {
+	for metric, of := range d.overTime {
+		if own.Lasting > 0 {
+			d.Metrics[metric] = mulDiv(of.value, of.factor, own.Lasting.Nanoseconds())
+		}
+	}
+	if busy, known := d.Metrics[metricDiskBusy]; known { // the kernel rounds up to its ticks, and counts what was before and after too
+		d.Metrics[metricDiskBusy] = min(million, busy)
+	}
 	for metric, operations := range map[string]int64{metricDiskReads: own.ReadOperations, metricDiskWrites: own.WriteOperations} {
 		if requests, known := d.requests[metric]; known && operations > 0 {
 			d.Metrics[metric] = mulDiv(requests, 1000, operations)

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -9,7 +10,7 @@ import (
 )
 
 // TestDisksOfAPlainVolume: in the minute between the snapshots, the disk has 600 reads of 16 KiB in 3 s, and 300 writes of 4 KiB in 6 s;
-// the workload has asked for 300 reads and 600 writes.
+// the workload has asked for 300 reads and 600 writes, within 30 s of that minute.
 func TestDisksOfAPlainVolume(t *testing.T) {
 	sys := plant(t, map[string]string{"/sys/dev/block/8:16/uevent": "DEVNAME=sdb\n", "/sys/dev/block/8:16/dev": "8:16\n",
 		"/proc/self/mountinfo": "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"})
@@ -20,14 +21,14 @@ func TestDisksOfAPlainVolume(t *testing.T) {
 	}
 	disk := map[string]uint64{"readOperations": 600, "readBytes": 600 * 16 << 10, "readNanoseconds": 3e9,
 		"writeOperations": 300, "writtenBytes": 300 * 4 << 10, "writeNanoseconds": 6e9, "busyNanoseconds": 15e9, "queueNanoseconds": 9e9}
-	own := Application{ReadOperations: 300, WriteOperations: 600}
+	own := Application{ReadOperations: 300, WriteOperations: 600, Lasting: 30 * time.Second}
 	got := changed(o, map[string]map[string]uint64{"device.sdb": disk}).WithApplication(own).Metrics
 	want := map[string]int64{
 		"deviceReadBytes": 600 * 16 << 10, "deviceWrittenBytes": 300 * 4 << 10,
-		"diskReadOperationsPerSecond": 10, "diskReadBytesPerSecond": 10 * 16 << 10, "diskReadRequestBytes": 16 << 10,
-		"diskWriteOperationsPerSecond": 5, "diskWrittenBytesPerSecond": 5 * 4 << 10, "diskWriteRequestBytes": 4 << 10,
+		"diskReadOperationsPerSecond": 20, "diskReadBytesPerSecond": 20 * 16 << 10, "diskReadRequestBytes": 16 << 10,
+		"diskWriteOperationsPerSecond": 10, "diskWrittenBytesPerSecond": 10 * 4 << 10, "diskWriteRequestBytes": 4 << 10,
 		"diskReadsPerReadMilli": 2000, "diskWritesPerWriteMilli": 500,
-		"diskReadLatencyMeanNanoseconds": 5e6, "diskWriteLatencyMeanNanoseconds": 20e6, "diskQueueMilli": 150, "diskBusyPartsPerMillion": 250_000,
+		"diskReadLatencyMeanNanoseconds": 5e6, "diskWriteLatencyMeanNanoseconds": 20e6, "diskQueueMilli": 300, "diskBusyPartsPerMillion": 500_000,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -44,7 +45,11 @@ func TestDisksOfAPlainVolume(t *testing.T) {
 			t.Errorf("without the count of reads, %s is %d", name, value)
 		}
 	}
-	if some["diskWriteOperationsPerSecond"] != 5 {
+	if some["diskWriteOperationsPerSecond"] != 10 {
 		t.Errorf("the writes are lost too: %v", some)
+	}
+	own.Lasting = 10 * time.Second
+	if busy := changed(o, map[string]map[string]uint64{"device.sdb": disk}).WithApplication(own).Metrics["diskBusyPartsPerMillion"]; busy != million {
+		t.Errorf("15 s of work, which was not all in the 10 s of the workload: %d ppm", busy)
 	}
 }

@@ -236,11 +236,10 @@ func parseKstat(text string) (kstat, error) {
 
 // txg is one transaction group in the history of a pool.
 type txg struct {
-	number                                      uint64
-	committed                                   bool
-	dirtyBytes, writtenBytes                    uint64
-	openNanoseconds, quiesceNanoseconds         uint64
-	waitNanoseconds, syncNanoseconds, readBytes uint64
+	number                           uint64
+	committed                        bool
+	dirtyBytes, writtenBytes         uint64
+	waitNanoseconds, syncNanoseconds uint64
 }
 
 // parseTxgs reads POOL/txgs: a line of the kstat, the names of the columns, and one line for each transaction group.
@@ -258,9 +257,8 @@ func parseTxgs(text string) ([]txg, error) {
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, txg{number: numbers[0], committed: fields[2] == "C", dirtyBytes: numbers[2], readBytes: numbers[3],
-			writtenBytes: numbers[4], openNanoseconds: numbers[7], quiesceNanoseconds: numbers[8], waitNanoseconds: numbers[9],
-			syncNanoseconds: numbers[10]})
+		rows = append(rows, txg{number: numbers[0], committed: fields[2] == "C", dirtyBytes: numbers[2],
+			writtenBytes: numbers[4], waitNanoseconds: numbers[9], syncNanoseconds: numbers[10]})
 	}
 	return rows, nil
 }

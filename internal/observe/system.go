@@ -57,8 +57,7 @@ func (s system) read(path string) (string, error) {
 
 // bare strips the path, which messages name already and which tests have elsewhere.
 func bare(err error) error {
-	var wrapped *fs.PathError
-	if errors.As(err, &wrapped) {
+	if wrapped, is := errors.AsType[*fs.PathError](err); is {
 		return wrapped.Err
 	}
 	return err

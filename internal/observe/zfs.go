@@ -254,8 +254,5 @@ func (z *zfsVolume) readTxgs(sys system) ([]txg, error) {
 }
 
 func orUnknown(text string) string {
-	if text == "" {
-		return "an unknown version"
-	}
-	return text
+	return cmp.Or(text, "an unknown version")
 }

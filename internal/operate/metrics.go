@@ -15,9 +15,10 @@ var metrics = map[string][]string{
 	"metaslabMap":     {"freeSegments", "largestFreeSegmentBytes"},
 	"moduleParameter": nil,
 	"observe":         nil,
+	"offlineDevice":   {"offlineNanoseconds", "resilverNanoseconds", "resilveredBytes", "errorsFound"},
 	"removeVdev":      {"copiedBytes"},
 	"replaceDevice":   {"resilveredBytes", "errorsFound"},
-	"replicate":       {"receivedReferencedBytes", "sentBytes"},
+	"replicate":       {"receivedReferencedBytes", "sentBytes", "resentBytes"},
 	"scrub":           {"scannedBytes", "repairedBytes", "errorsFound", "dataErrors"},
 	"setProperty":     nil,
 	"snapshot":        {"referencedBytes"},
@@ -28,13 +29,4 @@ var metrics = map[string][]string{
 func Metrics(action *v1alpha1.PoolAction) (names []string, known bool) {
 	names, known = metrics[Name(*action)]
 	return names, known
-}
-
-// PhaseMetric is what an operation reports as phases have it: they know no percentages.
-func PhaseMetric(reported v1alpha1.OperationMetric) v1alpha1.OperationMetric {
-	const partsPerMillionPerPercent = 10_000
-	if reported.Name == "layoutScorePercent" {
-		return v1alpha1.OperationMetric{Name: "layoutScorePartsPerMillion", Value: reported.Value * partsPerMillionPerPercent}
-	}
-	return reported
 }

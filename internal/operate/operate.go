@@ -54,9 +54,9 @@ func Measured(operation *v1alpha1.PoolOperation) (took time.Duration, known bool
 }
 
 // LeavesTraces says whether an operation creates or removes something besides the workload's data: a dataset, a snapshot or a disk. One
-// that is not listed is taken to do so. Changed properties are set back before the next run.
+// that is not listed is taken to do so. Changed properties are set back before the next run, and a disk is back before the operation ends.
 func LeavesTraces(action *v1alpha1.PoolAction) bool {
-	none := action.Observe != nil || action.Scrub != nil || action.Trim != nil || action.ExportImport != nil ||
+	none := action.Observe != nil || action.Scrub != nil || action.Trim != nil || action.OfflineDevice != nil || action.ExportImport != nil ||
 		action.ModuleParameter != nil || action.SetProperty != nil || action.LayoutScore != nil || action.MetaslabMap != nil
 	return !none
 }
@@ -70,6 +70,25 @@ func ToPool(action *v1alpha1.PoolAction) string {
 		return action.Copy.ToPool
 	}
 	return ""
+}
+
+// Disks are the disks that an action names. Those that it takes come last.
+func Disks(action *v1alpha1.PoolAction) (disks []*v1alpha1.DiskRef) {
+	switch {
+	case action.AddVdev != nil:
+		for i := range action.AddVdev.Devices {
+			disks = append(disks, &action.AddVdev.Devices[i])
+		}
+	case action.ReplaceDevice != nil:
+		return []*v1alpha1.DiskRef{&action.ReplaceDevice.Device, &action.ReplaceDevice.With}
+	case action.RemoveVdev != nil:
+		return []*v1alpha1.DiskRef{&action.RemoveVdev.Device}
+	case action.OfflineDevice != nil:
+		return []*v1alpha1.DiskRef{&action.OfflineDevice.Device}
+	case action.Trim != nil && action.Trim.Device != "":
+		return []*v1alpha1.DiskRef{&action.Trim.Device}
+	}
+	return disks
 }
 
 // As is the volume that an action makes, the dataset that it is made of, and the volume whose pool it goes to. Empty if there is none; a

@@ -11,7 +11,7 @@ import (
 func TestLeavesTraces(t *testing.T) {
 	want := map[string]bool{
 		"observe": false, "scrub": false, "trim": false, "exportImport": false, "moduleParameter": false, "layoutScore": false,
-		"setProperty": false,
+		"setProperty": false, "offlineDevice": false,
 		"metaslabMap": false,
 		"snapshot":    true, "clone": true, "destroyDataset": true, "replicate": true, "copy": true, "addVdev": true, "removeVdev": true,
 		"replaceDevice": true,

@@ -52,8 +52,7 @@ func NewMetaslabMap(pool, guid, version string, takenAt time.Time, metaslabs []z
 		for power, count := range metaslab.FreeSegments {
 			made.FreeSegments[power] += count
 		}
-		made.Metaslabs = append(made.Metaslabs, Metaslab{Vdev: metaslab.Vdev, Index: metaslab.Index, Offset: metaslab.Offset,
-			FreeBytes: metaslab.FreeBytes, FragmentationPercent: metaslab.FragmentationPercent, FreeSegments: metaslab.FreeSegments})
+		made.Metaslabs = append(made.Metaslabs, Metaslab(metaslab))
 	}
 	return made
 }

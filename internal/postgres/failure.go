@@ -61,8 +61,7 @@ var consequences = regexp.MustCompile(`The postmaster has commanded this server 
 // explain says what failed, why in words, and what PostgreSQL itself said. The errno of the cause can be found with errors.Is.
 func (s *session) explain(doing string, err error) error {
 	var lines []string
-	var failed *commandError
-	if errors.As(err, &failed) {
+	if failed, is := errors.AsType[*commandError](err); is {
 		lines = failed.lines
 	}
 	if s.server != nil {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -35,18 +36,28 @@ func (s *session) initialise(ctx context.Context) (load, error) {
 	return s.settle(ctx, doing, result)
 }
 
-// resume finds the database of an earlier run, without what its script may have set for good.
+// resume finds the database of an earlier run, without what its script may have set for good. What a script has left there may run code as
+// whoever asks: views, functions, a search_path. So only its owner connects to it, and the superuser stays in the database postgres, which
+// no script reaches. What the superuser does with the kept database from there (settings, CHECKPOINT, sizes, counters) calls none of its
+// functions, and autovacuum calls those of indexes as the owner of the table. Event triggers need a superuser.
 func (s *session) resume(ctx context.Context) (load, error) {
 	result := load{scale: s.options.scale()}
 	const doing = "go on with the database that is there"
-	answer, err := s.askIn(ctx, database, queryPatience, "SELECT 'scale', count(*) FROM pgbench_branches UNION ALL "+
-		"SELECT 'checksums', (current_setting('data_checksums') = 'on')::int")
+	if _, err := s.ask(ctx, queryPatience, "ALTER ROLE "+owner+" RESET ALL", "ALTER DATABASE "+database+" RESET ALL",
+		"ALTER ROLE "+owner+" IN DATABASE "+database+" RESET ALL"); err != nil {
+		return load{}, s.explain(doing, err)
+	}
+	found, err := s.askOwner(ctx, tablesQuery)
 	if err != nil {
 		return load{}, s.explain(doing, err)
 	}
-	found, err := parseCounters(answer)
-	if err != nil {
-		return load{}, err
+	if found["tables"] != int64(len(pgbenchTables)) || found["hidden"] > 0 {
+		return load{}, fmt.Errorf("%s: its tables are not those that pgbench has made: an earlier script has replaced or hidden one, or set it "+
+			"UNLOGGED: put a postgres phase without keep before this one", doing)
+	}
+	if found, err = s.askOwner(ctx, "SELECT 'scale', count(*) FROM public.pgbench_branches UNION ALL "+
+		"SELECT 'checksums', (current_setting('data_checksums') = 'on')::int"); err != nil {
+		return load{}, s.explain(doing, err)
 	}
 	if found["scale"] != result.scale {
 		return load{}, fmt.Errorf("%s: it has scale %d, and a database of %d bytes has %d: write the same databaseSize", doing, found["scale"],
@@ -55,11 +66,25 @@ func (s *session) resume(ctx context.Context) (load, error) {
 	if (found["checksums"] == 1) != s.options.DataChecksums {
 		return load{}, fmt.Errorf("%s: its data checksums are not as asked: write the same dataChecksums", doing)
 	}
-	if _, err := s.ask(ctx, queryPatience, "ALTER ROLE "+owner+" RESET ALL", "ALTER DATABASE "+database+" RESET ALL",
-		"ALTER ROLE "+owner+" IN DATABASE "+database+" RESET ALL"); err != nil {
-		return load{}, s.explain(doing, err)
-	}
 	return s.settle(ctx, doing, result)
+}
+
+// pgbenchTables are what pgbench -i makes, in the schema public.
+var pgbenchTables = []string{"pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers"}
+
+// tablesQuery counts those of them that are ordinary, logged tables, and what hides one: a schema named as the owner comes before public.
+var tablesQuery = "SELECT what, count(*) FROM (SELECT CASE WHEN n.nspname = '" + owner + "' THEN 'hidden' " +
+	"WHEN n.nspname = 'public' AND c.relkind = 'r' AND c.relpersistence = 'p' THEN 'tables' ELSE 'others' END " +
+	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace " +
+	"WHERE c.relname IN ('" + strings.Join(pgbenchTables, "', '") + "')) AS found(what) GROUP BY what"
+
+// askOwner asks the database as its owner, for numbers by name.
+func (s *session) askOwner(ctx context.Context, query string) (counters, error) {
+	answer, err := s.askAs(ctx, owner, database, queryPatience, query)
+	if err != nil {
+		return nil, err
+	}
+	return parseCounters(answer)
 }
 
 // settle waits for autovacuum and writes everything out.

@@ -17,20 +17,20 @@ const (
 
 // ask runs SQL as the superuser, each command by itself, and returns psql's answer.
 func (s *session) ask(ctx context.Context, patience time.Duration, commands ...string) (string, error) {
-	return s.askIn(ctx, "postgres", patience, commands...)
+	return s.askAs(ctx, superuser, "postgres", patience, commands...)
 }
 
-// askIn is ask in a given database.
-func (s *session) askIn(ctx context.Context, database string, patience time.Duration, commands ...string) (string, error) {
+// askAs is ask as any user in any database. Names without a schema are those of PostgreSQL itself, whatever a script has set for good.
+func (s *session) askAs(ctx context.Context, user, database string, patience time.Duration, commands ...string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the server did not answer within %v", patience))
 	defer cancel()
 	argv := []string{s.programs.path("psql"), "--no-psqlrc", "--no-password", "--tuples-only", "--no-align", "--quiet", "--field-separator",
 		"|",
-		"--set", "ON_ERROR_STOP=1", "--host", s.scratch, "--port", "5432", "--username", superuser, "--dbname", database}
+		"--set", "ON_ERROR_STOP=1", "--host", s.scratch, "--port", "5432", "--username", user, "--dbname", database}
 	for _, command := range commands {
 		argv = append(argv, "--command", command)
 	}
-	return run(ctx, spec{argv: argv, environment: minimalEnvironment(s.scratch)})
+	return run(ctx, spec{argv: argv, environment: append(minimalEnvironment(s.scratch), "PGOPTIONS=-c search_path=pg_catalog")})
 }
 
 // parsePairs reads lines of NAME|VALUE, each name once.

@@ -218,6 +218,48 @@ func TestRealKeep(t *testing.T) {
 	}
 }
 
+// TestRealKeptTraps: nothing that a script has left behind runs as the superuser, and a database that is no longer pgbench's is refused.
+func TestRealKeptTraps(t *testing.T) {
+	t.Parallel()
+	folder, here := asUser(t, unprivileged)
+	if !here {
+		return
+	}
+	const trap = `CREATE SCHEMA IF NOT EXISTS s;
+CREATE OR REPLACE FUNCTION s.trap() RETURNS int LANGUAGE plpgsql AS $$
+BEGIN COPY (SELECT 1) TO PROGRAM 'touch TRACE'; RETURN 1; EXCEPTION WHEN OTHERS THEN RETURN 1; END $$;
+`
+	for name, test := range map[string]struct{ script, refused string }{
+		"path": {trap + "CREATE OR REPLACE VIEW s.pgbench_branches AS SELECT * FROM s.trap() AS bid;\n" +
+			"ALTER DATABASE bench SET search_path = s, public;\n", ""},
+		"view": {trap + "DO $$ BEGIN ALTER TABLE pgbench_branches RENAME TO b; EXCEPTION WHEN OTHERS THEN NULL; END $$;\n" +
+			"CREATE OR REPLACE VIEW public.pgbench_branches AS SELECT * FROM s.trap() AS bid;\n", "its tables are not those"},
+		"hidden": {"CREATE SCHEMA IF NOT EXISTS bench;\nCREATE TABLE IF NOT EXISTS bench.pgbench_tellers (tid int);\n",
+			"its tables are not those"},
+		"unlogged": {"ALTER TABLE pgbench_history SET UNLOGGED;\n", "its tables are not those"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			options := small(t, filepath.Join(folder, name))
+			trace := filepath.Join(folder, name, "trace")
+			options.Mode, options.Clients, options.DatabaseBytes = Script, 1, 1
+			options.Script = []byte(strings.ReplaceAll(test.script, "TRACE", trace))
+			if _, err := Run(t.Context(), options, nil); err != nil {
+				t.Fatal(err)
+			}
+			options.Keep, options.Mode, options.Script = true, TPCBLike, nil
+			_, err := Run(t.Context(), options, nil)
+			if (err == nil) != (test.refused == "") || err != nil && !strings.Contains(err.Error(), test.refused) {
+				t.Errorf("kept: %v", err)
+			}
+			if _, err := os.Lstat(trace); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("a function of the script ran as the superuser: %v", err)
+			}
+			nothingLeft(t, options)
+		})
+	}
+}
+
 // TestRealWALApart: the log is in the other folder, and nowhere else. What an attempt has left of either is of no use to the next one, which
 // makes both again.
 func TestRealWALApart(t *testing.T) {

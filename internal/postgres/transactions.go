@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,7 +129,7 @@ func (t *transactions) add(lines []byte) {
 		latency, failed, err := parseTransaction(line)
 		switch {
 		case err != nil:
-			t.broken = firstOf(t.broken, err)
+			t.broken = cmp.Or(t.broken, err)
 		case failed:
 			t.failed++
 		default:
@@ -140,14 +141,7 @@ func (t *transactions) add(lines []byte) {
 func (t *transactions) fail(err error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	t.broken = firstOf(t.broken, err)
-}
-
-func firstOf(earlier, err error) error {
-	if earlier != nil {
-		return earlier
-	}
-	return err
+	t.broken = cmp.Or(t.broken, err)
 }
 
 // parseTransaction reads a line of pgbench -l: client, number, microseconds or how it failed, script, and when it ended.

@@ -72,8 +72,12 @@ func FactsOf(experiments ...results.Experiment) Facts {
 		if e.State != results.StateComplete {
 			facts.troubles = append(facts.troubles, fmt.Sprintf("%s is %s: %s", e.Benchmark.Name, e.State, e.Message))
 		}
+		repetitions := results.Repetitions(e.Runs)
 		for _, variant := range e.Variants {
 			for _, phase := range variant.Phases {
+				phase.Metrics = slices.DeleteFunc(slices.Clone(phase.Metrics), func(metric results.MetricResult) bool {
+					return len(results.Lacking(repetitions, variant.Name, phase.Name, metric.Name)) > 0 // unknown: these runs may have stalled
+				})
 				facts.add(phase)
 			}
 		}

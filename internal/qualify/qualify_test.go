@@ -142,6 +142,29 @@ func TestDoubtfulFigures(t *testing.T) {
 	}
 }
 
+// TestStalledRunsAreNotLeftOut: a run without a figure, which may have stalled, leaves it unknown.
+func TestStalledRunsAreNotLeftOut(t *testing.T) {
+	e := measured(good())
+	run := results.RunResult{Variant: e.Variants[0].Name, Valid: true}
+	for _, phase := range e.Variants[0].Phases {
+		figures := map[string]int64{}
+		for _, metric := range phase.Metrics {
+			figures[metric.Name] = metric.Median
+		}
+		run.Phases = append(run.Phases, results.RunPhase{Name: phase.Name, Outcome: results.OutcomeValid, Metrics: figures})
+	}
+	e.Runs = []results.RunResult{run}
+	if card := CardOf("x", nil, e); card.Verdict != Good {
+		t.Fatal(card.Text())
+	}
+	for _, phase := range run.Phases {
+		delete(phase.Metrics, reads)
+	}
+	if card := CardOf("x", nil, e); card.Verdict == Good {
+		t.Error(card.Text())
+	}
+}
+
 // TestTheLongestCommit is that of all runs.
 func TestTheLongestCommit(t *testing.T) {
 	e := measured(good())

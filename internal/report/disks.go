@@ -7,32 +7,39 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// diskColumns are the disk metrics that explain the metrics of a workload: data layout, and the work of the disks.
-var diskColumns = []struct{ title, metric string }{
-	{"Layout score", "layoutScorePartsPerMillion"},
-	{"Free space fragmented", "freeSpaceFragmentationPartsPerMillion"},
-	{"In use", "poolAllocatedBytes"},
-	{"Disk reads", "diskReadOperationsPerSecond"},
-	{"Mean read", "diskReadRequestBytes"},
-	{"Reads below 32 KiB", "smallDiskReadsPartsPerMillion"},
-	{"Disk reads per read", "diskReadsPerReadMilli"},
-	{"Disk writes", "diskWriteOperationsPerSecond"},
-	{"Mean write", "diskWriteRequestBytes"},
+// diskColumn is a metric that explains the metrics of a workload: data layout, and the work of the disks.
+type diskColumn struct {
+	title, metric string
+	// ofPool: only the agent reports it, of a pool of the benchmark.
+	ofPool bool
+}
+
+var diskColumns = []diskColumn{
+	{"Layout score", "layoutScorePartsPerMillion", true},
+	{"Free space fragmented", "freeSpaceFragmentationPartsPerMillion", true},
+	{"In use", "poolAllocatedBytes", true},
+	{"Disk reads", "diskReadOperationsPerSecond", false},
+	{"Mean read", "diskReadRequestBytes", false},
+	{"Reads below 32 KiB", "smallDiskReadsPartsPerMillion", true},
+	{"Disk reads per read", "diskReadsPerReadMilli", false},
+	{"Disk writes", "diskWriteOperationsPerSecond", false},
+	{"Mean write", "diskWriteRequestBytes", false},
 }
 
 // disksSection has a row for each phase and variant with disk metrics, with medians over the runs. Layout score, fragmentation and
 // reads per read are independent metrics.
 func disksSection(e results.Experiment) *section {
 	s := newSection("What the disks did", disksBytes)
+	disks := disksOf(e.Variants)
 	var titles []string
-	for _, column := range diskColumns {
+	for _, column := range disks.columns {
 		titles = append(titles, column.title)
 	}
-	for _, of := range withDisks(e.Variants) {
+	for _, of := range disks.parts {
 		for _, variant := range e.Variants {
 			var cells []string
 			known := false
-			for _, column := range diskColumns {
+			for _, column := range disks.columns {
 				shown := ""
 				if metric, found := find(variant, of.phase, of.prefix+column.metric); found {
 					scale := scaleFor(metric)
@@ -44,9 +51,8 @@ func disksSection(e results.Experiment) *section {
 				continue
 			}
 			if s.text.Len() == 0 {
-				s.frame("Counters of the pool on the node; medians. Empty cells: not measured, or not reported by this OpenZFS.\n\n| Phase | " +
-					"Variant | " +
-					strings.Join(titles, " | ") + " |\n|---|---|" + strings.Repeat("---|", len(titles)))
+				s.frame(disks.source + "; medians. Empty cells: " + disks.empty + ".\n\n| Phase | Variant | " + strings.Join(titles, " | ") +
+					" |\n|---|---|" + strings.Repeat("---|", len(titles)))
 			}
 			s.row("| %s | %s | %s |", name(of.String()), name(variant.Name), strings.Join(cells, " | "))
 		}
@@ -59,33 +65,60 @@ type part struct{ phase, prefix string }
 
 func (p part) String() string { return strings.TrimSuffix(p.phase+"."+p.prefix, ".") }
 
-// withDisks are those that have metrics of disks: a phase as a whole, or each of its workloads.
-func withDisks(variants []results.VariantResult) []part {
-	var parts []part
+// diskFigures is what there is to show of disks.
+type diskFigures struct {
+	// parts that have metrics of disks: a phase as a whole, or each of its workloads.
+	parts []part
+	// columns with a figure in any row.
+	columns []diskColumn
+	// source of the figures, and what an empty cell means.
+	source, empty string
+}
+
+// disksOf tells the source from the figures: a phase on a pool that was observed has some that only pools have.
+func disksOf(variants []results.VariantResult) diskFigures {
+	disks := diskFigures{source: "Counters of the disks below the volume", empty: "not measured"}
+	known := map[string]bool{}
 	for _, phase := range phaseNames(variants) {
-		for _, variant := range variants {
-			for _, candidate := range variant.Phases {
-				if candidate.Name != phase {
-					continue
-				}
-				for _, metric := range candidate.Metrics {
-					at := strings.LastIndexByte(metric.Name, '.') + 1
-					one := part{phase, metric.Name[:at]}
-					if isDiskMetric(metric.Name[at:]) && !slices.Contains(parts, one) {
-						parts = append(parts, one)
-					}
-				}
+		for _, metric := range metricsOf(variants, phase) {
+			at := strings.LastIndexByte(metric, '.') + 1
+			one, column := part{phase, metric[:at]}, metric[at:]
+			if !isDiskMetric(column) {
+				continue
+			}
+			known[column] = true
+			if !slices.Contains(disks.parts, one) {
+				disks.parts = append(disks.parts, one)
 			}
 		}
 	}
-	return parts
+	for _, column := range diskColumns {
+		if !known[column.metric] {
+			continue
+		}
+		disks.columns = append(disks.columns, column)
+		if column.ofPool {
+			disks.source, disks.empty = "Counters of the pool on the node", "not measured, or not reported by this OpenZFS"
+		}
+	}
+	return disks
+}
+
+// metricsOf are the names of the metrics of a phase in any variant, in their order.
+func metricsOf(variants []results.VariantResult, phase string) (names []string) {
+	for _, variant := range variants {
+		for _, candidate := range variant.Phases {
+			if candidate.Name != phase {
+				continue
+			}
+			for _, metric := range candidate.Metrics {
+				names = append(names, metric.Name)
+			}
+		}
+	}
+	return names
 }
 
 func isDiskMetric(metric string) bool {
-	for _, column := range diskColumns {
-		if column.metric == metric {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(diskColumns, func(column diskColumn) bool { return column.metric == metric })
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html"
@@ -122,6 +123,8 @@ type table struct {
 	Head    []string
 	Rows    [][]tableCell
 	Dropped int
+	// Note is shown below.
+	Note string
 	// Closed tables are opened by their reader.
 	Closed bool
 }
@@ -255,10 +258,7 @@ func (m *maker) view() pageView {
 // sentence says the verdict, and why.
 func (m *maker) sentence() string {
 	e := m.Experiment
-	sentence := plain(e.Message, maxCellBytes)
-	if sentence == "" {
-		sentence = plain(e.Reason, maxNameBytes)
-	}
+	sentence := cmp.Or(plain(e.Message, maxCellBytes), plain(e.Reason, maxNameBytes))
 	if sentence == "" {
 		return "The results say no more about it."
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,10 +12,7 @@ import (
 func (m *maker) gates() pageSection {
 	var rows, evidence [][]tableCell
 	for _, gate := range m.Experiment.Gates {
-		why := gate.Message
-		if why == "" {
-			why = gate.Reason
-		}
+		why := cmp.Or(gate.Message, gate.Reason)
 		rows = append(rows, []tableCell{{Text: plain(gate.Name, maxNameBytes)}, verdictCell(gate.Verdict), words(why),
 			codeWords(gate.Definition)})
 		for _, c := range gate.Comparisons {
@@ -28,11 +26,9 @@ func (m *maker) gates() pageSection {
 	section.Before = tables(m.rows(table{Caption: "Gates with their verdicts", Head: []string{"Gate", "Verdict", "Why", "Definition"}},
 		rows...))
 	section.After = tables(m.rows(table{Caption: "Evidence of comparisons", Head: []string{"Gate", "Variant", "Verdict", "Change", "Interval",
-		"Confidence", "p of worse", "p of within", "Runs", "Tolerance", "Noise"}}, evidence...))
-	if len(section.After) > 0 {
-		section.Notes = append(section.Notes, "p of worse is small if the metric is worse by more than the tolerance and the noise; it is "+
-			"corrected for all comparisons. p of within is small if it is worse by less than the tolerance.")
-	}
+		"Confidence", "p of worse", "p of within", "Runs", "Tolerance", "Noise"}, Note: "p of worse is small if the metric is worse by more " +
+		"than the tolerance and the noise; it is corrected for all comparisons. p of within is small if it is worse by less than the tolerance."},
+		evidence...))
 	return section
 }
 

@@ -128,11 +128,12 @@ func latencyRow(variant results.VariantResult, phase, operation string, all []st
 
 func (m *maker) overTime() pageSection { return pageSection{} }
 
-// disks has the metrics of the pool's disks, one row for each.
+// disks has the metrics of the disks, one row for each.
 func (m *maker) disks() pageSection {
+	disks := disksOf(m.Experiment.Variants)
 	var rows [][]tableCell
-	for _, of := range withDisks(m.Experiment.Variants) {
-		for _, column := range diskColumns {
+	for _, of := range disks.parts {
+		for _, column := range disks.columns {
 			for _, variant := range m.Experiment.Variants {
 				if metric, found := find(variant, of.phase, of.prefix+column.metric); found {
 					rows = append(rows, append([]tableCell{words(column.title), words(of.String()), words(variant.Name)}, spread(metric)...))
@@ -140,8 +141,8 @@ func (m *maker) disks() pageSection {
 			}
 		}
 	}
-	return pageSection{After: tables(m.rows(table{Caption: "Counters of the pool on the node", Head: []string{"What", "Phase", "Variant",
-		"Median", "Smallest to largest", "Runs"}}, rows...))}
+	return pageSection{After: tables(m.rows(table{Caption: disks.source, Head: []string{"What", "Phase", "Variant", "Median",
+		"Smallest to largest", "Runs"}}, rows...))}
 }
 
 // nodes compares the nodes of groups.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"slices"
@@ -158,10 +159,7 @@ func cases(e results.Experiment) []testCase {
 	// A verdict that is worse than all gates must not be lost: it may come from the experiment as a whole.
 	allGreen := !slices.ContainsFunc(list, func(c testCase) bool { return !c.green() })
 	if len(e.Gates) == 0 || allGreen && e.Verdict != string(v1alpha1.VerdictPassed) {
-		message := e.Message
-		if message == "" {
-			message = verdictWord(e)
-		}
+		message := cmp.Or(e.Message, verdictWord(e))
 		list = append(list, verdictCase(class, "verdict", e.Verdict, e.Reason, message))
 	}
 	return list

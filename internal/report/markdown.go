@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -87,10 +88,7 @@ func gatesSection(e results.Experiment) *section {
 	}
 	s.frame("| Gate | Verdict | Why | Definition |\n|---|---|---|---|")
 	for _, gate := range e.Gates {
-		why := cell(gate.Message)
-		if why == "" {
-			why = cell(gate.Reason)
-		}
+		why := cmp.Or(cell(gate.Message), cell(gate.Reason))
 		s.row("| %s | **%s** | %s | %s |", name(gate.Name), name(gate.Verdict), why, code(gate.Definition))
 	}
 	return s
@@ -207,8 +205,8 @@ func howLines(e results.Experiment) []howLine {
 		{"Experiment", e.Experiment}, {"State", e.State}, {"Generation", strconv.FormatInt(e.Generation, 10)},
 		{"Seed", strconv.FormatInt(e.Seed, 10)},
 		{"Order", e.Order}, {"Repetitions", strconv.Itoa(int(e.Repetitions))}, {"Node", e.NodeName}, {"StorageClass", e.StorageClass},
-		{"Reset", resetWords(e)}, {"Runner image", e.RunnerImage}, {"Started", moment(e.StartedAt)}, {"Finished", moment(e.FinishedAt)},
-		{"Took", took(e)}, {"Drift", driftWords(e)},
+		{"Reset", resetWords(e)}, {"Pool", results.AgeOf(e.Runs).Words()}, {"Runner image", e.RunnerImage}, {"Started", moment(e.StartedAt)},
+		{"Finished", moment(e.FinishedAt)}, {"Took", took(e)}, {"Drift", driftWords(e)},
 	}
 }
 

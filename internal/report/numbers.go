@@ -55,7 +55,7 @@ func (s *section) phaseTable(variants []results.VariantResult, phase string, all
 			shown, against := "no valid run", "-"
 			better := ""
 			if found, ok := find(variant, phase, metric); ok {
-				shown, better = figures(found), found.Better
+				shown, better = Figures(found), found.Better
 				against = ratio(found.Median, base.Median)
 				if words, known := all.against(source{variants[0].Name, phase, metric}, source{variant.Name, phase, metric}); known {
 					against = words

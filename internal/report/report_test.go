@@ -176,12 +176,20 @@ func TestFigures(t *testing.T) {
 		{"compressionRatioMilli", results.UnitMilli, 1500, 1000, "1.50 (1.00..1.50, n=6)"},
 		{"rounds", results.UnitCount, 25, 5, "25 (5..25, n=6)"},
 		{"x", "", 5, -5, "5 (-5..5, n=6)"},
+		{"x", "furlongs", 0, -1, "0 (-1..0, n=6)"},
+		{"x", results.UnitNanoseconds, -5, -5, "-5 ns (-5..-5, n=6)"},
+		{"x", results.UnitBytesPerSecond, 1 << 30, 1 << 30, "1.00 GiB/s (1.00..1.00, n=6)"},
+		{"transactionsPerSecond", results.UnitPerSecond, 10_000, 9999, "10.0 k tx/s (10.0..10.0, n=6)"},
+		{"rounds", results.UnitCount, 9999, 9999, "9999 (9999..9999, n=6)"},
 	}
 	for _, c := range cases {
-		got := figures(results.MetricResult{Name: c.name, Unit: c.unit, Median: c.median, Min: c.min, Max: c.median, Runs: 6})
+		got := Figures(results.MetricResult{Name: c.name, Unit: c.unit, Median: c.median, Min: c.min, Max: c.median, Runs: 6})
 		if got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
+	}
+	if got := Bytes(5<<30) + Amount("readLatencyP99Nanoseconds", results.UnitNanoseconds, 812_345); got != "5.00 GiB812 µs" {
+		t.Errorf("amounts are %q", got)
 	}
 	if got := ratio(90, 100) + ratio(1, 0); got != "×0.90-" {
 		t.Errorf("ratios are %q", got)
@@ -302,5 +310,28 @@ func TestRowsOfWorkloads(t *testing.T) {
 	}
 	if strings.Contains(text, "| busy | a |") {
 		t.Error("there is a row of disks for the whole phase")
+	}
+}
+
+// TestDisksOfVolumes: without a pool the counters are those of the disks below the volume, and no column is empty in all rows.
+func TestDisksOfVolumes(t *testing.T) {
+	e := experiment(6, "a")
+	for i := range e.Runs {
+		e.Runs[i].Phases[1].Metrics["diskReadOperationsPerSecond"], e.Runs[i].Phases[1].Metrics["diskReadsPerReadMilli"] = 2000, 1250
+	}
+	e.Variants = results.Summarise(e.Runs)
+	page, _, err := HTML(Page{Experiment: e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := Render(e).Markdown
+	for _, written := range []string{text, string(page)} {
+		if !strings.Contains(written, "Counters of the disks below the volume") || strings.Contains(written, "Counters of the pool") {
+			t.Errorf("the counters are said to be those of a pool:\n%s", written)
+		}
+	}
+	want := "| Phase | Variant | Disk reads | Disk reads per read |\n|---|---|---|---|\n| aged-scan | a | 2000 op/s | 1.25 |\n"
+	if !strings.Contains(text, want) {
+		t.Errorf("the table is not %q in\n%s", want, text)
 	}
 }

@@ -91,8 +91,17 @@ func threeDigits(number float64) string {
 	return strconv.FormatFloat(number, 'f', decimals, 64)
 }
 
-// figures is "1.20 GiB/s (1.10..1.30, n=6)".
-func figures(metric results.MetricResult) string {
+// Amount is one value with its unit: "1.20 GiB/s".
+func Amount(name, unit string, value int64) string {
+	s := scaleFor(results.MetricResult{Name: name, Unit: unit, Median: value})
+	return s.format(value) + s.suffix
+}
+
+// Bytes is a size: "1.20 GiB".
+func Bytes(bytes int64) string { return Amount("", results.UnitBytes, bytes) }
+
+// Figures is "1.20 GiB/s (1.10..1.30, n=6)". The median chooses the unit.
+func Figures(metric results.MetricResult) string {
 	s := scaleFor(metric)
 	return s.format(metric.Median) + s.suffix + " (" + s.format(metric.Min) + ".." + s.format(metric.Max) + ", n=" +
 		strconv.Itoa(int(metric.Runs)) + ")"

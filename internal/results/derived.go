@@ -2,6 +2,7 @@ package results
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"strconv"
@@ -151,9 +152,7 @@ func distributionNames() string {
 // Reduce replaces the distributions by those derived metrics that are asked for. What a phase has not counted it does not have.
 func (d PhaseDocument) Reduce(wanted []string) PhaseDocument {
 	metrics := make(map[string]int64, len(d.Metrics)+len(wanted))
-	for name, value := range d.Metrics {
-		metrics[name] = value
-	}
+	maps.Copy(metrics, d.Metrics)
 	for _, name := range wanted {
 		derived, err := ParseDerived(name)
 		if err != nil {

@@ -209,7 +209,7 @@ var mcsCategory = regexp.MustCompile(`^c\d+"?$`)
 func inWords(values []string) string {
 	shown := make([]string, 0, len(values))
 	for _, value := range values {
-		shown = append(shown, shorten(value, maxShownBytes))
+		shown = append(shown, Shorten(value, maxShownBytes))
 	}
 	if len(shown) > 1 {
 		shown = append(shown[:len(shown)-2], shown[len(shown)-2]+" and "+shown[len(shown)-1])

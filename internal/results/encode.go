@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -92,9 +93,7 @@ func (e Experiment) cloneForOmission() Experiment {
 		e.Groups[i].Phases = slices.Clone(e.Groups[i].Phases)
 	}
 	environment := make(map[string][]string, len(e.Environment))
-	for key, values := range e.Environment {
-		environment[key] = values
-	}
+	maps.Copy(environment, e.Environment)
 	e.Environment = environment
 	return e
 }
@@ -170,7 +169,7 @@ func shortenMessages(e *Experiment) int {
 		if len(*message) <= shortMessageBytes {
 			return 0
 		}
-		*message = shorten(*message, shortMessageBytes)
+		*message = Shorten(*message, shortMessageBytes)
 		return 1
 	}
 	for i := range e.Runs {

@@ -170,6 +170,8 @@ type RunResult struct {
 	Reset string `json:"reset,omitempty" jsonschema:"enum=Dataset,enum=None,enum="`
 	// KeptFrom is the run whose pool this one went on with: with reset None it began on what that run had left. Empty if the pool was new.
 	KeptFrom string `json:"keptFrom,omitempty"`
+	// PoolAge is that of the pool, if experiments pass it on to each other.
+	PoolAge *PoolAge `json:"poolAge,omitempty"`
 	// Volumes that were made for the run on pools of its own.
 	Volumes []RunVolume `json:"volumes,omitempty"`
 	// Preflight is what the checks of the storage have found, without those that do not apply.

@@ -117,7 +117,7 @@ func throughputMetrics() []Metric {
 		{"syncOperations", UnitCount, "Calls of fsync or fdatasync.", Neither, false},
 		{"durationNanoseconds", UnitNanoseconds,
 			"Time that was measured, without ramp-up; of an operate phase, how long the operation took, in whole seconds but for a snapshot, a " +
-				"clone and a copy, left out if it cannot be told.", Neither, false},
+				"clone, a copy and an offlineDevice, left out if it cannot be told.", Neither, false},
 		{"flushNanoseconds", UnitNanoseconds,
 			"Time from the end of the workload until all that it wrote was on the disk; the measured time and the rates contain it.", Lower, false},
 		{"workersBusyPartsPerMillion", UnitPartsPerMillion,
@@ -226,6 +226,7 @@ func operationMetrics() []Metric {
 		{"commandNanoseconds", UnitNanoseconds,
 			"Time until the command that destroys a dataset returned; its space is freed in the background.", Lower, false},
 		{"sentBytes", UnitBytes, "Stream that a replication sent.", Lower, false},
+		{"resentBytes", UnitBytes, "Stream that a replication sent twice, because it was interrupted.", Lower, false},
 		{"receivedReferencedBytes", UnitBytes, "Data that the received dataset refers to.", Neither, false},
 		{"copiedBytes", UnitBytes, "Data of the files that were copied.", Neither, false},
 		{"copiedFiles", UnitCount, "Files that were copied.", Neither, false},
@@ -242,9 +243,12 @@ func operationMetrics() []Metric {
 		{"errorsFound", UnitCount, "Errors that a scrub, trim or rebuild found.", Lower, false},
 		{"dataErrors", UnitCount, "Errors in data that nothing can repair.", Lower, false},
 		{"trimmedBytes", UnitBytes, "Space that the disks were told is free.", Neither, false},
-		{"resilveredBytes", UnitBytes, "Data that was rebuilt on a new disk.", Neither, false},
+		{"resilveredBytes", UnitBytes, "Data that was rebuilt on a new disk, or on one that was offline.", Neither, false},
+		{"resilverNanoseconds", UnitNanoseconds, "Time from the command that brings a disk back until its data was rebuilt.", Lower, false},
+		{"offlineNanoseconds", UnitNanoseconds, "Time in which a disk was offline.", Neither, false},
 		{"freeSegments", UnitCount, "Pieces that the free space of the pool is in.", Lower, false},
-		{"largestFreeSegmentBytes", UnitBytes, "Largest of these pieces.", Higher, false},
+		{"largestFreeSegmentBytes", UnitBytes, "Largest of these pieces, down to a power of two: it may have up to twice as much.", Higher,
+			false},
 	}
 }
 
@@ -306,6 +310,7 @@ func systemMetrics() []Metric {
 		{"writtenBytesPerApplicationByteMilli", UnitMilli, "Bytes written to the disks per 1000 bytes that the workload wrote.", Lower, false},
 		{"compressionRatioMilli", UnitMilli, "Size of the data before compression per 1000 bytes after it.", Neither, false},
 		{"freeSpaceFragmentationPartsPerMillion", UnitPartsPerMillion, "Fragmentation of the free space.", Lower, false},
-		{"layoutScorePartsPerMillion", UnitPartsPerMillion, "Blocks of the files that lie right behind their predecessor.", Higher, false},
+		{"layoutScorePartsPerMillion", UnitPartsPerMillion,
+			"Blocks of the files that lie right behind their predecessor, of those that have one.", Higher, false},
 	}
 }

@@ -51,7 +51,7 @@ func alsoLeft(left []string) string {
 	if len(left) == 0 {
 		return ""
 	}
-	return "; left out: " + shorten(strings.Join(left, "; "), maxShownBytes*4)
+	return "; left out: " + Shorten(strings.Join(left, "; "), maxShownBytes*4)
 }
 
 // fewShifts warns of floors that are exceeded too often.

@@ -45,7 +45,7 @@ func ParseProgress(line string) (Progress, bool) {
 func (p Progress) bounded() Progress {
 	p.Percent = min(max(p.Percent, 0), 100)
 	p.SecondsLeft = max(p.SecondsLeft, 0)
-	p.Rate = shorten(strings.ToValidUTF8(p.Rate, "?"), maxProgressText)
-	p.Message = shorten(strings.ToValidUTF8(p.Message, "?"), maxProgressText)
+	p.Rate = Shorten(strings.ToValidUTF8(p.Rate, "?"), maxProgressText)
+	p.Message = Shorten(strings.ToValidUTF8(p.Message, "?"), maxProgressText)
 	return p
 }

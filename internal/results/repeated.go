@@ -61,6 +61,9 @@ func (e Experiment) acceptable(options AcceptOptions) (warnings []string, err er
 	default:
 		warnings = append(warnings, fmt.Sprintf("the verdict is %s, accepted as asked: %s", e.Verdict, cmp.Or(e.Message, e.Reason)))
 	}
+	if aged := AgeOf(e.Runs); aged != nil {
+		warnings = append(warnings, aged.Words()+": what is compared with these results is compared with a pool of that age")
+	}
 	for _, words := range e.Omitted {
 		warnings = append(warnings, "results.json is itself without "+words)
 	}

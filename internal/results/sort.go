@@ -9,8 +9,8 @@ import (
 // sortedKeys makes walks over maps the same every time.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// shorten cuts text to so many bytes without breaking a character, and shows that it did.
-func shorten(text string, most int) string {
+// Shorten cuts text to so many bytes without breaking a character, and shows that it did.
+func Shorten(text string, most int) string {
 	const mark = "..."
 	if len(text) <= most {
 		return text

@@ -33,6 +33,22 @@ func Summarise(runs []RunResult) []VariantResult {
 	return summary
 }
 
+// Lacking are the repetitions, of those that Repetitions returns, with a valid run that has no value of a metric. Others do not speak for
+// it: a run that stalled has too few operations for a percentile, for example, so that what is left are the good ones.
+func Lacking(counted []RunResult, variant, phase, metric string) (repetitions []int32) {
+	for _, run := range counted {
+		if run.Variant != variant || !run.Valid {
+			continue
+		}
+		found, _ := run.phase(phase)
+		if _, measured := found.Metrics[metric]; !measured && !slices.Contains(repetitions, run.Repetition) {
+			repetitions = append(repetitions, run.Repetition)
+		}
+	}
+	slices.Sort(repetitions)
+	return repetitions
+}
+
 // variantSamples gathers the values by phase and metric.
 type variantSamples struct {
 	order  []string

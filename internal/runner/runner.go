@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,10 +140,7 @@ func (r *Runner) execute(ctx context.Context, request workload.Request, log *log
 		return e.document, e.err
 	case <-ctx.Done():
 	}
-	grace := r.Grace
-	if grace == 0 {
-		grace = DefaultGrace
-	}
+	grace := cmp.Or(r.Grace, DefaultGrace)
 	select {
 	case e := <-ended:
 		return e.document, e.err

@@ -234,9 +234,13 @@ func awaitEnd(state State) *Decision {
 
 // phaseDue is when a started phase must end. Waiting for the agreed start time does not count.
 func phaseDue(phase PhaseState, spec v1alpha1.Phase) time.Time {
-	began := *phase.Pod.Started
-	if at := phase.Executor.StartAt; at != nil && at.After(began) {
-		began = *at
+	return phase.began().Add(spec.Deadline.Duration.Duration)
+}
+
+// began is when the workload of a running pod has begun, or will begin.
+func (s PhaseState) began() time.Time {
+	if at := s.Executor.StartAt; at != nil && at.After(*s.Pod.Started) {
+		return *at
 	}
-	return began.Add(spec.Deadline.Duration.Duration)
+	return *s.Pod.Started
 }

@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,12 +63,8 @@ func JoinClaims(states []Claims) Claims {
 		joined.Exists, joined.Bound = joined.Exists && state.Exists, joined.Bound && state.Bound
 		joined.Some, joined.Deleting, joined.Lost = joined.Some || state.Left(), joined.Deleting || state.Deleting, joined.Lost || state.Lost
 		joined.BindFirst = joined.BindFirst || state.BindFirst
-		if joined.Problem == "" {
-			joined.Problem = state.Problem
-		}
-		if joined.Unwatched == "" {
-			joined.Unwatched = state.Unwatched
-		}
+		joined.Problem = cmp.Or(joined.Problem, state.Problem)
+		joined.Unwatched = cmp.Or(joined.Unwatched, state.Unwatched)
 	}
 	return joined
 }

@@ -75,8 +75,8 @@ func CompanionName(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, companion C
 // Lasts says whether an action is continuous: a workload is measured with it only while it runs.
 func Lasts(action v1alpha1.PoolAction) bool {
 	return action.Scrub != nil || action.Trim != nil || action.Replicate != nil || action.Copy != nil || action.RemoveVdev != nil ||
-		action.ReplaceDevice != nil || action.ModuleParameter != nil || action.DestroyDataset != nil || action.LayoutScore != nil ||
-		action.MetaslabMap != nil
+		action.ReplaceDevice != nil || action.OfflineDevice != nil || action.ModuleParameter != nil || action.DestroyDataset != nil ||
+		action.LayoutScore != nil || action.MetaslabMap != nil
 }
 
 // minBesidePercent is the part of the measured time in which a continuous operation must be running. It starts with the pod, whose
@@ -189,12 +189,8 @@ func operateBeside(state State, i int) []Action {
 
 // besideDue is when measure.operate starts.
 func besideDue(phase PhaseState, spec v1alpha1.Phase) time.Time {
-	began := *phase.Pod.Started
-	if at := phase.Executor.StartAt; at != nil && at.After(began) {
-		began = *at
-	}
 	if after := spec.Measure.OperateAfter; after != nil {
-		return began.Add(after.Duration.Duration)
+		return phase.began().Add(after.Duration.Duration)
 	}
 	return *phase.Pod.Started
 }
@@ -252,8 +248,7 @@ func endCompanions(state State, i int, decision Decision) *Decision {
 		case !state.Now.Before(due):
 			ending := invalid(v1alpha1.ReasonPhaseDeadlineExceeded, true, "the %s during phase %s was still running %s after it: %s",
 				operate.Name(operation.Spec.Action), spec.Name, patience, operationWords(operation))
-			ended := decision.endsWith(ending)
-			return &ended
+			return new(decision.endsWith(ending))
 		case !operation.Spec.Cancel:
 			decision.Actions = append(decision.Actions, Action{Kind: EndCompanion, Phase: i, Companion: companion})
 		}

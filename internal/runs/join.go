@@ -47,7 +47,7 @@ func Joined(state State, i int) (Storable, error) {
 		storable.Text, storable.Digest = text, packing.Digest(text)
 	}
 	if lag, known := storable.Document.Metrics[results.MetricStartLag]; known {
-		storable.StartLagMilliseconds = ptr.To(lag / int64(time.Millisecond))
+		storable.StartLagMilliseconds = new(lag / int64(time.Millisecond))
 	}
 	return storable, nil
 }

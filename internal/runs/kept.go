@@ -26,8 +26,7 @@ func recreateKept(state State, decision Decision) *Decision {
 	pools := state.Pools
 	if jobs, _ := state.work(); jobs > 0 || state.Claims.Left() || state.Pods > 0 {
 		ending := invalid(v1alpha1.ReasonPoolNotReady, true, "the kept pool is not as requested: %s: %s", pools.Reason, orNone(pools.Message))
-		ended := decision.endsWith(ending)
-		return &ended
+		return new(decision.endsWith(ending))
 	}
 	decision.Actions = []Action{{Kind: DeletePools}}
 	decision.Message = fmt.Sprintf("the kept pool is not as requested and is recreated: %s: %s", pools.Reason, pools.Message)

@@ -81,10 +81,9 @@ func awaitMade(state State, i int, decision Decision) *Decision {
 			decision.WakeAt = overdue
 			return &decision
 		}
-		ended := decision.endsWith(invalid(v1alpha1.ReasonPoolNotReady, false,
+		return new(decision.endsWith(invalid(v1alpha1.ReasonPoolNotReady, false,
 			"volume %s, which phase %s has made, was not mounted within %s: see the log of the agent on node %s", one.Name, one.MadeIn,
-			spec.StartDeadline.Duration.Duration, state.Run.Spec.NodeName))
-		return &ended
+			spec.StartDeadline.Duration.Duration, state.Run.Spec.NodeName)))
 	}
 	return nil
 }

@@ -249,11 +249,10 @@ func tookOf(operation *v1alpha1.PoolOperation, between time.Duration) time.Durat
 	return between
 }
 
-// operationMetrics are the metrics that gates and reports use, in their units.
+// operationMetrics are the metrics that gates and reports use.
 func operationMetrics(measured []v1alpha1.OperationMetric) map[string]int64 {
 	metrics := map[string]int64{}
-	for _, reported := range measured {
-		metric := operate.PhaseMetric(reported)
+	for _, metric := range measured {
 		if _, known := results.LookupMetric(metric.Name); known && metric.Value >= 0 {
 			metrics[metric.Name] = metric.Value
 		}

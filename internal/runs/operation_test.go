@@ -79,10 +79,10 @@ func TestOperationPlaysItsPhase(t *testing.T) {
 		t.Errorf("begun: %+v", state)
 	}
 	operation.Status.Outcome, operation.Status.FinishedAt = v1alpha1.OutcomeSucceeded, &metav1.Time{Time: time.Unix(1040, 0)}
-	operation.Status.Metrics = []v1alpha1.OperationMetric{{Name: "layoutScorePercent", Value: 97}, {Name: "segments", Value: 3},
+	operation.Status.Metrics = []v1alpha1.OperationMetric{{Name: "layoutScorePartsPerMillion", Value: 970_123}, {Name: "segments", Value: 3},
 		{Name: "copiedBytes", Value: 5}, {Name: "sentBytes", Value: -1}}
 	state := look()
-	want := map[string]int64{"layoutScorePartsPerMillion": 970_000, "copiedBytes": 5, "durationNanoseconds": int64(30 * time.Second)}
+	want := map[string]int64{"layoutScorePartsPerMillion": 970_123, "copiedBytes": 5, "durationNanoseconds": int64(30 * time.Second)}
 	if diff := cmp.Diff(want, state.Received.Metrics); diff != "" {
 		t.Errorf("metrics (-want +got)\n%s", diff)
 	}

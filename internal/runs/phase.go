@@ -1,8 +1,10 @@
 package runs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -77,12 +79,9 @@ func disksChangeBy(run *v1alpha1.BenchmarkRun, last v1alpha1.PhaseName) bool {
 
 // changesDisks says whether a phase itself gives its pool other disks than in the spec.
 func changesDisks(phase *v1alpha1.Phase) bool {
-	for _, action := range operate.Of(phase) {
-		if action.AddVdev != nil || action.RemoveVdev != nil || action.ReplaceDevice != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(operate.Of(phase), func(action *v1alpha1.PoolAction) bool {
+		return action.AddVdev != nil || action.RemoveVdev != nil || action.ReplaceDevice != nil
+	})
 }
 
 // startPhase creates the volume and then the Job, if nothing prevents it.
@@ -275,12 +274,8 @@ func (s *PhaseState) Receive(run *v1alpha1.BenchmarkRun, phase v1alpha1.PhaseNam
 }
 
 func isCorrupt(err error) bool {
-	for _, target := range []error{results.ErrMissing, results.ErrTruncated, results.ErrCorrupt, results.ErrTooLarge, results.ErrVersion} {
-		if errors.Is(err, target) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{results.ErrMissing, results.ErrTruncated, results.ErrCorrupt, results.ErrTooLarge, results.ErrVersion},
+		func(target error) bool { return errors.Is(err, target) })
 }
 
 // overduePhase enforces the deadlines.
@@ -359,8 +354,5 @@ func waitForPhase(state State, i int, decision Decision) Decision {
 }
 
 func orNone(message string) string {
-	if message == "" {
-		return "there is no message"
-	}
-	return message
+	return cmp.Or(message, "there is no message")
 }

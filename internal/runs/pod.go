@@ -92,8 +92,7 @@ func readContainer(state *PodState, status *corev1.ContainerStatus) {
 			state.Problem, state.Message = v1alpha1.ReasonPodRejected, message
 		}
 	case status.State.Running != nil:
-		started := status.State.Running.StartedAt.Time
-		state.Started = &started
+		state.Started = new(status.State.Running.StartedAt.Time)
 	case status.State.Terminated != nil:
 		ended := status.State.Terminated
 		state.Started, state.Ended = &ended.StartedAt.Time, &ended.FinishedAt.Time

@@ -178,13 +178,20 @@ func handedOn(run *v1alpha1.BenchmarkRun, pool *v1alpha1.BenchmarkPool) bool {
 	})
 }
 
-// KeptFor says whether a BenchmarkPool is kept for repetitions such as this run, whichever uses it now. Its spec is unchanged while
-// its generation is.
+// KeptFor says whether a BenchmarkPool is kept for repetitions such as this run, whichever uses it now: those of its experiment, or of
+// the lineage of that. Its spec is unchanged while its generation is.
 func KeptFor(pool *v1alpha1.BenchmarkPool, run *v1alpha1.BenchmarkRun) bool {
-	for _, label := range []string{v1alpha1.LabelBenchmarkUID, v1alpha1.LabelExperiment} {
+	within := v1alpha1.LabelExperiment
+	if run.Labels[v1alpha1.LabelLineage] != "" || pool.Labels[v1alpha1.LabelLineage] != "" {
+		within = v1alpha1.LabelLineage
+	}
+	for _, label := range []string{v1alpha1.LabelBenchmarkUID, within} {
 		if own := run.Labels[label]; own == "" || pool.Labels[label] != own {
 			return false
 		}
+	}
+	if _, known := PoolAgeOf(pool); !known {
+		return false
 	}
 	target := run.Spec.Target.ZFS
 	return naming.KeepsPools(target) && pool.Labels[v1alpha1.LabelReset] == string(target.Reset) &&
@@ -221,8 +228,10 @@ func volumeStatus(wanted volume.RunVolume, pool *v1alpha1.BenchmarkPool, made vo
 	properties := slices.DeleteFunc(slices.Clone(pool.Status.Properties), func(p v1alpha1.EffectiveProperty) bool {
 		return p.Name == naming.PropertyRun || p.Name == naming.PropertyOperation || others[p.Dataset]
 	})
+	age, _ := PoolAgeOf(pool)
 	return v1alpha1.RunVolumeStatus{
-		Name: v1alpha1.VolumeName(wanted.Name), Pool: pool.Name, Provisioner: wanted.Dataset.Provisioner, GUID: pool.Status.GUID,
+		PoolAge: age,
+		Name:    v1alpha1.VolumeName(wanted.Name), Pool: pool.Name, Provisioner: wanted.Dataset.Provisioner, GUID: pool.Status.GUID,
 		KeptFrom: pool.Annotations[v1alpha1.AnnotationKeptFrom], ZFSVersion: pool.Status.ZFSVersion,
 		Properties: properties[:min(len(properties), maxRunProperties)],
 	}

@@ -23,10 +23,5 @@ func rebooted(state State) *Ending {
 
 // BootDecides says that a result is about to be stored: then the boot ID is read from the API server.
 func BootDecides(state State) bool {
-	for _, phase := range state.Phases {
-		if phase.Stored == nil && phase.Pod.Ended != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(state.Phases, func(phase PhaseState) bool { return phase.Stored == nil && phase.Pod.Ended != nil })
 }

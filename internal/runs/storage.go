@@ -38,8 +38,7 @@ func preparePools(state State, i int, decision Decision) *Decision {
 		// Another attempt would get the same disks; in place of a kept pool, a new one.
 		ending := invalid(v1alpha1.ReasonPoolNotReady, pools.KeptFrom != nil, "the pools for phase %s were not ready within %s: %s: %s",
 			spec.Name, spec.StartDeadline.Duration.Duration, pools.Reason, orNone(pools.Message))
-		ended := decision.endsWith(ending)
-		return &ended
+		return new(decision.endsWith(ending))
 	} else if decision.WakeAt.IsZero() {
 		decision.WakeAt = overdue
 	}

@@ -3,11 +3,34 @@ package spelling
 
 import "strings"
 
-// Nearest is the name that differs least from the given one, if it differs little enough to be a slip: in a third of its letters, or in
-// two. Empty if there is none.
+// Nearest is the only name that begins with the given one, or else the name that differs least from it, if it differs little enough to be
+// a slip: in a third of its letters, or in two. Empty if there is none.
 func Nearest(given string, names []string) string {
+	if only := onlyLonger(given, names); only != "" {
+		return only
+	}
 	return within(given, names, max(2, len(given)/3))
 }
+
+// onlyLonger is the only name that begins with the given one. Another number is another name: P999 does not go on from P99.
+func onlyLonger(given string, names []string) (only string) {
+	for _, candidate := range names {
+		if strings.EqualFold(candidate, given) {
+			return ""
+		}
+		if given == "" || len(candidate) <= len(given) || !strings.EqualFold(candidate[:len(given)], given) ||
+			digit(given[len(given)-1]) && digit(candidate[len(given)]) {
+			continue
+		}
+		if only != "" {
+			return ""
+		}
+		only = candidate
+	}
+	return only
+}
+
+func digit(b byte) bool { return '0' <= b && b <= '9' }
 
 // Slip is Nearest for what may also be a name that this release does not know: in short names one letter, in longer ones two.
 func Slip(given string, names []string) string {
@@ -17,8 +40,20 @@ func Slip(given string, names []string) string {
 	return within(given, names, 2)
 }
 
+// Instead says which of the names to write instead of one that is not among them.
+func Instead(given string, names []string) string {
+	if meant := Slip(given, names); meant != "" {
+		return "did you mean " + meant + "?"
+	}
+	if len(names) == 0 {
+		return "remove it"
+	}
+	return "write one of " + strings.Join(names, ", ")
+}
+
+// within does not take a name that has nothing in common with the given one.
 func within(given string, names []string, most int) string {
-	best, distance := "", most+1
+	best, distance := "", min(most+1, len(given))
 	for _, candidate := range names {
 		if d := editDistance(strings.ToLower(given), strings.ToLower(candidate)); d < distance {
 			best, distance = candidate, d

@@ -3,7 +3,8 @@ package spelling
 import "testing"
 
 func TestNearest(t *testing.T) {
-	names := []string{"recordsize", "redundant_metadata", "sync", "lz4", "readBytesPerSecond"}
+	names := []string{"recordsize", "redundant_metadata", "sync", "lz4", "readBytesPerSecond", "readLatencyP99Nanoseconds",
+		"readLatencyP999Nanoseconds", "a"}
 	for given, want := range map[string]struct{ nearest, slip string }{
 		"recordsze":          {"recordsize", "recordsize"},
 		"RecordSize":         {"recordsize", "recordsize"},
@@ -14,12 +15,27 @@ func TestNearest(t *testing.T) {
 		"snappy":             {"", ""},
 		"zfs_something_else": {"", ""},
 		"":                   {"", ""},
+		"redundant":          {"redundant_metadata", ""},
+		"readlatencyp99":     {"readLatencyP99Nanoseconds", ""},
+		"readLatency":        {"", ""}, // two begin with it
+		"d":                  {"", ""},
 	} {
 		if got := Nearest(given, names); got != want.nearest {
 			t.Errorf("Nearest(%q) is %q instead of %q", given, got, want.nearest)
 		}
 		if got := Slip(given, names); got != want.slip {
 			t.Errorf("Slip(%q) is %q instead of %q", given, got, want.slip)
+		}
+	}
+}
+
+func TestInstead(t *testing.T) {
+	for _, c := range []struct {
+		names []string
+		want  string
+	}{{[]string{"workers", "duration"}, "did you mean workers?"}, {[]string{"sync", "cache"}, "write one of sync, cache"}, {nil, "remove it"}} {
+		if got := Instead("worker", c.names); got != c.want {
+			t.Errorf("%q instead of %q", got, c.want)
 		}
 	}
 }

@@ -163,11 +163,12 @@ func metricsOf(e *results.Experiment) map[subject]results.MetricResult {
 			measured[phase.Name] = measured[phase.Name] || phase.Kind == results.KindMeasure
 		}
 	}
-	found := map[subject]results.MetricResult{}
+	found, repetitions := map[subject]results.MetricResult{}, results.Repetitions(e.Runs)
 	for _, variant := range e.Variants {
 		for _, phase := range variant.Phases {
 			for _, metric := range phase.Metrics {
-				if results.IsPrimary(metric.Name) && measured[phase.Name] {
+				if results.IsPrimary(metric.Name) && measured[phase.Name] &&
+					len(results.Lacking(repetitions, variant.Name, phase.Name, metric.Name)) == 0 { // the runs that have it may be the good ones
 					found[subject{variant.Name, phase.Name, metric.Name}] = metric
 				}
 			}

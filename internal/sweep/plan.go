@@ -89,8 +89,8 @@ func Copy(benchmark *unstructured.Unstructured, place Place) (*unstructured.Unst
 	return made, setDevice(made, place.Device)
 }
 
-// setDevice replaces the device of a pool of one device. A variant with devices of its own would overwrite these, and measure them at each
-// place.
+// setDevice replaces the device of a pool of one device. A variant or a node with devices of its own would overwrite these, and measure
+// them at each place.
 func setDevice(made *unstructured.Unstructured, device string) error {
 	variants, _, _ := unstructured.NestedSlice(made.Object, "spec", "variants")
 	for _, variant := range variants {
@@ -100,6 +100,9 @@ func setDevice(made *unstructured.Unstructured, device string) error {
 			return fmt.Errorf("--devices is for a benchmark whose variants are all on that device: remove target and pool.vdevs from "+
 				"variant %v", fields["name"])
 		}
+	}
+	if _, own, _ := unstructured.NestedFieldNoCopy(made.Object, "spec", "target", "zfs", "perNode"); own {
+		return fmt.Errorf("--devices is for a benchmark whose nodes are all on that device: remove spec.target.zfs.perNode")
 	}
 	vdevs, _, err := unstructured.NestedSlice(made.Object, "spec", "target", "zfs", "pool", "vdevs")
 	if err == nil && len(vdevs) == 1 {

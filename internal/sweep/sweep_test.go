@@ -219,6 +219,8 @@ func TestCopy(t *testing.T) {
 		"a class":     class,
 		"a variant's target": "metadata: {name: x}\nspec: {target: {zfs: {pool: {vdevs: [{devices: [/dev/a]}]}}}, " +
 			"variants: [{name: a}, {name: b, target: {ref: {name: y}}}]}",
+		"a node's disks": "metadata: {name: x}\nspec: {target: {zfs: {pool: {vdevs: [{devices: [/dev/a]}]}, " +
+			"perNode: [{nodeName: n1, pool: {vdevs: [{devices: [/dev/b]}]}}]}}}",
 		"a variant's disks": "metadata: {name: x}\nspec: {target: {zfs: {pool: {vdevs: [{devices: [/dev/a]}]}}}, " +
 			"variants: [{name: a, pool: {vdevs: [{devices: [/dev/b]}]}}]}",
 	} {

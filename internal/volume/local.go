@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -90,7 +89,7 @@ func onNode(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site, hostname st
 	if volume.Dataset.Type == naming.DatasetVolume {
 		local.Path = naming.VolumeDevice(pool, naming.RunDataset(volume.Name))
 		if volume.Dataset.FSType != "" {
-			local.FSType = ptr.To(volume.Dataset.FSType)
+			local.FSType = new(volume.Dataset.FSType)
 		}
 	}
 	return &corev1.PersistentVolume{
@@ -100,7 +99,7 @@ func onNode(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site, hostname st
 			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: local},
-			VolumeMode:                    ptr.To(Mode(volume)),
+			VolumeMode:                    new(Mode(volume)),
 			ClaimRef: &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: run.Namespace,
 				Name: naming.ClaimName(run, volume.Name)},
 			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{

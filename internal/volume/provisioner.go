@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"cmp"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -106,10 +107,7 @@ func Of(volume RunVolume) Provisioner {
 	if volume.Pool == nil {
 		return class{}
 	}
-	name := volume.Dataset.Provisioner
-	if name == "" {
-		name = ProvisionerLocal
-	}
+	name := cmp.Or(volume.Dataset.Provisioner, ProvisionerLocal)
 	for _, one := range registered {
 		if one.name == name {
 			return one.Provisioner

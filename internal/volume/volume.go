@@ -121,6 +121,9 @@ func Pool(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string
 	if target := run.Spec.Target.ZFS; naming.KeepsPools(target) {
 		labels = maps.Clone(labels)
 		labels[v1alpha1.LabelReset] = string(target.Reset)
+		if lineage := run.Labels[v1alpha1.LabelLineage]; lineage != "" {
+			labels[v1alpha1.LabelLineage] = lineage
+		}
 	}
 	var datasets []v1alpha1.PoolDataset
 	for _, one := range On(RunVolumes(run), volume.Name) {

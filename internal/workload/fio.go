@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"time"
@@ -43,8 +44,5 @@ func fioRuntime(jobFile string) time.Duration {
 			total += time.Duration(seconds) * time.Second
 		}
 	}
-	if total == 0 {
-		return time.Minute
-	}
-	return total
+	return cmp.Or(total, time.Minute)
 }

@@ -27,8 +27,8 @@ const (
 	freeing      = `freedBytes|volumeBytes|allocatedBytes|compressionRatio`
 	coverage     = `coverage`
 	rounds       = `rounds|steadyState`
-	operations   = `referencedBytes|freedBytes|sentBytes|receivedReferencedBytes|copied|overwritten|scannedBytes|repairedBytes|errorsFound|` +
-		`commandNanoseconds|dataErrors|trimmedBytes|resilveredBytes|freeSegments|largestFreeSegment|layoutScore`
+	operations   = `referencedBytes|freedBytes|sentBytes|resentBytes|received|copied|overwritten|scannedBytes|repairedBytes|errorsFound|` +
+		`commandNanoseconds|dataErrors|trimmedBytes|offlineNanoseconds|resilver|freeSegments|largestFreeSegment|layoutScore`
 	beside = `besidePartsPerMillion`
 	pools  = `disk|smallDiskReads|poolAllocatedBytes|longestTransactionGroup|freeSpaceFragmentation|` + gangs
 	// gangs are counted for all pools of the node together: a phase has them, and none of its workloads.

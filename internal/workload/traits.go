@@ -114,7 +114,10 @@ func (t Traits) Problem(phase *v1alpha1.MeasurePhase, block bool) string {
 // problemWithin says why the operation of a phase cannot begin after its workload and end before it.
 func (t Traits) problemWithin(phase *v1alpha1.MeasurePhase) string {
 	after, rest, longest := length(phase.OperateAfter), length(phase.AfterOperation), t.Duration+t.RampUp
-	point := longestPoint(t.Duration)
+	point, offline := longestPoint(t.Duration), time.Duration(0)
+	if phase.Operate != nil && phase.Operate.OfflineDevice != nil {
+		offline = length(phase.Operate.OfflineDevice.Duration)
+	}
 	switch {
 	case phase.OperateAfter == nil:
 		return ""
@@ -128,6 +131,9 @@ func (t Traits) problemWithin(phase *v1alpha1.MeasurePhase) string {
 	case after < pointsBefore*point:
 		return fmt.Sprintf("operateAfter: %s is too short for rates before the operation: write %s or longer. The series over time of a "+
 			"workload of %s has points of %s", after, pointsBefore*point, t.Duration, point)
+	case offline > 0 && longest <= after+rest+offline:
+		return fmt.Sprintf("operateAfter: a disk is offline for %s, which leaves no time to rebuild its data in the time of the workload, %s: "+
+			"measure longer, or write a shorter duration of offlineDevice", offline, longest)
 	case phase.AfterOperation == nil:
 		return ""
 	case rest < pointsAfter*point:

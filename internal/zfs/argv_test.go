@@ -90,14 +90,11 @@ var calls = map[string][]call{
 		return c.Replace(ctx, a[0], a[1], a[2])
 	}, "zpool replace p 987 " + d2}},
 	"Offline": {{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Offline(ctx, a[0], a[1]) },
-		"zpool offline p " + d1}},
+		"zpool offline -t p " + d1}},
 	"Online": {{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Online(ctx, a[0], a[1]) },
 		"zpool online p " + d1}},
-	"Clear": {
-		{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Clear(ctx, a[0], "") }, "zpool clear p"},
-		{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Clear(ctx, a[0], a[1]) },
-			"zpool clear p " + d1},
-	},
+	"AwaitResilver": {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.AwaitResilver(ctx, a[0]) },
+		"zpool wait -t resilver p"}},
 	"Scrub": {
 		{[]string{"p", "start"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 			return c.Scrub(ctx, a[0], zfs.ScrubAct(a[1]))
@@ -230,10 +227,6 @@ var calls = map[string][]call{
 	},
 		"zpool get -Hp -o name,property,value,source " +
 			"read_ops,write_ops,trim_ops,read_bytes,write_bytes,trim_bytes,allocated,size,read_errors,write_errors,checksum_errors,ashift,fragmentation p all-vdevs"}},
-	"Rates": {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error {
-		_, err := c.Rates(ctx, a[0], 1)
-		return err
-	}, "zpool iostat -H -p -v -P -y p 1 1"}},
 	"Metaslabs": {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 		_, err := c.Metaslabs(ctx, a[0])
 		return err
@@ -315,7 +308,7 @@ func TestHostileArgumentsRunNothing(t *testing.T) {
 }
 
 // optional are the arguments that may be left out, by their place.
-var optional = map[string]int{"Clear": 1, "Trim": 1, "SendSize": 1, "Import": 1}
+var optional = map[string]int{"Trim": 1, "SendSize": 1, "Import": 1}
 
 // harmless are the words that are valid where they stand: a path as a value of a property, a kind of vdev as one.
 func harmless(place, word string) bool {

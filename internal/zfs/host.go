@@ -127,8 +127,7 @@ func notStarted(err error) Kind {
 // failure turns the end of a program into an Error.
 func failure(ctx context.Context, command Command, err error, stderr string) error {
 	failed := &Error{Command: command.String(), ExitCode: -1, Stderr: stderr, Err: err}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, is := errors.AsType[*exec.ExitError](err); is {
 		failed.ExitCode = exit.ExitCode()
 	}
 	switch {

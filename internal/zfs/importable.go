@@ -29,8 +29,7 @@ func (c *Client) Importable(ctx context.Context, pool string, devices []string) 
 	output, err := c.run.Run(ctx, command)
 	if err != nil {
 		// With nothing to import, zpool says so and fails.
-		var failed *Error
-		if errors.As(err, &failed) && strings.Contains(failed.Stderr, "no pools available to import") {
+		if failed, is := errors.AsType[*Error](err); is && strings.Contains(failed.Stderr, "no pools available to import") {
 			return nil, nil
 		}
 		return nil, err

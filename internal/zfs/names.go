@@ -1,6 +1,7 @@
 package zfs
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -122,13 +123,8 @@ func checkEach(check func(string) error, names []string) error {
 
 // settings renders properties as options in the order of their names, so that equal wishes are equal commands.
 func settings(option string, properties map[string]string) ([]string, error) {
-	names := make([]string, 0, len(properties))
-	for name := range properties {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	args := []string{}
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		if err := checkAll(checkProperty(name), checkValue(name, properties[name])); err != nil {
 			return nil, err
 		}

@@ -264,20 +264,6 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-func TestRates(t *testing.T) {
-	rates, err := parseRates("", string(golden(t, "2.3.9/rates")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(rates) != 4 || rates[0].WriteOps != 67 || rates[0].WriteBytes != 663001 || rates[0].AllocatedBytes != 102756352 {
-		t.Errorf("%+v", rates)
-	}
-	classes, err := parseRates("", string(golden(t, "2.3.9/rates-all-classes")))
-	if err != nil || len(classes) != 12 {
-		t.Errorf("%d vdevs of all classes, %v", len(classes), err)
-	}
-}
-
 func TestSendSizes(t *testing.T) {
 	for file, want := range map[string]int64{"2.3.9/send": 44552, "2.3.9/send-resumed": 6987592, "2.3.9/send-increment": 103515328} {
 		if got, err := parseSendSize("", string(golden(t, file))); err != nil || got != want {
@@ -328,15 +314,28 @@ func TestLayoutScore(t *testing.T) {
 		}
 		data = data[piece:]
 	}
-	if score := scorer.score; score.Blocks < 30 || score.Firsts != 1 || score.Percent() != 100 {
-		t.Errorf("%+v of a file written at once", score)
+	if all, _ := scorer.score.PartsPerMillion(); scorer.score.Blocks < 30 || scorer.score.Firsts != 1 || all != 1_000_000 {
+		t.Errorf("%+v of a file written at once", scorer.score)
 	}
 	scattered := layoutScorer{}
 	for _, line := range strings.Split("    Object  lvl   iblk\n 0 L0 0:1000:1000 \n 1000 L0 0:2000:1000 \n 2000 L0 0:900000:1000 \n 3000 L0 1:3000:1000 \n 4000 L0 0:1000:1000 \n 5000 L0 0:5000:1000 ", "\n") {
 		scattered.line([]byte(line))
 	}
-	if want := (LayoutScore{Blocks: 6, Firsts: 2, Neighbours: 2}); scattered.score != want || scattered.score.Percent() != 50 {
+	if want := (LayoutScore{Blocks: 6, Firsts: 2, Neighbours: 2}); scattered.score != want {
 		t.Errorf("%+v, want %+v", scattered.score, want)
+	}
+	for _, c := range []struct {
+		score LayoutScore
+		want  int64
+		known bool
+	}{
+		{scattered.score, 500_000, true}, {LayoutScore{Blocks: 1001, Firsts: 1, Neighbours: 994}, 994_000, true},
+		{LayoutScore{Blocks: 30001, Firsts: 1, Neighbours: 20000}, 666_667, true}, {LayoutScore{Blocks: 2, Firsts: 1}, 0, true},
+		{LayoutScore{Blocks: 1, Firsts: 1}, 0, false}, {LayoutScore{}, 0, false},
+	} {
+		if got, known := c.score.PartsPerMillion(); got != c.want || known != c.known {
+			t.Errorf("%+v: %d, %v, want %d", c.score, got, known, c.want)
+		}
 	}
 }
 
@@ -388,7 +387,6 @@ func FuzzTables(f *testing.F) {
 			_, _ = vdevCounters(properties)
 		}
 		_, _ = parseDatasets("", text)
-		_, _ = parseRates("", text)
 		_, _ = parseSendSize("", text)
 		if resumed, err := parseResumed("", text); err == nil && (resumed.GUID == "" || resumed.Snapshot == "") {
 			t.Fatalf("%+v", resumed)

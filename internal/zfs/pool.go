@@ -220,9 +220,9 @@ func (c *Client) Replace(ctx context.Context, pool, member, device string) error
 	return c.onPool(ctx, pool, []string{"replace"}, member, device)
 }
 
-// Offline takes a device out of use until Online.
+// Offline takes a device out of use until Online or the next import: a node that goes down meanwhile comes back with the device.
 func (c *Client) Offline(ctx context.Context, pool, member string) error {
-	return c.onMember(ctx, pool, member, "offline")
+	return c.onMember(ctx, pool, member, "offline", "-t")
 }
 
 // Online takes a device back into use. The resilver has not begun when this returns: follow Status.
@@ -230,12 +230,9 @@ func (c *Client) Online(ctx context.Context, pool, member string) error {
 	return c.onMember(ctx, pool, member, "online")
 }
 
-// Clear forgets the errors of a pool, or of one member, and tries its devices again.
-func (c *Client) Clear(ctx context.Context, pool, member string) error {
-	if member == "" {
-		return c.onPool(ctx, pool, []string{"clear"})
-	}
-	return c.onMember(ctx, pool, member, "clear")
+// AwaitResilver returns when no resilver runs on a pool, or with Timeout.
+func (c *Client) AwaitResilver(ctx context.Context, pool string) error {
+	return c.onPool(ctx, pool, []string{"wait", "-t", "resilver"})
 }
 
 func (c *Client) onMember(ctx context.Context, pool, member string, args ...string) error {

@@ -24,7 +24,12 @@ type SendOptions struct {
 	Compressed bool
 	// Token resumes an interrupted receive; see ResumeToken.
 	Token string
+	// BreakAfter breaks the stream off after so many bytes, as if the sender had died. 0 is never.
+	BreakAfter int64
 }
+
+// ErrBrokenOff is the end of a stream with BreakAfter: all before that was received.
+var ErrBrokenOff = errors.New("the stream was broken off as requested")
 
 func (o SendOptions) arguments() ([]string, error) {
 	if o.Token != "" {
@@ -95,7 +100,8 @@ func (c *Client) Replicate(ctx context.Context, options SendOptions, to string, 
 	defer cancel()
 	reader, writer := io.Pipe()
 	send := zfs(append([]string{"send"}, from...)...)
-	send.Stdout, send.Timeout = &counter{to: writer, count: sent}, replicateTimeout
+	passing := &counter{to: writer, count: sent, left: options.BreakAfter, breaks: options.BreakAfter > 0}
+	send.Stdout, send.Timeout = passing, replicateTimeout
 	receive := zfs(append(append([]string{"receive", "-s", "-u"}, into...), to)...)
 	receive.Stdin, receive.Timeout = reader, replicateTimeout
 
@@ -114,6 +120,9 @@ func (c *Client) Replicate(ctx context.Context, options SendOptions, to string, 
 		}
 	})
 	both.Wait()
+	if passing.broken.Load() && errors.Is(receiving, BadStream) {
+		return ErrBrokenOff
+	}
 	return replicationError(sending, receiving)
 }
 
@@ -155,6 +164,8 @@ type Resumed struct {
 	Snapshot string
 	// GUID of that snapshot, as Datasets prints it. It has the same one where it arrives.
 	GUID string
+	// Bytes of the stream that were received. 0 if the token does not say.
+	Bytes int64
 }
 
 // Resumed reads a resume token. ZFS prints what it says before it looks for the snapshot, which need not be there.
@@ -187,6 +198,12 @@ func parseResumed(command, output string) (Resumed, error) {
 				return Resumed{}, malformed(command, "a number as toguid", line)
 			}
 			resumed.GUID = strconv.FormatUint(guid, 10)
+		case "bytes":
+			bytes, err := strconv.ParseInt(value, 0, 64)
+			if err != nil || bytes < 0 {
+				return Resumed{}, malformed(command, "a number as bytes", line)
+			}
+			resumed.Bytes = bytes
 		}
 	}
 	if resumed.Snapshot == "" || resumed.GUID == "" {
@@ -203,15 +220,27 @@ func (c *Client) AbortReceive(ctx context.Context, dataset string) error {
 	return c.do(ctx, zfs("receive", "-A", dataset))
 }
 
-// counter counts what passes.
+// counter counts what passes. One that breaks lets only so much of it pass.
 type counter struct {
-	to    io.Writer
-	count *atomic.Int64
+	to     io.Writer
+	count  *atomic.Int64
+	left   int64
+	breaks bool
+	broken atomic.Bool
 }
 
 // Write passes data on.
 func (c *counter) Write(data []byte) (int, error) {
+	breaks := c.breaks && int64(len(data)) > c.left
+	if breaks {
+		data = data[:c.left]
+		c.broken.Store(true)
+	}
 	written, err := c.to.Write(data)
+	c.left -= int64(written)
+	if breaks && err == nil {
+		err = ErrBrokenOff
+	}
 	if c.count != nil {
 		c.count.Add(int64(written))
 	}

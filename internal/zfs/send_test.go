@@ -64,6 +64,46 @@ func TestHalfAStreamIsNotTakenForAWhole(t *testing.T) {
 	}
 }
 
+// TestAStreamThatIsBrokenOff: as many bytes as asked reach the receiver, which must notice, and a stream that is shorter stays whole.
+func TestAStreamThatIsBrokenOff(t *testing.T) {
+	for limit, want := range map[int64]error{1: zfs.ErrBrokenOff, 7: zfs.ErrBrokenOff, 9: zfs.ErrBrokenOff, 10: nil, 11: nil, 0: nil} {
+		fake, received := &zfstest.Fake{}, &receiver{}
+		fake.Answer("zfs send", "0123456789")
+		received.Runner = fake
+		var sent atomic.Int64
+		err := zfs.New(received).Replicate(t.Context(), zfs.SendOptions{Snapshot: "p/a@s", BreakAfter: limit}, "q/b", nil, &sent)
+		if whole := "0123456789"; want != nil {
+			whole = whole[:limit]
+			if received.text != whole || sent.Load() != limit {
+				t.Errorf("after %d bytes: %q arrived, %d counted", limit, received.text, sent.Load())
+			}
+		} else if received.text != whole {
+			t.Errorf("a limit of %d: %q arrived", limit, received.text)
+		}
+		if !errors.Is(err, want) || want == nil && err != nil {
+			t.Errorf("after %d bytes: %v, want %v", limit, err, want)
+		}
+	}
+}
+
+// receiver keeps what it receives, and fails if the stream does not end by itself.
+type receiver struct {
+	zfs.Runner
+	text string
+}
+
+func (r *receiver) Run(ctx context.Context, command zfs.Command) ([]byte, error) {
+	if command.Stdin == nil {
+		return r.Runner.Run(ctx, command)
+	}
+	text, err := io.ReadAll(command.Stdin)
+	r.text = string(text)
+	if err != nil {
+		return nil, &zfs.Error{Kind: zfs.BadStream, Command: command.String(), Err: err}
+	}
+	return nil, nil
+}
+
 func TestResumeToken(t *testing.T) {
 	fake := &zfstest.Fake{}
 	fake.Answer("zfs get", "q/b\treceive_resume_token\t1-ab-cd-ef\t-\n")
@@ -108,7 +148,7 @@ func TestResumed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, want := string(printed), zfs.Resumed{Snapshot: "sbz/fs@big", GUID: "13625853374441104423"}
+	text, want := string(printed), zfs.Resumed{Snapshot: "sbz/fs@big", GUID: "13625853374441104423", Bytes: 0x5b8538}
 	contents, _, _ := strings.Cut(text, "full\t")
 	gone := &zfs.Error{Kind: zfs.Exists, ExitCode: 1, Stderr: "cannot resume send: 'sbz/fs@big' used in the initial send no longer exists"}
 	late := &zfs.Error{Kind: zfs.Timeout, ExitCode: -1}
@@ -117,12 +157,13 @@ func TestResumed(t *testing.T) {
 		want zfs.Resumed
 		err  error
 	}{
-		"it can be sent":        {saying{text, nil}, want, nil},
-		"it is not there":       {saying{contents, gone}, want, nil},
-		"nothing is printed":    {saying{"", late}, zfs.Resumed{}, zfs.Timeout},
-		"half is printed":       {saying{"resume token contents:\n\ttoguid = 0xbd18c173811ea427\n", late}, zfs.Resumed{}, zfs.Timeout},
-		"it says no guid":       {saying{"\ttoname = sbz/fs@big\n", nil}, zfs.Resumed{}, zfs.Unknown},
-		"its guid is no number": {saying{"\ttoguid = x\n\ttoname = sbz/fs@big\n", nil}, zfs.Resumed{}, zfs.Unknown},
+		"it can be sent":          {saying{text, nil}, want, nil},
+		"it is not there":         {saying{contents, gone}, want, nil},
+		"nothing is printed":      {saying{"", late}, zfs.Resumed{}, zfs.Timeout},
+		"half is printed":         {saying{"resume token contents:\n\ttoguid = 0xbd18c173811ea427\n", late}, zfs.Resumed{}, zfs.Timeout},
+		"it says no guid":         {saying{"\ttoname = sbz/fs@big\n", nil}, zfs.Resumed{}, zfs.Unknown},
+		"its guid is no number":   {saying{"\ttoguid = x\n\ttoname = sbz/fs@big\n", nil}, zfs.Resumed{}, zfs.Unknown},
+		"its bytes are no number": {saying{"\ttoguid = 0x1\n\ttoname = p/a@s\n\tbytes = -1\n", nil}, zfs.Resumed{}, zfs.Unknown},
 		"a name that looks like": {saying{"\ttoguid = 0x1\n\ttoname = p/a toguid = 0x2@s\n", nil},
 			zfs.Resumed{Snapshot: "p/a toguid = 0x2@s", GUID: "1"}, nil},
 	} {

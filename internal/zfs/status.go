@@ -189,6 +189,16 @@ func (v VdevStatus) Health() State {
 	}
 }
 
+// Bears says whether the vdev keeps its data without so many more of its disks.
+func (v VdevStatus) Bears(more int) bool {
+	for _, child := range v.Children {
+		if !child.Health().Good() {
+			more++
+		}
+	}
+	return len(v.Children) > 0 && more <= v.tolerated()
+}
+
 // tolerated is how many children may be lost. The parity of a raidz stands in its name.
 func (v VdevStatus) tolerated() int {
 	for prefix, parity := range map[string]int{"raidz1": 1, "raidz2": 2, "raidz3": 3, "draid1": 1, "draid2": 2, "draid3": 3} {

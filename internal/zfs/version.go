@@ -66,36 +66,22 @@ func parseVersion(output string) (Version, error) {
 // Full is how the programs and the module call themselves.
 func (v Version) Full() string { return strings.TrimSpace(v.Userland + " " + v.Kernel) }
 
-// AtLeast compares with a version.
-func (v Version) AtLeast(major, minor, patch int) bool {
-	if v.Major != major {
-		return v.Major > major
-	}
-	if v.Minor != minor {
-		return v.Minor > minor
-	}
-	return v.Patch >= patch
-}
+// since says whether this is OpenZFS 2.MINOR or newer.
+func (v Version) since(minor int) bool { return v.Major > 2 || v.Major == 2 && v.Minor >= minor }
 
 // String is the version of the programs.
 func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch) }
 
 // JSON says whether zpool status can print JSON.
-func (v Version) JSON() bool { return v.AtLeast(2, 3, 0) }
+func (v Version) JSON() bool { return v.since(3) }
 
 // VdevProperties says whether zpool get knows vdevs, with their counters since import.
-func (v Version) VdevProperties() bool { return v.AtLeast(2, 2, 0) }
-
-// RaidzExpansion says whether a disk can be attached to a raidz.
-func (v Version) RaidzExpansion() bool { return v.AtLeast(2, 3, 0) }
-
-// DirectIO says whether O_DIRECT is more than a word.
-func (v Version) DirectIO() bool { return v.AtLeast(2, 3, 0) }
+func (v Version) VdevProperties() bool { return v.since(2) }
 
 // Missing names what this version cannot give, in words for a status.
 func (v Version) Missing() []string {
 	var missing []string
-	if !v.AtLeast(2, 1, 0) {
+	if !v.since(1) {
 		missing = append(missing, "OpenZFS older than 2.1 is not tested")
 	}
 	if !v.VdevProperties() {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -124,12 +125,12 @@ type LayoutScore struct {
 	Neighbours, Firsts int64
 }
 
-// Percent of the blocks that follow their neighbour; 100 if there is nothing to follow.
-func (s LayoutScore) Percent() float64 {
+// PartsPerMillion of the blocks that have another one before them lie right behind it. False if none has one: then there is no score.
+func (s LayoutScore) PartsPerMillion() (score int64, known bool) {
 	if s.Blocks <= s.Firsts {
-		return 100
+		return 0, false
 	}
-	return 100 * float64(s.Neighbours) / float64(s.Blocks-s.Firsts)
+	return int64(math.Round(1e6 * float64(s.Neighbours) / float64(s.Blocks-s.Firsts))), true
 }
 
 // LayoutScore walks the blocks of a dataset, of one object of it if object is not 0: a file's inode number, or 1 for

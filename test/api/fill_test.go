@@ -27,7 +27,7 @@ var unions = map[string][]string{
 	"Target": {"StorageClass", "ZFS", "Ref"},
 	"Phase":  {"Fill", "Fragment", "Free", "Measure", "Operate"},
 	"PoolAction": {"Observe", "Snapshot", "Clone", "DestroyDataset", "Replicate", "Copy", "Scrub", "Trim", "AddVdev",
-		"RemoveVdev", "ReplaceDevice", "ExportImport", "ModuleParameter", "SetProperty", "LayoutScore", "MetaslabMap"},
+		"RemoveVdev", "ReplaceDevice", "OfflineDevice", "ExportImport", "ModuleParameter", "SetProperty", "LayoutScore", "MetaslabMap"},
 	"ReplicateAction":  {"ToVolume", "ToPool"},
 	"MeasurePhase":     {"Workload", "Workloads"},
 	"CopyAction":       {"ToVolume", "ToPool"},
@@ -103,7 +103,7 @@ func (f *filler) special(value reflect.Value, path string) bool {
 		value.Set(reflect.ValueOf(set).Convert(value.Type()))
 		return true
 	}
-	if strings.HasSuffix(path, "dev.Devices") && value.Kind() == reflect.Slice { // as many as a mirror and the draid below need
+	if (strings.HasSuffix(path, "dev.Devices") || path == "AddVdevAction.Devices") && value.Kind() == reflect.Slice { // as many as a mirror and the draid below need
 		value.Set(reflect.MakeSlice(value.Type(), 3, 3))
 		for i := range 3 {
 			f.fill(value.Index(i), "")
@@ -114,6 +114,9 @@ func (f *filler) special(value reflect.Value, path string) bool {
 	case *v1alpha1.DevicePath: // no device may stand in two places
 		f.devices++
 		*at = v1alpha1.DevicePath(fmt.Sprintf("/dev/disk/by-id/d%d", f.devices))
+	case *v1alpha1.DiskRef: // nor be replaced by itself
+		f.devices++
+		*at = v1alpha1.DiskRef(fmt.Sprintf("/dev/disk/by-id/d%d", f.devices))
 	case *v1alpha1.Duration:
 		at.Duration.Duration = 90e9
 	case *v1alpha1.BlockSize:
@@ -148,6 +151,7 @@ func valid() map[string]any {
 	return map[string]any{
 		"MeasurePhase.OperateAfter": nil, "MeasurePhase.Until": nil, "MeasurePhase.AfterOperation": nil,
 		"Vdev.Type": "draid1", "Vdev.DraidDataDevices": 1, "Vdev.DraidSpares": 1,
+		"AddVdevAction.Type": "draid1", "AddVdevAction.DraidDataDevices": 1, "AddVdevAction.DraidSpares": 1,
 		"AuxiliaryVdev.Type": "mirror",
 		"ResetPolicy":        "Dataset", "RunOrder": "Sequential", "GatePolicy": "Enforce", "RetainPolicy": "Always", "Verdict": "Inconclusive",
 		"StorageBenchmarkSpec.Adaptive": nil, // it needs the order Interleaved, and a gate that compares
@@ -161,7 +165,7 @@ func valid() map[string]any {
 		"DatasetTemplate.Provisioner": "Local", "DatasetOverride.Provisioner": "Local",
 		"FillPhase.Of": "Volume", "OLTPWorkload.Layout": "SharedFile", "RedoWorkload.Sync": "fdatasync", "MetadataWorkload.Sync": "File",
 		"PostgresWorkload.Mode": "Script", "PostgresWorkload.DataChecksums": false, "CompareGate.To": "Variant",
-		"CompareGate.AcceptSingleDay": nil, "CompareGate.Since": nil,
+		"CompareGate.AcceptSingleDay": nil, "CompareGate.AcceptAgeing": nil, "CompareGate.Since": nil, "ZFSTarget.KeepFor": nil,
 		"PoolOperationStatus.Outcome": "Cancelled", "GUID": "7",
 		"Bound": "1.5GB/s", "Ratio": "1.5x", "PreflightCheck": "ashift", "PreflightGate.Expect": "Warning", "Schedule.Cron": "0 3 * * 1", "Schedule.TimeZone": "Europe/Berlin", "FIOWorkload.JobFile": "[job1]\nrw=read",
 		"Gate.Expression": "phase('a1').readBytesPerSecond >= 100e6", "ModuleParameterAction.Name": "zfs_arc_max",

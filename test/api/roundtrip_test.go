@@ -104,7 +104,10 @@ func shapes() map[string]shape {
 	all["gate-baseline"] = of(compare, onClass, map[string]any{"CompareGate.To": "Baseline", "CompareGate.Variant": nil,
 		"CompareGate.AcceptSingleDay": true})
 	all["gate-history"] = of(compare, onClass, map[string]any{"CompareGate.To": "History", "CompareGate.Variant": nil,
-		"CompareGate.Since": metav1.Unix(1767225600, 0)})
+		"CompareGate.Since": metav1.Unix(1767225600, 0), "CompareGate.AcceptAgeing": true})
+	all["keep-for"] = of(map[string]string{"Target": "ZFS", "Phase": "Fill"}, onZFS, map[string]any{"ZFSTarget.KeepFor": v1alpha1.KeepForSchedule,
+		"StorageBenchmarkSpec.TTLAfterFinished": nil,
+		"StorageBenchmarkSpec.Schedule":         v1alpha1.Schedule{Cron: "0 3 * * 1", TimeZone: "Europe/Berlin"}})
 	all["adaptive"] = of(compare, onClass, adaptive)
 	all["operate-after"] = of(map[string]string{"Target": "ZFS", "Phase": "Measure", "PoolAction": "Scrub"}, onZFS,
 		map[string]any{"MeasurePhase.SteadyState": nil, "MeasurePhase.OperateAfter": *long})

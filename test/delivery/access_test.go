@@ -182,7 +182,7 @@ func checkAccess(t *testing.T, user string, groups []string, may, mayNot []acces
 	t.Helper()
 	for _, row := range may {
 		for verb := range strings.FieldsSeq(row.verbs) {
-			err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) {
+			err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 				return allowed(t, user, groups, row, verb), nil
 			})
 			if err != nil {

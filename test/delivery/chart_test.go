@@ -3,19 +3,18 @@ package delivery
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"sort"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/storagebench/storagebench/internal/flagenv"
 	"github.com/storagebench/storagebench/test/cluster"
 )
 
@@ -36,6 +35,9 @@ func TestChartEqualsKustomize(t *testing.T) {
 		{"with the agent", func(t *testing.T) objects {
 			return overlay(t, []string{"default"}, []string{"agent"})
 		}, []string{"--set", "agent.enabled=true"}},
+		{"with a budget and a policy for traffic", func(t *testing.T) objects {
+			return overlay(t, []string{"default"}, []string{"disruption-budget", "network-policy"})
+		}, []string{"--set", "podDisruptionBudget.enabled=true,networkPolicy.enabled=true"}},
 		{"with CRDs not kept", func(t *testing.T) objects { return kustomize(t, "config/default") },
 			[]string{"--set", "crds.keep=false"}},
 	} {
@@ -49,6 +51,39 @@ func TestChartEqualsKustomize(t *testing.T) {
 					"if it is a CRD, run `make manifests`:\n%s", diff)
 			}
 		})
+	}
+}
+
+// The kustomization on the page of the installation, with the patch for the agent, does what the page says.
+func TestDocumentedKustomization(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(cluster.Root(), "docs", "tasks", "install.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, part := range strings.Split(string(page), "```yaml\n")[1:] {
+		text, _, _ := strings.Cut(part, "```\n")
+		texts = append(texts, text)
+	}
+	if len(texts) != 2 {
+		t.Fatalf("%d blocks of YAML, want the kustomization and the patch for the agent", len(texts))
+	}
+	text := strings.ReplaceAll(texts[0]+texts[1], "../storagebench/config/", configFolder)
+	got := kustomization(t, strings.Replace(text, "components: [", "components: ["+configFolder+"agent, ", 1))
+	manager := get[appsv1.Deployment](t, got, deployment).Spec.Template.Spec.Containers[0]
+	want := flagsOf(get[appsv1.Deployment](t, kustomize(t, "config/default"), deployment).Spec.Template.Spec.Containers[0])
+	maps.Copy(want, map[string]string{"agent": "true", "max-hold": "72h", "runner-image": "registry.example/storagebench-runner:v0.1.0",
+		"postgres-image": "registry.example/storagebench-postgres:v0.1.0"})
+	if diff := cmp.Diff(want, flagsOf(manager)); diff != "" || manager.Image != "registry.example/storagebench-manager:v0.1.0" {
+		t.Errorf("image %s, flags (-want +got):\n%s", manager.Image, diff)
+	}
+	agent := get[appsv1.DaemonSet](t, got, "DaemonSet storagebench-agent/storagebench-agent").Spec.Template.Spec.Containers[0]
+	grants := []string{"team-a=/dev/disk/by-id/nvme-BENCH_*", "/dev/disk/by-id/nvme-ADMIN_1"}
+	if diff := cmp.Diff(grants, flagenv.Values(flagsOf(agent)["allow-device"])); diff != "" {
+		t.Errorf("grants (-want +got):\n%s", diff)
+	}
+	if len(manager.Args) != 2 || len(agent.Args) != 1 || agent.Env[0].ValueFrom == nil && agent.Env[1].ValueFrom == nil {
+		t.Errorf("a patch has replaced what it should add to: %v, %+v", manager.Args, agent)
 	}
 }
 
@@ -98,6 +133,15 @@ func TestHelmRefuses(t *testing.T) {
 		{"agent.allowParameters={zfs_txg_timeout}", "allowParameters"}, // to which values?
 		{"agent.allowParameters={zfs_txg_timeout=1..}", "allowParameters"},
 		{"agent.allowParameters={zfs_txg_timeout=1|*}", "allowParameters"},
+		{"extraArgs={concurrency}", "extraArgs"},
+		{"extraEnv[0].nam=x", "additional properties 'nam' not allowed"},
+		{"agent.resources.limit.memory=1Gi", "additional properties 'limit' not allowed"},
+		{`agent.nodeSelector.storagebench\.dev/lab=x`, "nodeSelector"},                    // it has to be true
+		{`commonLabels.app\.kubernetes\.io/name=mine`, "commonLabels"},                    // selectors have it
+		{`commonLabels.storagebench\.dev/run-uid=x`, "commonLabels"},                      // the operator's own
+		{`commonLabels.rbac\.authorization\.k8s\.io/aggregate-to-view=x`, "commonLabels"}, // gives rights away
+		{`commonLabels.pod-security\.kubernetes\.io/enforce=privileged`, "commonLabels"},
+		{"networkPolicy.apiServerPorts={}", "apiServerPorts"}, // would cut it off
 		{"metrics.enabled=false,metrics.serviceMonitor.enabled=true", "needs metrics.enabled"},
 		{"metrics.enabled=false,metrics.prometheusRule.enabled=true", "needs metrics.enabled"},
 		{"agent.metrics.enabled=true", "needs agent.enabled"},
@@ -135,17 +179,8 @@ func TestHelmToggles(t *testing.T) {
 			}
 		}
 		container := get[appsv1.Deployment](t, got, deployment).Spec.Template.Spec.Containers[0]
-		if !slices.Contains(container.Args, "--metrics-bind-address=0") || len(container.Ports) != 1 {
-			t.Errorf("args %v, ports %v", container.Args, container.Ports)
-		}
-	})
-	t.Run("metrics port", func(t *testing.T) {
-		got := helm(t, "--set", "metrics.port=9443")
-		container := get[appsv1.Deployment](t, got, deployment).Spec.Template.Spec.Containers[0]
-		service := get[corev1.Service](t, got, "Service "+namespace+"/storagebench-metrics")
-		if !slices.Contains(container.Args, "--metrics-bind-address=:9443") || container.Ports[1].ContainerPort != 9443 ||
-			service.Spec.Ports[0].Port != 9443 {
-			t.Errorf("args %v, ports %v, service %v", container.Args, container.Ports, service.Spec.Ports)
+		if flagsOf(container)["metrics-bind-address"] != "0" || len(container.Ports) != 1 {
+			t.Errorf("flags %v, ports %v", flagsOf(container), container.Ports)
 		}
 	})
 	t.Run("other namespace", func(t *testing.T) {
@@ -169,118 +204,26 @@ func TestHelmToggles(t *testing.T) {
 	})
 }
 
-// Every value that shapes the pod arrives in the pod.
-func TestHelmPodValues(t *testing.T) {
-	values := filepath.Join(t.TempDir(), "values.yaml")
-	text := `
-image: {repository: registry.example/manager, tag: v1, pullPolicy: Always}
-runnerImage: {repository: registry.example/runner, tag: v2}
-postgresImage: {repository: registry.example/postgres, tag: v3}
-imagePullSecrets: [{name: registry}]
-replicas: 2
-resources: {requests: {cpu: 1}}
-nodeSelector: {role: infra}
-tolerations: [{key: infra, operator: Exists, effect: NoSchedule}]
-affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}
-priorityClassName: important
-podAnnotations: {note: "1"}
-logLevel: debug
-logFormat: json
-limits: {maxHold: 12h, nodesPerNamespace: 2, maxPriority: {team-a: 10, "*": 1}, queueWeights: {team-a: 2}, priorityClasses: [bench, bench-low], tolerationKeys: [dedicated, example.com/*]}
-`
-	if err := os.WriteFile(values, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got := get[appsv1.Deployment](t, helm(t, "--values", values), deployment)
-	pod := got.Spec.Template.Spec
-	container := pod.Containers[0]
-	for name, check := range map[string]bool{
-		"image":             container.Image == "registry.example/manager:v1" && container.ImagePullPolicy == "Always",
-		"runnerImage":       slices.Contains(container.Args, "--runner-image=registry.example/runner:v2"),
-		"postgresImage":     slices.Contains(container.Args, "--postgres-image=registry.example/postgres:v3"),
-		"imagePullSecrets":  len(pod.ImagePullSecrets) == 1 && pod.ImagePullSecrets[0].Name == "registry",
-		"replicas":          *got.Spec.Replicas == 2,
-		"resources":         container.Resources.Requests.Cpu().Value() == 1,
-		"nodeSelector":      pod.NodeSelector["role"] == "infra",
-		"tolerations":       len(pod.Tolerations) == 1 && pod.Tolerations[0].Key == "infra",
-		"affinity":          pod.Affinity != nil && pod.Affinity.NodeAffinity != nil,
-		"priorityClassName": pod.PriorityClassName == "important",
-		"podAnnotations":    got.Spec.Template.Annotations["note"] == "1",
-		"logLevel":          slices.Contains(container.Args, "--zap-log-level=debug"),
-		"limits.maxHold":    slices.Contains(container.Args, "--max-hold=12h"),
-		"limits": slices.Contains(container.Args, "--nodes-per-namespace=2") &&
-			slices.Contains(container.Args, "--line-per-namespace=4"),
-		"limits.shares": slices.Contains(container.Args, "--max-priority=*=1,team-a=10") &&
-			slices.Contains(container.Args, "--queue-weights=team-a=2"),
-		"limits.classes": slices.Contains(container.Args, "--priority-classes=bench,bench-low"),
-		"limits.keys":    slices.Contains(container.Args, "--toleration-keys=dedicated,example.com/*"),
-		"logFormat":      slices.Contains(container.Args, "--zap-encoder=json"),
-	} {
-		if !check {
-			t.Errorf("%s does not arrive: %+v", name, got.Spec)
-		}
-	}
-}
-
 // The agent gets what the admin allows, and nothing by default.
-func TestHelmAgentValues(t *testing.T) {
-	agent := func(values string) *appsv1.DaemonSet {
-		file := filepath.Join(t.TempDir(), "values.yaml")
-		if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return get[appsv1.DaemonSet](t, helm(t, "--values", file), "DaemonSet elsewhere/storagebench-agent")
-	}
-	for _, argument := range agent("agent: {enabled: true, namespace: elsewhere}").Spec.Template.Spec.Containers[0].Args {
-		if strings.HasPrefix(argument, "--allow-device") || strings.HasPrefix(argument, "--multihost") {
-			t.Errorf("it is not off by default: %s", argument)
-		}
-	}
-	pod := agent(`
-agent:
-  enabled: true
-  namespace: elsewhere
-  allowDevices: [lab=/dev/disk/by-id/nvme-bench-*, /dev/disk/by-path/pci-0000-*]
-  allowParameters: [zfs_txg_timeout=1..60|0, zfs_arc_max=*]
-  multihost: true
-  image: {repository: registry.example/agent, tag: v4}
-  tolerations: [{key: storage, operator: Exists}]
-  podAnnotations: {note: "1"}
-imagePullSecrets: [{name: registry}]
-logLevel: debug
-logFormat: json
-`).Spec.Template
-	container := pod.Spec.Containers[0]
-	want := []string{"--health-probe-bind-address=:8081", "--allow-device=lab=/dev/disk/by-id/nvme-bench-*",
-		"--allow-device=/dev/disk/by-path/pci-0000-*", "--allow-parameter=zfs_txg_timeout=1..60|0", "--allow-parameter=zfs_arc_max=*",
-		"--multihost", "--zap-log-level=debug", "--zap-encoder=json"}
-	if diff := cmp.Diff(want, container.Args); diff != "" {
-		t.Errorf("arguments (-want +got):\n%s", diff)
-	}
-	if container.Image != "registry.example/agent:v4" || len(pod.Spec.Tolerations) != 1 || pod.Annotations["note"] != "1" ||
-		len(pod.Spec.ImagePullSecrets) != 1 {
-		t.Errorf("a value does not arrive: %+v", pod)
+func TestHelmAgentIsAllowedNothing(t *testing.T) {
+	rendered := helm(t, "--set", "agent.enabled=true")
+	agent := get[appsv1.DaemonSet](t, rendered, "DaemonSet storagebench-agent/storagebench-agent").Spec.Template.Spec.Containers[0]
+	if diff := cmp.Diff(map[string]string{"health-probe-bind-address": ":8081"}, flagsOf(agent)); diff != "" {
+		t.Errorf("flags by default (-want +got):\n%s", diff)
 	}
 }
 
-// values.yaml, its comments and values.schema.json know the same keys.
-func TestValuesAreDocumented(t *testing.T) {
-	folder := filepath.Join(cluster.Root(), "charts", "storagebench")
-	text, err := os.ReadFile(filepath.Join(folder, "values.yaml"))
+// values.yaml and values.schema.json know the same keys. The page that is made from values.yaml wants a comment for each.
+func TestSchemaHasAllValues(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(cluster.Root(), "charts", "storagebench", "values.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var values, schema map[string]any
+	var values map[string]any
 	if err := yaml.Unmarshal(text, &values); err != nil {
 		t.Fatal(err)
 	}
-	raw, err := os.ReadFile(filepath.Join(folder, "values.schema.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(raw, &schema); err != nil {
-		t.Fatal(err)
-	}
+	schema := readSchema(t)
 	want := schemaKeys(schema, "")
 	sort.Strings(want)
 	got := valueKeys(values, schema, "")
@@ -288,16 +231,18 @@ func TestValuesAreDocumented(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("values.schema.json (-) and values.yaml (+) have different keys:\n%s", diff)
 	}
-	lines := strings.Split(string(text), "\n")
-	key := regexp.MustCompile(`^( *)[a-zA-Z]+:`)
-	for i, line := range lines {
-		inner := strings.HasPrefix(line, "    ") // below resources, which Kubernetes documents
-		opens := i+1 < len(lines) && strings.HasPrefix(lines[i+1], "  ") && strings.Contains(lines[i+1], "#")
-		if key.MatchString(line) && !inner && !opens && !strings.Contains(lines[i-1], "#") &&
-			!regexp.MustCompile(`^  (requests|limits):`).MatchString(line) {
-			t.Errorf("values.yaml line %d has no comment above it: %s", i+1, line)
-		}
+}
+
+func readSchema(t *testing.T) (schema map[string]any) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(cluster.Root(), "charts", "storagebench", "values.schema.json"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	return schema
 }
 
 // schemaKeys lists the paths of a JSON schema's closed objects.
@@ -305,7 +250,7 @@ func schemaKeys(schema map[string]any, at string) []string {
 	var keys []string
 	properties, _ := schema["properties"].(map[string]any)
 	for name, child := range properties {
-		if at+name == "global" || at == "resources." { // Helm's own, and Kubernetes' own
+		if at+name == "global" { // Helm's own
 			continue
 		}
 		keys = append(keys, at+name)
@@ -319,9 +264,6 @@ func valueKeys(values, schema map[string]any, at string) []string {
 	var keys []string
 	properties, _ := schema["properties"].(map[string]any)
 	for name, child := range values {
-		if at == "resources." {
-			continue
-		}
 		keys = append(keys, at+name)
 		inner, isMap := child.(map[string]any)
 		if below, ok := properties[name].(map[string]any); ok && isMap && below["properties"] != nil {

@@ -26,6 +26,7 @@ func TestInstall(t *testing.T) {
 	create(t, namespaceObject(team))
 	t.Run("Helm", testHelmLifecycle)
 	t.Run("Kustomize", testKustomizeApply)
+	t.Run("AllValues", testAllValuesAreValid)
 	t.Run("PodSecurity", testPodSecurity)
 	t.Run("ManagerAccess", testManagerAccess)
 	t.Run("ManagerObjects", testManagerObjects)

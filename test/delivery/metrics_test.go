@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,9 +17,9 @@ func TestMonitors(t *testing.T) {
 	got, without := helm(t, "--set", monitored), helm(t, "--set", "agent.enabled=true")
 	container := get[appsv1.DaemonSet](t, got, "DaemonSet storagebench-agent/storagebench-agent").Spec.Template.Spec.Containers[0]
 	service := get[corev1.Service](t, got, "Service storagebench-agent/storagebench-agent-metrics")
-	if !slices.Contains(container.Args, "--metrics-bind-address=:9443") || container.Ports[1].ContainerPort != 9443 ||
+	if flagsOf(container)["metrics-bind-address"] != ":9443" || container.Ports[1].ContainerPort != 9443 ||
 		service.Spec.Ports[0].Port != 9443 || service.Spec.ClusterIP != "None" {
-		t.Errorf("args %v, ports %v, service %v", container.Args, container.Ports, service.Spec)
+		t.Errorf("flags %v, ports %v, service %v", flagsOf(container), container.Ports, service.Spec)
 	}
 	binding := get[rbacv1.ClusterRoleBinding](t, got, "ClusterRoleBinding /storagebench-agent-metrics-auth")
 	if binding.RoleRef.Name != "storagebench-metrics-auth" || binding.Subjects[0].Name != "storagebench-agent" ||

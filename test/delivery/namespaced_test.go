@@ -35,10 +35,10 @@ func TestHelmNamespaced(t *testing.T) {
 		t.Errorf("the Role differs from the ClusterRole:\n%s", diff)
 	}
 	container := get[appsv1.Deployment](t, rendered, deployment).Spec.Template.Spec.Containers[0]
-	arguments := strings.Join(container.Args, " ")
-	for _, argument := range []string{"--namespaces=" + team, "--cluster-reads=false", "--metrics-bind-address=0"} {
-		if !strings.Contains(arguments, argument) {
-			t.Errorf("no %s in %s", argument, arguments)
+	flags := flagsOf(container)
+	for flag, value := range map[string]string{"namespaces": team, "cluster-reads": "false", "metrics-bind-address": "0"} {
+		if flags[flag] != value {
+			t.Errorf("no --%s=%s in %v", flag, value, flags)
 		}
 	}
 	several := helm(t, "--set", "namespaces={a,b}", "--set", "metrics.enabled=false")

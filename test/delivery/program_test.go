@@ -61,6 +61,7 @@ func testManagerAtWork(t *testing.T) {
 		return answersTo(ctx, "https://"+metrics+"/metrics", metricsToken(t)) == http.StatusOK
 	})
 	runBenchmark(t, log, teamBenchmark(t))
+	usePlugin(t, log)
 	code, shown := answerTo(t.Context(), "https://"+metrics+"/metrics", metricsToken(t))
 	if code != http.StatusOK {
 		t.Errorf("after an experiment the metrics answer %d", code)

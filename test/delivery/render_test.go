@@ -53,8 +53,24 @@ func kustomize(t *testing.T, folder string) objects {
 	return parse(t, out)
 }
 
-// overlay builds a kustomization that a user could write: the given folders of config/ as resources and components.
+// overlay builds the given folders of config/ as resources and components.
 func overlay(t *testing.T, resources, components []string) objects {
+	t.Helper()
+	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
+	for field, folders := range map[string][]string{"resources": resources, "components": components} {
+		text += field + ":\n"
+		for _, path := range folders {
+			text += "- " + configFolder + path + "\n"
+		}
+	}
+	return kustomization(t, text)
+}
+
+// configFolder leads from the folder of a kustomization to config/.
+const configFolder = "../../config/"
+
+// kustomization builds one that a user could write.
+func kustomization(t *testing.T, text string) objects {
 	t.Helper()
 	// Inside the checkout, because kustomize reads no folder by absolute path; ignored by git, as is all of dist/.
 	parent := filepath.Join(cluster.Root(), "dist")
@@ -66,13 +82,6 @@ func overlay(t *testing.T, resources, components []string) objects {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
-	for field, folders := range map[string][]string{"resources": resources, "components": components} {
-		text += field + ":\n"
-		for _, path := range folders {
-			text += "- ../../config/" + path + "\n"
-		}
-	}
 	if err := os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,6 @@ var (
 
 // TestLinks: every relative link in a page leads to a file or folder of the repository, and its anchor to a heading there.
 func TestLinks(t *testing.T) {
-	const root = "../.."
 	pages, links := pagesBelow(t, root), 0
 	for _, page := range pages {
 		for _, match := range link.FindAllStringSubmatch(codeSpan.ReplaceAllString(prose(t, filepath.Join(root, page)), ""), -1) {
@@ -43,6 +42,25 @@ func TestLinks(t *testing.T) {
 	}
 	if len(pages) < 20 || links < 100 {
 		t.Fatalf("only %d links on %d pages found: the pattern of this test is wrong", links, len(pages))
+	}
+}
+
+// TestEveryPageIsListed: docs/README.md, whose tables are the navigation of the site, links to every page of docs.
+func TestEveryPageIsListed(t *testing.T) {
+	listed := map[string]bool{"docs/README.md": true}
+	for _, match := range link.FindAllStringSubmatch(read(t, filepath.Join(root, "docs/README.md")), -1) {
+		listed[filepath.Join("docs", match[1])] = true
+	}
+	pages := 0
+	for _, page := range pagesBelow(t, root) {
+		if strings.HasPrefix(page, "docs/") {
+			if pages++; !listed[page] {
+				t.Errorf("docs/README.md has no link to %s", page)
+			}
+		}
+	}
+	if pages < 30 {
+		t.Fatalf("only %d pages found", pages)
 	}
 }
 
@@ -99,11 +117,7 @@ func anchor(text string) string {
 
 // prose is the text of a page without its blocks of code.
 func prose(t *testing.T, path string) string {
-	text, err := os.ReadFile(path) //nolint:gosec // a page of this repository
-	if err != nil {
-		t.Fatal(err)
-	}
-	return codeBlock.ReplaceAllString(string(text), "")
+	return codeBlock.ReplaceAllString(read(t, path), "")
 }
 
 func TestAnchors(t *testing.T) {

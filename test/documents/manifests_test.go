@@ -2,36 +2,31 @@ package documents
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
 	"github.com/storagebench/storagebench/internal/cli"
 )
 
-var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
-
 // TestManifestsAreValid: a whole manifest of storagebench that a page shows is one that can be applied.
 func TestManifestsAreValid(t *testing.T) {
-	const root = "../.."
 	manifests := 0
 	for _, page := range pagesBelow(t, root) {
-		text, err := os.ReadFile(filepath.Join(root, page))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, match := range yamlBlock.FindAllStringSubmatch(string(text), -1) {
-			if !strings.Contains(match[1], "apiVersion: storagebench.dev/") {
+		blocks, _ := blocksOf(t, root, page)
+		for _, one := range blocks {
+			text := strings.Join(one.lines, "\n")
+			if one.language != "yaml" || !strings.Contains(text, "apiVersion: storagebench.dev/") {
 				continue
 			}
 			manifests++
 			var output bytes.Buffer
-			app := &cli.App{In: strings.NewReader(match[1]), Out: &output, Err: &output, Now: time.Now}
+			app := &cli.App{In: strings.NewReader(text), Out: &output, Err: &output, Now: time.Now}
 			if code := app.Main(t.Context(), []string{"validate", "-"}); code != 0 {
-				t.Errorf("%s: exit code %d for\n%s\n%s", page, code, match[1], output.String())
+				t.Errorf("%s:%d: exit code %d: %s", page, one.line, code, output.String())
 			}
 		}
 	}
@@ -44,4 +39,31 @@ func TestManifestsAreValid(t *testing.T) {
 	if manifests < 4 {
 		t.Fatalf("only %d manifests found: the pattern of this test is wrong", manifests)
 	}
+}
+
+// TestQuickstartIsTheSample: pages that show the sample quickstart show what is in its file.
+func TestQuickstartIsTheSample(t *testing.T) {
+	want, shown := parsed(t, read(t, root+"/config/samples/quickstart.yaml")), 0
+	for _, page := range []string{"README.md", "docs/tutorial.md"} {
+		blocks, _ := blocksOf(t, root, page)
+		for _, one := range blocks {
+			if text := strings.Join(one.lines, "\n"); one.language == "yaml" && strings.Contains(text, "name: quickstart\n") {
+				shown++
+				if diff := cmp.Diff(want, parsed(t, text)); diff != "" {
+					t.Errorf("%s:%d: (-the file +this page)\n%s", page, one.line, diff)
+				}
+			}
+		}
+	}
+	if shown != 2 {
+		t.Errorf("shown %d times", shown)
+	}
+}
+
+func parsed(t *testing.T, text string) (value any) {
+	t.Helper()
+	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatal(err)
+	}
+	return value
 }

@@ -4,6 +4,7 @@ package faults
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -51,6 +53,8 @@ type experiment struct {
 	runs, executions int
 	// sampled of so many crash points is one tried, unless CRASH_POINTS=all; the rest of a long experiment is.
 	sampled int
+	// reruns is how often it is done again, on the pool of the time before. leaves are the objects that stay until its deletion.
+	reruns, leaves int
 }
 
 // experiments are complete ones: one of several variants, several phases, and one run that fails at first and is repeated; and one whose
@@ -58,6 +62,7 @@ type experiment struct {
 var experiments = []experiment{
 	{name: "class", text: classText, behaviour: failFirst, runs: 3, executions: 6, sampled: 1},
 	{name: "pools", text: poolsText, behaviour: holdBeside, runs: 1, executions: 5, sampled: 13},
+	{name: "lineage", text: lineageText, runs: 1, executions: 4, sampled: 13, reruns: 1, leaves: 1},
 }
 
 const classText = `
@@ -114,6 +119,27 @@ spec:
   - {name: fast, expression: "phase('cloned').readBytesPerSecond > 1000.0"}
 `
 
+// lineageText passes its pool on to the next experiment.
+const lineageText = `
+apiVersion: storagebench.dev/v1alpha1
+kind: StorageBenchmark
+metadata: {name: bench}
+spec:
+  target:
+    zfs:
+      nodes: {matchLabels: {storagebench.dev/lab: "true"}}
+      pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}
+      dataset: {provisioner: Local, size: 1Gi}
+      reset: None
+      keepFor: Schedule
+  schedule: {cron: "0 0 29 2 *"}
+  seed: 7
+  repetitions: 1
+  phases:
+  - {name: fill, fill: {to: 50%}}
+  - {name: read, measure: {workload: {oltp: {workers: 2}}}}
+`
+
 // failFirst lets the first attempt of the first run fail in its second phase.
 func failFirst(request workload.Request, _ *corev1.Pod) sim.Script {
 	if request.Phase.Name == "read" && strings.HasSuffix(request.Run.Name, "-000") {
@@ -157,6 +183,9 @@ type ending struct {
 	Leftovers  []string
 }
 
+// differing are hashes and times.
+var differing = regexp.MustCompile(`\b([0-9a-f]{16}|[0-9a-f]{8}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z)\b`)
+
 func (m *machine) inspect(t *testing.T, executions []sim.Execution) ending {
 	t.Helper()
 	ctx := t.Context()
@@ -164,7 +193,7 @@ func (m *machine) inspect(t *testing.T, executions []sim.Execution) ending {
 	if err := m.live.Get(ctx, client.ObjectKey{Namespace: m.namespace, Name: "bench"}, &benchmark); err != nil {
 		t.Fatal(err)
 	}
-	plain := func(text string) string { return strings.ReplaceAll(text, benchmark.Status.Experiment, "HASH") }
+	plain := func(text string) string { return differing.ReplaceAllString(text, "DIFFERS") }
 	end := ending{
 		Verdict: benchmark.Status.Verdict, Gates: benchmark.Status.Gates, Summary: benchmark.Status.Summary,
 		Progress: *benchmark.Status.Progress, Leftovers: m.leftovers(t, &batchv1.JobList{}, &corev1.PodList{},
@@ -186,8 +215,13 @@ func (m *machine) inspect(t *testing.T, executions []sim.Execution) ending {
 	}
 	for _, run := range runs.Items {
 		valid := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionValid)
-		end.Runs = append(end.Runs, plain(fmt.Sprintf("%s %s valid=%s %s phases=%d", run.Name, run.Spec.Variant, valid.Status, valid.Message,
-			len(run.Status.Phases))))
+		line := fmt.Sprintf("%s %s valid=%s %s phases=%d", run.Name, run.Spec.Variant, valid.Status, valid.Message, len(run.Status.Phases))
+		for _, volume := range run.Status.Volumes {
+			if age := volume.PoolAge; age != nil {
+				line += fmt.Sprintf(" pool=%d/%d", age.Experiments, age.Runs)
+			}
+		}
+		end.Runs = append(end.Runs, plain(line))
 	}
 	for _, stored := range maps.Items {
 		end.ConfigMaps = append(end.ConfigMaps, plain(stored.Name))
@@ -195,6 +229,10 @@ func (m *machine) inspect(t *testing.T, executions []sim.Execution) ending {
 	for _, execution := range executions {
 		end.Executions = append(end.Executions, plain(fmt.Sprintf("%s %s seed=%d", execution.Run, execution.Phase, execution.Seed)))
 	}
+	for i := range end.Leftovers {
+		end.Leftovers[i] = plain(end.Leftovers[i])
+	}
+	slices.Sort(end.ConfigMaps)
 	slices.Sort(end.Executions)
 	return end
 }
@@ -231,6 +269,13 @@ func (m *machine) life(t *testing.T, when moment, lag int) (ending, int) {
 		t.Fatal(err)
 	}
 	m.drive(t, when, lag)
+	for rerun := range m.experiment.reruns {
+		again := fmt.Appendf(nil, `{"metadata": {"annotations": {%q: "%d"}}}`, v1alpha1.AnnotationRerun, rerun)
+		if err := m.live.Patch(ctx, benchmark.DeepCopy(), client.RawPatch(types.MergePatchType, again)); err != nil {
+			t.Fatal(err)
+		}
+		m.drive(t, when, lag)
+	}
 	end := m.inspect(t, m.cluster.Executions()[earlier:])
 	m.deleted = true
 	if err := m.live.Delete(ctx, benchmark); err != nil {
@@ -294,16 +339,22 @@ func crashPoints(writes int) []moment {
 	return points
 }
 
-// sample is every nth point, and those at word for a pod that its operation is over. With an odd n, moments before and after a write take
-// turns.
+// sample is every nth point, and those at word for a pod that its operation is over and where a pool or a run changes hands. With an odd n,
+// moments before and after a write take turns.
 func sample(points []moment, n int, journal []string) []moment {
 	var some []moment
 	for i, point := range points {
-		if i%n == 0 || strings.HasSuffix(journal[point.n-1], ".end") {
+		write := journal[point.n-1]
+		if i%n == 0 || strings.HasSuffix(write, ".end") || handsOver(write) {
 			some = append(some, point)
 		}
 	}
 	return some
+}
+
+// handsOver says whether a write passes a pool on, or deletes the run that had it.
+func handsOver(write string) bool {
+	return strings.HasPrefix(write, "patch *v1alpha1.BenchmarkPool ") || strings.HasPrefix(write, "delete *v1alpha1.BenchmarkRun ")
 }
 
 // crashAll tries all points on a few machines at the same time.
@@ -345,9 +396,9 @@ func crashAll(t *testing.T, tried experiment, points []moment, lag int, want end
 // checkReference makes sure that the experiment to compare with is worth comparing with.
 func checkReference(t *testing.T, tried experiment, end ending) {
 	t.Helper()
-	if end.Verdict != v1alpha1.VerdictPassed || len(end.Runs) != tried.runs || len(end.Executions) != tried.executions || len(end.Leftovers) != 0 {
+	if end.Verdict != v1alpha1.VerdictPassed || len(end.Runs) != tried.runs || len(end.Executions) != tried.executions || len(end.Leftovers) != tried.leaves {
 		text, _ := yaml.Marshal(end)
-		t.Fatalf("the experiment without a crash: want Passed, %d runs, %d executions and nothing left over, got:\n%s", tried.runs,
-			tried.executions, text)
+		t.Fatalf("the experiment without a crash: want Passed, %d runs, %d executions and %d objects left over, got:\n%s", tried.runs,
+			tried.executions, tried.leaves, text)
 	}
 }

@@ -11,7 +11,10 @@ import (
 
 	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,7 +25,8 @@ import (
 )
 
 // kept is an experiment whose pools are kept.
-func (l *lab) kept(name string, reset v1alpha1.ResetPolicy, repetitions int, more string) *v1alpha1.StorageBenchmark {
+func (l *lab) kept(name string, reset v1alpha1.ResetPolicy, repetitions int, more string,
+	changes ...func(*v1alpha1.StorageBenchmark)) *v1alpha1.StorageBenchmark {
 	l.t.Helper()
 	return l.submit(name, fmt.Sprintf(`
 target:
@@ -35,7 +39,7 @@ phases:
 - {name: fill, fill: {to: 50%%}}
 - {name: read, measure: {workload: {oltp: {workers: 2}}}}
 repetitions: %d
-%s`, l.namespaces[0], reset, repetitions, more), func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.NodeSelector = nil })
+%s`, l.namespaces[0], reset, repetitions, more), append(changes, func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.NodeSelector = nil })...)
 }
 
 // pools of the lab by name, with their UIDs.
@@ -163,4 +167,66 @@ func TestResetIsStopped(t *testing.T) {
 	}
 	l.must(l.live.Delete(t.Context(), benchmark))
 	l.poolsGone()
+}
+
+// TestKeepForSchedule: a pool ages over three experiments of a schedule. Between them the node is free and the pool stays. A suspended
+// benchmark gives it up, and the age begins again.
+func TestKeepForSchedule(t *testing.T) {
+	l := startNodes(t, 1, nil)
+	g := gomega.NewWithT(t)
+	benchmark := l.kept("nightly", v1alpha1.ResetNone, 2, `
+schedule: {cron: "0 3 * * *"}
+gates:
+- {name: refuses, compare: {metric: read.readBytesPerSecond, to: History}}
+- {name: accepts, compare: {metric: read.readBytesPerSecond, to: History, acceptAgeing: true}}
+`, func(b *v1alpha1.StorageBenchmark) { b.Spec.Target.ZFS.KeepFor = v1alpha1.KeepForSchedule })
+	night, pool := l.finished(benchmark, v1alpha1.VerdictInconclusive), map[string]string{}
+	for number := int32(1); ; number++ {
+		l.eventually("the node is free between the experiments", func(g gomega.Gomega) {
+			var leases coordinationv1.LeaseList
+			g.Expect(l.live.List(t.Context(), &leases, client.InNamespace(l.namespaces[0]))).To(gomega.Succeed())
+			g.Expect(leases.Items).To(gomega.BeEmpty())
+		})
+		if number == 1 {
+			pool = l.pools(t.Context())
+		}
+		g.Expect(pool).To(gomega.HaveLen(1))
+		g.Expect(l.pools(t.Context())).To(gomega.Equal(pool), "after experiment %d", number)
+		gates := l.agedOver(night, number, 2*number)
+		g.Expect([]string{gates[0].Reason, gates[1].Reason}).To(gomega.Equal([]string{gate.ReasonNotIndependent,
+			gate.ReasonTooFewExperiments}), gates[1].Message)
+		g.Expect(gates[1].Message).To(gomega.ContainSubstring(fmt.Sprintf("has %d experiment", number)))
+		if number == 3 {
+			break
+		}
+		l.clock.set(night.Status.Schedule.NextTime.Time)
+		l.wake(benchmark)
+		night = l.finishedAnew(benchmark, night.Status.Experiment, v1alpha1.VerdictInconclusive)
+		g.Expect(l.runs()).To(gomega.HaveLen(2), "the runs of the experiment before are gone")
+	}
+	l.change(benchmark, func(b *v1alpha1.StorageBenchmark) { b.Spec.Suspend = true })
+	l.poolsGone()
+	suspended := l.finished(benchmark, v1alpha1.VerdictInconclusive)
+	g.Expect(suspended.Status.Experiment).To(gomega.Equal(night.Status.Experiment))
+	l.clock.set(night.Status.Schedule.NextTime.Time)
+	l.change(benchmark, func(b *v1alpha1.StorageBenchmark) { b.Spec.Suspend = false })
+	night = l.finishedAnew(benchmark, night.Status.Experiment, v1alpha1.VerdictInconclusive)
+	l.agedOver(night, 1, 2)
+	g.Expect(l.history(night).Points).To(gomega.HaveLen(4))
+	l.must(l.live.Delete(t.Context(), night))
+	l.poolsGone()
+}
+
+// agedOver looks at what status and results of an experiment say of its pool.
+func (l *lab) agedOver(benchmark *v1alpha1.StorageBenchmark, experiments, runs int32) []results.GateResult {
+	l.t.Helper()
+	g := gomega.NewWithT(l.t)
+	_, experiment := l.results(benchmark, benchmark.Status.Results.ConfigMap)
+	last := experiment.Runs[len(experiment.Runs)-1]
+	g.Expect(last.PoolAge).NotTo(gomega.BeNil())
+	g.Expect([]int32{last.PoolAge.Experiments, last.PoolAge.Runs}).To(gomega.Equal([]int32{experiments, runs}))
+	g.Expect(experiment.Runs[0].KeptFrom == "").To(gomega.Equal(experiments == 1))
+	g.Expect(experiment.Message).To(gomega.ContainSubstring(results.AgeOf(experiment.Runs).Words()))
+	l.waits(benchmark, v1alpha1.ReasonFinished, fmt.Sprintf("is kept for the next scheduled experiment (%d experiment", experiments))
+	return experiment.Gates
 }

@@ -38,8 +38,9 @@ func prerequisites(ctx context.Context, report *progress.Reporter) error {
 			strings.Join(words, " "))
 	}
 	return report.Step("prerequisites", "installing "+strings.Join(missing, ", "), func(log io.Writer) error {
-		for _, arguments := range [][]string{{"update", "--quiet"}, words} {
-			command := exec.CommandContext(ctx, "apt-get", arguments...)
+		for _, arguments := range [][]string{{"update", "--quiet"}, append(words, "--option", "DPkg::Lock::Timeout=600")} {
+			// make lab-up makes images meanwhile, which may install programs too (hack/apt).
+			command := exec.CommandContext(ctx, "flock", append([]string{"/run/lock/storagebench-apt", "apt-get"}, arguments...)...)
 			command.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
 			command.Stdout, command.Stderr = log, log
 			if err := command.Run(); err != nil {

@@ -202,7 +202,7 @@ func (l *lab) untilRefused() {
 		ObjectMeta: metav1.ObjectMeta{Name: "careless", Namespace: l.namespace},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "x"}}},
 	}
-	err := wait.PollUntilContextTimeout(l.Context(), 10*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(l.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		return apierrors.IsForbidden(l.client.Create(ctx, careless.DeepCopy(), client.DryRunAll)), nil
 	})
 	l.must(err)

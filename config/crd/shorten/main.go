@@ -1,4 +1,4 @@
-// Command shorten removes from a CRD the descriptions below some fields that have the same type as another one, where they are read:
+// Command shorten removes from a CRD the descriptions of fields below another one that has the same type, where they are read:
 // variants[].target is a whole target, and 'kubectl apply' keeps a CRD in an annotation, which has a limit.
 package main
 
@@ -6,21 +6,27 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
 
-// twins of a field have its type. Below them, "items" is an element of a list.
-var twins = [][]string{{"spec", "variants", "items", "target"}}
+// twins are pairs of fields: the second has the fields of the first, and maybe its own. "items" is an element of a list.
+var twins = [][2]string{
+	{"spec.target", "spec.variants.items.target"},
+	{"spec.target.zfs.pool", "spec.target.zfs.volumes.items.pool"},
+	{"spec.target.zfs.pool", "spec.target.zfs.perNode.items.pool"},
+	{"spec.phases.items.operate", "spec.phases.items.measure.operate"},
+}
 
 func main() {
-	if err := shorten(os.Args[1]); err != nil {
+	if err := shorten(os.Args[1], twins); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func shorten(path string) error {
+func shorten(path string, twins [][2]string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -33,13 +39,15 @@ func shorten(path string) error {
 	for _, version := range versions {
 		schema, _ := version.(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
 		for _, twin := range twins {
-			field := below(schema, twin)
-			if field == nil {
-				return fmt.Errorf("%s has no field %v: change the list of twins", path, twin)
+			first, second := below(schema, twin[0]), below(schema, twin[1])
+			if first == nil || second == nil {
+				return fmt.Errorf("%s has no field %s or %s: change the list of twins", path, twin[0], twin[1])
 			}
-			own := field["description"]
-			plain(field)
-			field["description"] = own
+			for name := range properties(first) {
+				if of, is := properties(second)[name].(map[string]any); is {
+					plain(of)
+				}
+			}
 		}
 	}
 	out, err := yaml.Marshal(crd)
@@ -49,14 +57,18 @@ func shorten(path string) error {
 	return os.WriteFile(path, append([]byte("---\n"), bytes.TrimPrefix(out, []byte("---\n"))...), 0o644) //nolint:gosec // a public file
 }
 
-func below(schema map[string]any, path []string) map[string]any {
-	for _, name := range path {
+func properties(schema map[string]any) map[string]any {
+	fields, _ := schema["properties"].(map[string]any)
+	return fields
+}
+
+func below(schema map[string]any, path string) map[string]any {
+	for name := range strings.SplitSeq(path, ".") {
 		if name == "items" {
 			schema, _ = schema["items"].(map[string]any)
 			continue
 		}
-		properties, _ := schema["properties"].(map[string]any)
-		schema, _ = properties[name].(map[string]any)
+		schema, _ = properties(schema)[name].(map[string]any)
 	}
 	return schema
 }
@@ -64,11 +76,9 @@ func below(schema map[string]any, path []string) map[string]any {
 // plain removes the descriptions of a schema. A property may be called description.
 func plain(schema map[string]any) {
 	delete(schema, "description")
-	if properties, has := schema["properties"].(map[string]any); has {
-		for _, property := range properties {
-			if of, is := property.(map[string]any); is {
-				plain(of)
-			}
+	for _, property := range properties(schema) {
+		if of, is := property.(map[string]any); is {
+			plain(of)
 		}
 	}
 	for _, name := range []string{"items", "additionalProperties"} {

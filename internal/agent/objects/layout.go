@@ -1,6 +1,9 @@
 package objects
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
@@ -48,3 +51,21 @@ func Texts(paths []v1alpha1.DevicePath) []string {
 func SpecDevices(pool *v1alpha1.BenchmarkPool) []string {
 	return SpecLayout(pool.Spec.PoolTemplate).Devices()
 }
+
+// ClaimedDevices are those, and the disks that its pool has, or may have, although they are not in the spec.
+func ClaimedDevices(pool *v1alpha1.BenchmarkPool) []string {
+	claimed := SpecDevices(pool)
+	others := Texts(pool.Status.Joining)
+	for _, vdev := range pool.Status.Vdevs {
+		others = append(others, WholeDisk(vdev.Name))
+	}
+	for _, path := range others {
+		if strings.HasPrefix(path, "/dev/") && !slices.Contains(claimed, path) {
+			claimed = append(claimed, path)
+		}
+	}
+	return claimed
+}
+
+// WholeDisk is the disk whose first partition ZFS uses.
+func WholeDisk(path string) string { return strings.TrimSuffix(path, "-part1") }

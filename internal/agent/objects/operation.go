@@ -32,6 +32,9 @@ func OperationLeftBehind(operation *v1alpha1.PoolOperation) string {
 			spec.Action.ModuleParameter.Name, spec.Action.ModuleParameter.Value, spec.NodeName)
 	case operation.Status.Outcome != "":
 		return fmt.Sprintf("the %s of pool %s has ended: %s", operate.Name(spec.Action), spec.Pool, operation.Status.Outcome)
+	case spec.Action.OfflineDevice != nil:
+		return fmt.Sprintf("%s of pool %s may be offline on node %s until 'zpool online' or the next import", spec.Action.OfflineDevice.Device,
+			spec.Pool, spec.NodeName)
 	case spec.Action.Replicate != nil:
 		return fmt.Sprintf("snapshots of %s in pool %s, and a part of %s in pool %s, may be left on node %s",
 			spec.Action.Replicate.Dataset, spec.Pool, spec.Action.Replicate.To, spec.Action.Replicate.ToPool, spec.NodeName)

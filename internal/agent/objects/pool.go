@@ -3,6 +3,7 @@
 package objects
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -33,7 +34,7 @@ func StaysBehind(pool *v1alpha1.BenchmarkPool, guid string) string {
 		"run 'zpool destroy %s' on the node, "+
 		"and 'zpool labelclear DISK-part1' for each of the disks. To keep using it, create a BenchmarkPool with this poolName: it says how to "+
 		"take the pool over",
-		name, guid, pool.Spec.NodeName, SomeOf(SpecDevices(pool)), name)
+		name, guid, pool.Spec.NodeName, SomeOf(ClaimedDevices(pool)), name)
 }
 
 // Released says that a user released a deleted object although its pool stays.
@@ -49,12 +50,9 @@ func ReleaseCommand(pool *v1alpha1.BenchmarkPool) string {
 
 // LeftBehind says what may be left, and where.
 func LeftBehind(pool *v1alpha1.BenchmarkPool) string {
-	guid := pool.Status.GUID
-	if guid == "" {
-		guid = "not known"
-	}
+	guid := cmp.Or(pool.Status.GUID, "not known")
 	return fmt.Sprintf("pool %s (guid %s) may be left on node %s, on %s", naming.PoolName(pool), guid, pool.Spec.NodeName,
-		SomeOf(SpecDevices(pool)))
+		SomeOf(ClaimedDevices(pool)))
 }
 
 // SomeOf joins the first few.

@@ -45,7 +45,7 @@ func unhindered(action v1alpha1.PoolAction) State {
 
 // TestNothingBeginsPastItsDeadline: an agent that comes back after a week destroys nothing that is dear by now.
 func TestNothingBeginsPastItsDeadline(t *testing.T) {
-	for _, action := range []v1alpha1.PoolAction{scrubAction, trimAction, replaceAction, removeAction, addAction, exportAction, observeAction,
+	for _, action := range []v1alpha1.PoolAction{scrubAction, trimAction, replaceAction, removeAction, addAction, offlineAction, exportAction, observeAction,
 		copyAction, setAction,
 		mapAction, destroyAction, scoreAction, snapshotAction, cloneAction, replicateAction} {
 		t.Run(operate.Name(action), func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestBegunPastItsDeadlineDoesNotRun(t *testing.T) {
 
 // TestWorkThatEndsItsAgentIsGivenUp: each life of the agent is written down before the work begins in it, and the third does not begin it.
 func TestWorkThatEndsItsAgentIsGivenUp(t *testing.T) {
-	for _, action := range []v1alpha1.PoolAction{scoreAction, copyAction, mapAction, destroyAction, replicateAction} {
+	for _, action := range []v1alpha1.PoolAction{scoreAction, copyAction, mapAction, destroyAction, replicateAction, offlineAction} {
 		t.Run(operate.Name(action), func(t *testing.T) {
 			decision := Plan(unhindered(action))
 			if diff := cmp.Diff([]string{"life-1"}, decision.Attempts); diff != "" || !decision.Begin {

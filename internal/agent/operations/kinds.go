@@ -45,6 +45,7 @@ var kinds = map[string]traits{
 	"metaslabMap":     metaslabMapKind,
 	"moduleParameter": moduleParameterKind,
 	"observe":         observeKind,
+	"offlineDevice":   offlineDeviceKind,
 	"removeVdev":      removeVdevKind,
 	"replaceDevice":   replaceDeviceKind,
 	"replicate":       replicateKind,

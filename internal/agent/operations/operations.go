@@ -2,6 +2,7 @@
 package operations
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -97,8 +98,8 @@ type Result struct {
 // Action is something to do for a PoolOperation.
 type Action struct {
 	Kind ActionKind
-	// GUID of the pool to act on, ToGUID of the other one.
-	GUID, ToGUID string
+	// GUID of the pool to act on.
+	GUID string
 	// Member of the pool to act on.
 	Member string
 	// Disks that the action takes.
@@ -108,10 +109,11 @@ type Action struct {
 // ActionKind is the kind of an OperationAction.
 type ActionKind string
 
-// The kinds of OperationAction. RunOperation does what the spec says, StopOperation ends it early, and CleanUpOperation removes
-// leftovers.
+// The kinds of OperationAction. RecordDisks comes before a command that adds disks, as for a pool. RunOperation does what the spec says,
+// StopOperation ends it early, and CleanUpOperation removes leftovers.
 const (
 	AddOperationFinalizer    ActionKind = "AddFinalizer"
+	RecordDisks              ActionKind = "RecordDisks"
 	RunOperation             ActionKind = "Run"
 	StopOperation            ActionKind = "Stop"
 	CleanUpOperation         ActionKind = "CleanUp"
@@ -248,17 +250,18 @@ func (s State) run(stage operationStage) Decision {
 			Message:  "restarting after the end of an earlier agent",
 			Progress: stage.progress, Recheck: pools.AtOnce}
 	}
+	actions := []Action{{Kind: AddOperationFinalizer}}
+	if len(stage.disks) > 0 {
+		actions = append(actions, Action{Kind: RecordDisks, Disks: stage.disks})
+	}
 	action := s.member(RunOperation, stage)
 	action.Disks = stage.disks
-	return Decision{Actions: []Action{{Kind: AddOperationFinalizer}, action}, Reason: v1alpha1.ReasonOperationRunning,
+	return Decision{Actions: append(actions, action), Reason: v1alpha1.ReasonOperationRunning,
 		Message: stage.message, Progress: stage.progress, Recheck: pools.AtOnce}
 }
 
 func (s State) goesOn(stage operationStage) Decision {
-	reason := stage.reason
-	if reason == "" {
-		reason = v1alpha1.ReasonOperationRunning
-	}
+	reason := cmp.Or(stage.reason, v1alpha1.ReasonOperationRunning)
 	recheck := stage.recheck
 	if recheck == 0 {
 		recheck = s.pace()
@@ -293,6 +296,9 @@ func (s State) end(as ending, stage operationStage) Decision {
 	if as.outcome != v1alpha1.OutcomeSucceeded && s.Target.Exists && s.Target.Mark == string(s.Operation.UID) {
 		decision.Message += "; what has arrived completely stays in " + s.Target.Name
 	}
+	if s.Operation.Spec.Action.OfflineDevice != nil && s.Live == nil && s.Job == nil { // an earlier agent may have taken it offline
+		decision.Message += "; " + objects.OperationLeftBehind(s.Operation)
+	}
 	if as.outcome == v1alpha1.OutcomeSucceeded {
 		decision.Result = stage.result
 		if decision.Progress == nil {
@@ -307,9 +313,6 @@ func (s State) action(kind ActionKind) Action {
 	action := Action{Kind: kind}
 	if s.Live != nil {
 		action.GUID = s.Live.GUID
-	}
-	if s.ToLive != nil {
-		action.ToGUID = s.ToLive.GUID
 	}
 	return action
 }

@@ -75,7 +75,9 @@ var (
 	trimAction    = v1alpha1.PoolAction{Trim: &v1alpha1.TrimAction{}}
 	replaceAction = v1alpha1.PoolAction{ReplaceDevice: &v1alpha1.ReplaceDeviceAction{Device: diskA, With: diskD}}
 	removeAction  = v1alpha1.PoolAction{RemoveVdev: &v1alpha1.RemoveVdevAction{Device: diskA}}
-	addAction     = v1alpha1.PoolAction{AddVdev: &v1alpha1.Vdev{Type: "mirror", Devices: []v1alpha1.DevicePath{diskC, diskD}}}
+	addAction     = v1alpha1.PoolAction{AddVdev: &v1alpha1.AddVdevAction{Type: "mirror", Devices: []v1alpha1.DiskRef{diskC, diskD}}}
+	offlineAction = v1alpha1.PoolAction{OfflineDevice: &v1alpha1.OfflineDeviceAction{Device: diskA,
+		Duration: &v1alpha1.Duration{Duration: metav1.Duration{Duration: time.Hour}}}}
 	exportAction  = v1alpha1.PoolAction{ExportImport: &v1alpha1.ExportImportAction{}}
 	observeAction = v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{}}
 	copyAction    = v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "a", To: "b"}}
@@ -162,7 +164,7 @@ func TestOperationsBegin(t *testing.T) {
 		}, begins},
 		"users of the pool": {exportAction, func(s *State) { s.Users = []string{"kubelet"} },
 			decided{"", "", v1alpha1.ReasonPoolInUse, "kubelet"}},
-		"disk of the pool itself": {v1alpha1.PoolAction{AddVdev: &v1alpha1.Vdev{Devices: []v1alpha1.DevicePath{diskA}}}, func(*State) {},
+		"disk of the pool itself": {v1alpha1.PoolAction{AddVdev: &v1alpha1.AddVdevAction{Devices: []v1alpha1.DiskRef{diskA}}}, func(*State) {},
 			decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDeviceInPool, "nothing was done"}},
 		"disk under another name": {replaceAction, alias, decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDeviceInPool, diskD}},
 		"disk that is not granted": {addAction, func(s *State) {
@@ -172,6 +174,18 @@ func TestOperationsBegin(t *testing.T) {
 		"disk that is refused":     {addAction, refusedDisk, decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonPoolDeviceRefused, "mounted"}},
 		"disk to trim not there": {v1alpha1.PoolAction{Trim: &v1alpha1.TrimAction{Device: diskD}}, func(*State) {},
 			decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDeviceNotInPool, diskD}},
+		"offline, a disk of a mirror": {offlineAction, func(*State) {}, begins},
+		"offline, of another pool": {offlineAction, func(s *State) { s.Live.Status.Vdevs[0].Children[0] = leaf(diskC) },
+			decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDeviceNotInPool, "not a disk of pool bench0"}},
+		"offline, of a stripe": {offlineAction, func(s *State) { s.Live.Status.Vdevs = s.Live.Status.Vdevs[0].Children },
+			decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonNotSupported, "name a disk of a mirror"}},
+		"offline, the last good one": {offlineAction, func(s *State) { s.Live.Status.Vdevs[0].Children[1].State = zfs.StateFaulted },
+			decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonNotSupported, "would lose data"}},
+		"offline, others have errors": {offlineAction, func(s *State) { s.Live.Status.Vdevs[0].Children[1].ChecksumErrors = 1 },
+			decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonNotSupported, "the only good copy"}},
+		"offline, unhealthy": {offlineAction, unhealthy, decided{"", "", v1alpha1.ReasonPoolNotReady, "Unhealthy"}},
+		"offline, during a scrub": {offlineAction, func(s *State) { s.Live.Status.Scan = scan("scrub", zfs.Running, -time.Hour, 0) },
+			decided{"", "", v1alpha1.ReasonScanRunning, "already"}},
 		"copy of what is no folder": {copyAction, copied("volume", true), decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonNotSupported,
 			"replicate"}},
 		"copy onto files": {copyAction, copied("filesystem", false),
@@ -272,7 +286,18 @@ func TestOperationsGoOn(t *testing.T) {
 			}
 		}
 	}
-	const runs, isRunning = "AddFinalizer Run", v1alpha1.ReasonOperationRunning
+	away := func(job *Job) func(*State) {
+		return func(s *State) {
+			s.Live.Status.Vdevs[0].Children[0].State, s.Job = zfs.StateOffline, job
+			if job == nil {
+				s.Leftovers = []string{diskA + " is offline"}
+			}
+		}
+	}
+	rebuilt := func(state zfs.ProgressState, job *Job) func(*State) {
+		return func(s *State) { s.Live.Status.Scan, s.Job = scan("resilver", state, time.Second, 0), job }
+	}
+	const runs, takes, isRunning = "AddFinalizer Run", "AddFinalizer RecordDisks Run", v1alpha1.ReasonOperationRunning
 	for name, entry := range map[string]struct {
 		action v1alpha1.PoolAction
 		detail string
@@ -314,7 +339,7 @@ func TestOperationsGoOn(t *testing.T) {
 			"Stop"},
 		"trim done": {trimAction, "", trimmed(zfs.Finished, time.Second), decided{"", "Succeeded", v1alpha1.ReasonSucceeded,
 			"1 disks"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
-		"replace not begun": {replaceAction, diskA + "-part1", func(*State) {}, decided{runs, "", isRunning, "replacing"}, "Cancelled",
+		"replace not begun": {replaceAction, diskA + "-part1", func(*State) {}, decided{takes, "", isRunning, "replacing"}, "Cancelled",
 			"Failed", "RemoveFinalizer"},
 		"replace, refused meanwhile": {replaceAction, diskA + "-part1", func(s *State) { s.Policy = nil },
 			decided{"", "Failed", v1alpha1.ReasonPoolDeviceDenied, "allowlist"}, "Failed", "Failed", "RemoveFinalizer"},
@@ -336,11 +361,27 @@ func TestOperationsGoOn(t *testing.T) {
 			decided{"", "Failed", v1alpha1.ReasonStoppedElsewhere, "outside of this operation"}, "Cancelled", "Failed", "RemoveFinalizer"},
 		"log removed at once": {removeAction, "mirror-7", func(*State) {}, decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "was removed from pool"},
 			"Succeeded", "Succeeded", "RemoveFinalizer"},
-		"vdev not added": {addAction, "", func(*State) {}, decided{runs, "", isRunning, "adding"}, "Cancelled", "Failed", "RemoveFinalizer"},
+		"vdev not added": {addAction, "", func(*State) {}, decided{takes, "", isRunning, "adding"}, "Cancelled", "Failed", "RemoveFinalizer"},
 		"vdev added": {addAction, "", func(s *State) {
 			s.Live.Status.Vdevs[0].Children = []zfs.VdevStatus{leaf(diskC), leaf(diskD)}
 		},
 			decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "drift"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
+		"offline not begun": {offlineAction, diskA + "-part1", func(*State) {}, decided{runs, "", isRunning, "offlineDevice"}, "Cancelled", "Failed",
+			"RemoveFinalizer"},
+		"offline now": {offlineAction, diskA + "-part1", away(&Job{Running: true}), decided{"", "", isRunning, ""}, "Stop", "Stop", "Stop"},
+		"offline, then rebuilt": {offlineAction, diskA + "-part1", rebuilt(zfs.Running, &Job{Running: true}), decided{"", "", isRunning, ""},
+			"runs to its end", "may continue", "RemoveFinalizer"},
+		"offline, back": {offlineAction, diskA + "-part1", rebuilt(zfs.Finished, &Job{}), decided{"", "Succeeded", v1alpha1.ReasonSucceeded, ""},
+			"Succeeded", "Succeeded", "RemoveFinalizer"},
+		"offline, stopped": {offlineAction, diskA + "-part1", rebuilt(zfs.Finished, &Job{Stopped: true}),
+			decided{"", "Succeeded", v1alpha1.ReasonSucceeded, ""}, "Succeeded", "Failed", "RemoveFinalizer"},
+		"offline, the pool is gone": {offlineAction, diskA + "-part1", func(s *State) { s.Pool, s.Live = nil, nil },
+			decided{"", "Failed", v1alpha1.ReasonPoolLost, diskA + " of pool bench0 may be offline"}, "may be offline", "may be offline",
+			"RemoveFinalizer"},
+		"offline, the agent has died": {offlineAction, diskA + "-part1", away(nil), decided{"CleanUp", "", v1alpha1.ReasonCleaningUp, "is offline"},
+			"CleanUp", "CleanUp", "CleanUp"},
+		"offline, the agent has died, back": {offlineAction, diskA + "-part1", rebuilt(zfs.Running, nil),
+			decided{"", "Failed", v1alpha1.ReasonAgentDied, "its times are unknown"}, "Failed", "Failed", "RemoveFinalizer"},
 		"export not begun": {exportAction, "9", func(*State) {}, decided{runs, "", isRunning, "exporting"}, "Cancelled", "Failed",
 			"RemoveFinalizer"},
 		"exported": {exportAction, "9", func(s *State) { s.Live = nil }, decided{"", "", isRunning, "import follows"},
@@ -444,7 +485,7 @@ func dataset(guid string, freeing int64) func(*State) {
 
 // TestAnOutcomeIsTheEnd tries every kind with everything that could tempt it.
 func TestAnOutcomeIsTheEnd(t *testing.T) {
-	for _, action := range []v1alpha1.PoolAction{scrubAction, trimAction, replaceAction, removeAction, addAction, exportAction, observeAction,
+	for _, action := range []v1alpha1.PoolAction{scrubAction, trimAction, replaceAction, removeAction, addAction, offlineAction, exportAction, observeAction,
 		copyAction, setAction, mapAction, destroyAction} {
 		for _, outcome := range []string{v1alpha1.OutcomeSucceeded, v1alpha1.OutcomeFailed, v1alpha1.OutcomeCancelled} {
 			state := begun(action, "")

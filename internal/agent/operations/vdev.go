@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -40,18 +40,11 @@ func (s State) take(paths []string) ([]pools.Disk, *obstacle) {
 }
 
 // OperationDevices are the disks that an action names. Those that it takes come last.
-func OperationDevices(action v1alpha1.PoolAction) []string {
-	switch {
-	case action.AddVdev != nil:
-		return objects.Texts(action.AddVdev.Devices)
-	case action.ReplaceDevice != nil:
-		return []string{string(action.ReplaceDevice.Device), string(action.ReplaceDevice.With)}
-	case action.RemoveVdev != nil:
-		return []string{string(action.RemoveVdev.Device)}
-	case action.Trim != nil && action.Trim.Device != "":
-		return []string{string(action.Trim.Device)}
+func OperationDevices(action v1alpha1.PoolAction) (paths []string) {
+	for _, disk := range operate.Disks(&action) {
+		paths = append(paths, string(*disk))
 	}
-	return nil
+	return paths
 }
 
 // taking is a stage whose command takes disks, if they may be taken.

@@ -79,8 +79,7 @@ func (p DevicePolicy) Right(namespace, path string) host.Right {
 // Take decides whether the pool may have disks, all of them, or returns the reason why not.
 func (s State) Take(paths []string) ([]Disk, *Decision) {
 	refuse := func(reason, format string, values ...any) ([]Disk, *Decision) {
-		decision := stall(reason, format, values...)
-		return nil, &decision
+		return nil, new(stall(reason, format, values...))
 	}
 	for _, path := range paths {
 		if !s.Policy.Allows(s.Pool.Spec.Namespace, path) {
@@ -141,7 +140,7 @@ func onBehalf(pool *v1alpha1.BenchmarkPool) string {
 // claims returns the name under which another BenchmarkPool claims a disk.
 func (s State) claims(rival *v1alpha1.BenchmarkPool, path string) string {
 	number := s.Disks[path].Number
-	for _, other := range ClaimedDevices(rival) {
+	for _, other := range objects.ClaimedDevices(rival) {
 		if other == path || number != "" && s.Disks[other].Number == number {
 			return other
 		}
@@ -150,43 +149,26 @@ func (s State) claims(rival *v1alpha1.BenchmarkPool, path string) string {
 }
 
 func holdsDisk(pool *v1alpha1.BenchmarkPool, path string) bool {
-	return slices.ContainsFunc(pool.Status.Vdevs, func(vdev v1alpha1.VdevStatus) bool { return wholeDisk(vdev.Name) == path })
+	return slices.ContainsFunc(pool.Status.Vdevs, func(vdev v1alpha1.VdevStatus) bool { return objects.WholeDisk(vdev.Name) == path })
 }
 
-// prevails says whether the first claim has priority over the second.
-func prevails(a *v1alpha1.BenchmarkPool, aHolds bool, b *v1alpha1.BenchmarkPool, bHolds bool) bool {
-	if aHolds != bHolds {
-		return aHolds
+// prevails says whether the claim of a rival has priority over that of a pool which does not hold the disk.
+func prevails(rival *v1alpha1.BenchmarkPool, holds bool, own *v1alpha1.BenchmarkPool) bool {
+	if holds || !rival.CreationTimestamp.Equal(&own.CreationTimestamp) {
+		return holds || rival.CreationTimestamp.Before(&own.CreationTimestamp)
 	}
-	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.CreationTimestamp.Before(&b.CreationTimestamp)
-	}
-	return a.UID < b.UID
+	return rival.UID < own.UID
 }
-
-// wholeDisk is the disk whose first partition ZFS uses.
-func wholeDisk(path string) string { return strings.TrimSuffix(path, "-part1") }
 
 // LeafPaths are the possible paths of a vdev of a live pool: now, and before it was lost.
 func LeafPaths(leaf zfs.VdevStatus) []string {
 	var paths []string
 	for _, text := range []string{leaf.Path, leaf.Name, strings.TrimPrefix(leaf.Note, "was ")} {
-		if whole := wholeDisk(text); strings.HasPrefix(whole, "/dev/") && !slices.Contains(paths, whole) {
+		if whole := objects.WholeDisk(text); strings.HasPrefix(whole, "/dev/") && !slices.Contains(paths, whole) {
 			paths = append(paths, whole)
 		}
 	}
 	return paths
-}
-
-// ClaimedDevices are those, and the disks that its pool holds although they are not in the spec.
-func ClaimedDevices(pool *v1alpha1.BenchmarkPool) []string {
-	claimed := objects.SpecDevices(pool)
-	for _, vdev := range pool.Status.Vdevs {
-		if path := wholeDisk(vdev.Name); strings.HasPrefix(path, "/dev/") && !slices.Contains(claimed, path) {
-			claimed = append(claimed, path)
-		}
-	}
-	return claimed
 }
 
 // missing says that a disk was not visible, so its contents are unknown.
@@ -201,7 +183,7 @@ func (d Disk) silent() bool { return errors.Is(d.Refusal, host.Silent) }
 // would wait for those disks and block all other pools of the node.
 func (s State) silence() string {
 	var told []string
-	for _, path := range append(ClaimedDevices(s.Pool), s.Further...) {
+	for _, path := range objects.ClaimedDevices(s.Pool) {
 		if disk := s.Disks[path]; disk.silent() {
 			told = append(told, disk.Refusal.Error())
 		}

@@ -19,7 +19,7 @@ func deletedPool(state State) Decision {
 		return Decision{Reason: v1alpha1.ReasonPoolChanging, Message: "the object is being deleted"}
 	}
 	if objects.LetsGo(pool) {
-		return leavePool(state)
+		return Leave(state)
 	}
 	if state.Live != nil && state.Live.OwnedBy(string(pool.UID)) {
 		return destroyPool(state)
@@ -65,6 +65,13 @@ func destroyPool(state State) Decision {
 	if recording := "recording the guids of pool " + live.Name + " before it is destroyed"; !state.recorded(recording) {
 		return act(recording)
 	}
+	// The label of a disk that is offline would go on to say that the pool is in use, and keep the next pool off the disk.
+	for _, leaf := range live.Status.Leaves() {
+		if leaf.State == zfs.StateOffline {
+			return act(fmt.Sprintf("bringing %s of pool %s online before it is destroyed", leaf.Name, live.Name),
+				Action{Kind: OnlineDisk, GUID: live.GUID, Member: MemberName(leaf)})
+		}
+	}
 	return act("destroying pool "+live.Name, Action{Kind: DestroyPool, GUID: live.GUID})
 }
 
@@ -100,7 +107,7 @@ func afterPool(state State) Decision {
 	var destroyed, auxiliary []Disk
 	var whole, unseen, taken []string
 	own, asked := AuxiliaryGUIDs(pool, nil), objects.SpecDevices(pool)
-	for _, path := range ClaimedDevices(pool) { // an operation may have added disks that are not in the spec
+	for _, path := range objects.ClaimedDevices(pool) { // an operation may have added disks that are not in the spec
 		disk := state.Disks[path]
 		if disk.missing() {
 			if slices.Contains(asked, path) {
@@ -182,8 +189,14 @@ func carried(disk Disk, guid string) host.PoolState {
 	return state
 }
 
-// leavePool removes the finalizer without destroying the pool.
-func leavePool(state State) Decision {
+// Leave removes the finalizer without destroying the pool. Unless a user has released it, it stays until all of its disks are back: later,
+// the operation that has taken one offline would not find the pool any more.
+func Leave(state State) Decision {
+	if len(state.Offlined) > 0 && !objects.Released(state.Pool) {
+		return Decision{Reason: v1alpha1.ReasonPoolRebuilding, Recheck: poolSoon,
+			Message: fmt.Sprintf("waiting until a PoolOperation has brought disk %s of pool %s online again; or %s",
+				objects.SomeOf(state.Offlined), naming.PoolName(state.Pool), objects.ReleaseCommand(state.Pool))}
+	}
 	guid := state.Pool.Status.GUID
 	if state.Live != nil && state.Live.OwnedBy(string(state.Pool.UID)) {
 		guid = state.Live.GUID

@@ -1,6 +1,7 @@
 package pools
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -84,10 +85,9 @@ func growPool(state State) *Decision {
 	change := state.layoutChange()
 	asked := change.lacks()
 	if len(change.wrong) > 0 || len(asked) > 0 && !state.disksChanged() {
-		decision := stall(v1alpha1.ReasonPoolDrifted,
+		return new(stall(v1alpha1.ReasonPoolDrifted,
 			"the disks of pool %s differ from the spec: %s. Correct the spec, or change the disks with a PoolOperation",
-			state.Live.Name, strings.Join(append(change.wrong, asked...), "; "))
-		return &decision
+			state.Live.Name, strings.Join(append(change.wrong, asked...), "; ")))
 	}
 	switch {
 	case len(asked) == 0:
@@ -108,24 +108,26 @@ func growPool(state State) *Decision {
 // detach removes a disk from its mirror, unless the others have errors: then it may have the only good copy. ZFS tracks the writes
 // that a disk has missed, and refuses to detach the last disk that has them.
 func (s State) detach(leaf zfs.VdevStatus) *Decision {
-	var troubles []string
-	if s.Live.Status.DataErrors != 0 {
-		troubles = append(troubles, "data errors")
+	if troubles := DoubtsWithout(s.Live.Status, leaf); len(troubles) > 0 {
+		return new(stall(v1alpha1.ReasonPoolUnhealthy,
+			"%s is not detached from pool %s, which has %s: scrub the pool, see 'zpool status -v', and run 'zpool clear' when all is well",
+			leaf.Name, s.Live.Name, strings.Join(troubles, ", ")))
 	}
-	for _, other := range s.Live.Status.Leaves() {
+	return new(act(fmt.Sprintf("detaching %s from its mirror in pool %s", leaf.Name, s.Live.Name),
+		Action{Kind: DetachDisk, GUID: s.Live.GUID, Member: MemberName(leaf)}))
+}
+
+// DoubtsWithout are reasons to doubt that a pool has all of its data without one of its disks.
+func DoubtsWithout(status zfs.Status, leaf zfs.VdevStatus) (doubts []string) {
+	if status.DataErrors != 0 {
+		doubts = append(doubts, "data errors")
+	}
+	for _, other := range status.Leaves() {
 		if Identity(other) != Identity(leaf) && other.ReadErrors+other.WriteErrors+other.ChecksumErrors > 0 {
-			troubles = append(troubles, "errors on "+other.Name)
+			doubts = append(doubts, "errors on "+other.Name)
 		}
 	}
-	if len(troubles) > 0 {
-		decision := stall(v1alpha1.ReasonPoolUnhealthy,
-			"%s is not detached from pool %s, which has %s: scrub the pool, see 'zpool status -v', and run 'zpool clear' when all is well",
-			leaf.Name, s.Live.Name, strings.Join(troubles, ", "))
-		return &decision
-	}
-	decision := act(fmt.Sprintf("detaching %s from its mirror in pool %s", leaf.Name, s.Live.Name),
-		Action{Kind: DetachDisk, GUID: s.Live.GUID, Member: MemberName(leaf)})
-	return &decision
+	return doubts
 }
 
 // sayDisks records on the pool that it has the disks of the spec.
@@ -133,9 +135,8 @@ func (s State) sayDisks() *Decision {
 	if !s.disksChanged() {
 		return nil
 	}
-	decision := act("noting on pool "+s.Live.Name+" that its disks match the spec", Action{Kind: SetPoolProperties, GUID: s.Live.GUID,
-		Settings: []naming.Setting{{Dataset: s.Live.Name, Name: naming.PropertyDisks, Value: layoutMark(s.Pool)}}})
-	return &decision
+	return new(act("noting on pool "+s.Live.Name+" that its disks match the spec", Action{Kind: SetPoolProperties, GUID: s.Live.GUID,
+		Settings: []naming.Setting{{Dataset: s.Live.Name, Name: naming.PropertyDisks, Value: layoutMark(s.Pool)}}}))
 }
 
 // takes is an action that takes disks, if they may be taken.
@@ -145,8 +146,7 @@ func (s State) takes(devices []string, message string, action Action) *Decision 
 		return refused
 	}
 	action.GUID, action.Disks = s.Live.GUID, taken
-	decision := act(message, action)
-	return &decision
+	return new(act(message, Action{Kind: RecordDisks, Disks: taken}, action))
 }
 
 // disksChanged says whether the disks of the spec differ from those that the pool was last changed to.
@@ -284,11 +284,8 @@ func fits(vdev zfs.Vdev, top zfs.VdevStatus) bool {
 
 // Identity of a vdev: its guid, or its name before OpenZFS 2.3, which does not report guids.
 func Identity(vdev zfs.VdevStatus) string {
-	if vdev.GUID != "" {
-		return vdev.GUID
-	}
-	return vdev.Name
+	return cmp.Or(vdev.GUID, vdev.Name)
 }
 
 // MemberName is the name of a vdev in commands.
-func MemberName(vdev zfs.VdevStatus) string { return wholeDisk(Identity(vdev)) }
+func MemberName(vdev zfs.VdevStatus) string { return objects.WholeDisk(Identity(vdev)) }

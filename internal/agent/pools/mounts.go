@@ -33,8 +33,7 @@ var agentProperties = []string{"mountpoint", "canmount", "zoned", "sharenfs", "s
 func unsafeDatasets(state State) *Decision {
 	spec := state.Pool.Spec
 	refuse := func(format string, values ...any) *Decision {
-		decision := stall(v1alpha1.ReasonSpecInvalid, format, values...)
-		return &decision
+		return new(stall(v1alpha1.ReasonSpecInvalid, format, values...))
 	}
 	for _, name := range agentProperties {
 		if _, set := spec.RootProperties[name]; set {
@@ -65,12 +64,10 @@ func mountWanted(state State, dataset v1alpha1.PoolDataset, is zfs.Dataset) *Dec
 	}
 	ours := naming.MountPoint(naming.PoolName(state.Pool), dataset.Path)
 	set := func(message string, settings ...naming.Setting) *Decision {
-		decision := act(message+is.Name, Action{Kind: SetPoolProperties, GUID: state.Live.GUID, Settings: settings})
-		return &decision
+		return new(act(message+is.Name, Action{Kind: SetPoolProperties, GUID: state.Live.GUID, Settings: settings}))
 	}
 	act := func(message string, kind ActionKind) *Decision {
-		decision := act(message+is.Name, Action{Kind: kind, GUID: state.Live.GUID, Dataset: zfs.DatasetSpec{Name: is.Name}})
-		return &decision
+		return new(act(message+is.Name, Action{Kind: kind, GUID: state.Live.GUID, Dataset: zfs.DatasetSpec{Name: is.Name}}))
 	}
 	noauto, point := naming.Setting{Dataset: is.Name, Name: "canmount", Value: "noauto"}, naming.Setting{Dataset: is.Name, Name: "mountpoint",
 		Value: ours}

@@ -40,8 +40,6 @@ type State struct {
 	// Disks by path: those of the spec, of the live pool and of the rivals. Only read if the spec and the live pool do not have the
 	// same disks under the same paths.
 	Disks map[string]Disk
-	// Further disks are those that operations on the pool have named. Read if the pool is not imported.
-	Further []string
 	// Rivals are the other BenchmarkPools of the node. Read whenever Disks are.
 	Rivals []v1alpha1.BenchmarkPool
 	// Users of the live pool, for messages. Only read if the object is being deleted. For a kept pool, the users of the outdated
@@ -51,6 +49,8 @@ type State struct {
 	Unplaced []string
 	// Finished are the UIDs of the operations on the pool that have succeeded. Only read if it has datasets that are Unfinished without.
 	Finished map[string]bool
+	// Offlined are the identities of the disks that operations at work take offline. Only read if the pool is not in order, or is left.
+	Offlined []string
 	// Nested are datasets mounted below the mount point of another one, where pods write. The deepest come first.
 	Nested []string
 }
@@ -120,15 +120,18 @@ type Action struct {
 // ActionKind is the kind of a PoolAction.
 type ActionKind string
 
-// The kinds of PoolAction.
+// The kinds of PoolAction. RecordDisks comes before a command that adds disks: if the node dies right after that command, the pool is
+// looked for on them too.
 const (
 	AddPoolFinalizer    ActionKind = "AddFinalizer"
 	CreatePool          ActionKind = "CreatePool"
+	RecordDisks         ActionKind = "RecordDisks"
 	ImportPool          ActionKind = "ImportPool"
 	ReimportPool        ActionKind = "ReimportPool"
 	GrowPool            ActionKind = "GrowPool"
 	AttachDisk          ActionKind = "AttachDisk"
 	DetachDisk          ActionKind = "DetachDisk"
+	OnlineDisk          ActionKind = "OnlineDisk"
 	SetPoolProperties   ActionKind = "SetProperties"
 	CreateDataset       ActionKind = "CreateDataset"
 	MountDataset        ActionKind = "MountDataset"
@@ -158,6 +161,18 @@ type Decision struct {
 	Message string
 	// Recheck is when to check again if no watch reports a change. Zero is never.
 	Recheck time.Duration
+}
+
+// Joining are the disks that the decision adds to the pool.
+func (d Decision) Joining() (paths []v1alpha1.DevicePath) {
+	for _, action := range d.Actions {
+		if action.Kind == RecordDisks {
+			for _, disk := range action.Disks {
+				paths = append(paths, v1alpha1.DevicePath(disk.Path))
+			}
+		}
+	}
+	return paths
 }
 
 func stall(reason, format string, values ...any) Decision {
@@ -292,6 +307,10 @@ func livePool(state State) Decision {
 		}
 		return Decision{Reason: v1alpha1.ReasonPoolRebuilding, Message: message, Recheck: poolSoon, Actions: []Action{finalizer}}
 	}
+	if health == zfs.StateDegraded && len(state.Offlined) > 0 && len(state.unforeseen()) == 0 {
+		return Decision{Reason: v1alpha1.ReasonPoolRebuilding, Recheck: poolSoon, Actions: []Action{finalizer},
+			Message: fmt.Sprintf("a PoolOperation has taken a disk of pool %s offline: %s", live.Name, troubles(live.Status))}
+	}
 	if !health.Good() {
 		decision := stall(v1alpha1.ReasonPoolUnhealthy, "pool %s is %s: %s", live.Name, health, troubles(live.Status))
 		decision.Actions = []Action{finalizer}
@@ -324,6 +343,16 @@ func livePool(state State) Decision {
 	return Decision{Phase: PoolDone, Reason: v1alpha1.ReasonPoolReady,
 		Message: fmt.Sprintf("pool %s (guid %s) is %s, as specified%s", live.Name, live.GUID, live.Status.Health(), state.changedWords()),
 		Recheck: poolRecheck, Actions: []Action{finalizer}}
+}
+
+// unforeseen are the disks that are not in order and that no operation has taken offline.
+func (s State) unforeseen() (disks []zfs.VdevStatus) {
+	for _, leaf := range s.Live.Status.Leaves() {
+		if !leaf.State.Good() && (leaf.State != zfs.StateOffline || !slices.Contains(s.Offlined, Identity(leaf))) {
+			disks = append(disks, leaf)
+		}
+	}
+	return disks
 }
 
 func troubles(status zfs.Status) string {

@@ -110,6 +110,14 @@ func rivalFor(change func(*v1alpha1.BenchmarkPool)) v1alpha1.BenchmarkPool {
 	return *rival
 }
 
+// offline leaves one side of the mirror offline, and the other in a state.
+func offline(other zfs.State, known ...string) func(*State) {
+	return func(s *State) {
+		sides := s.Live.Status.Vdevs[0].Children
+		sides[0].State, sides[1].State, s.Offlined = other, zfs.StateOffline, known
+	}
+}
+
 func deletedState(state State) State {
 	state.Pool.DeletionTimestamp = &metav1.Time{Time: time.Unix(2000, 0)}
 	return state
@@ -282,6 +290,22 @@ func TestRivalHoldsADiskThatItsSpecDoesNotName(t *testing.T) {
 	expectPool(t, Plan(state), "", v1alpha1.ReasonPoolConflict, "BenchmarkPool rival also claims "+diskA)
 }
 
+// TestRivalHasRecordedADisk: until its pool is imported, nothing tells whether the disk is in it. A younger object does not keep a disk
+// that it has only recorded from an older one: if the disk is in a pool, its label says so.
+func TestRivalHasRecordedADisk(t *testing.T) {
+	for created, want := range map[int64]string{500: v1alpha1.ReasonPoolConflict, 9000: v1alpha1.ReasonPoolChanging} {
+		state := absentState()
+		state.Rivals = []v1alpha1.BenchmarkPool{rivalFor(func(p *v1alpha1.BenchmarkPool) {
+			p.Spec.Vdevs[0], p.Spec.PoolName = mirrorOf(diskC, diskD), "bench1"
+			p.CreationTimestamp = metav1.NewTime(time.Unix(created, 0))
+			p.Status.Joining = []v1alpha1.DevicePath{diskA}
+		})}
+		if decision := Plan(state); decision.Reason != want {
+			t.Errorf("of %d: %s: %s", created, decision.Reason, decision.Message)
+		}
+	}
+}
+
 func TestRivalByAnotherNameOfTheDisk(t *testing.T) {
 	state := absentState()
 	rival := rivalFor(func(p *v1alpha1.BenchmarkPool) { p.Spec.Vdevs[0] = mirrorOf("/dev/disk/by-id/alias", diskC) })
@@ -314,6 +338,15 @@ func TestLivePool(t *testing.T) {
 			s.Live.Status.State = zfs.StateDegraded
 			s.Live.Status.Scan = &zfs.Progress{Function: "resilver", State: zfs.Running}
 		}, keep, v1alpha1.ReasonPoolRebuilding, "rebuilding"},
+		"a disk is offline":                  {offline(zfs.StateOnline), keep, v1alpha1.ReasonPoolUnhealthy, diskB + "-part1 is OFFLINE"},
+		"a disk is offline for an operation": {offline(zfs.StateOnline, diskB+"-part1"), keep, v1alpha1.ReasonPoolRebuilding, "a PoolOperation has taken"},
+		"another one is for an operation":    {offline(zfs.StateOnline, diskC+"-part1"), keep, v1alpha1.ReasonPoolUnhealthy, diskB + "-part1 is OFFLINE"},
+		"another one fails meanwhile": {func(s *State) {
+			offline(zfs.StateOnline, diskB+"-part1")(s)
+			s.Live.Status.Vdevs = append(s.Live.Status.Vdevs, mirrored("mirror-1", diskC, diskD))
+			s.Live.Status.Vdevs[1].Children[0].State = zfs.StateFaulted
+		}, keep, v1alpha1.ReasonPoolUnhealthy, diskC + "-part1 is FAULTED"},
+		"the other side fails meanwhile": {offline(zfs.StateFaulted, diskB+"-part1"), keep, v1alpha1.ReasonPoolUnhealthy, diskA + "-part1 is FAULTED"},
 		"drift is reported": {func(s *State) { s.Live.change("recordsize", "131072", "local") }, keep, v1alpha1.ReasonPoolDrifted,
 			"recordsize of bench0 is 131072 (local), requested is 8k"},
 		"drift is repaired": {func(s *State) { s.Live.change("autotrim", "off", "default"); s.Pool.Spec.Drift = "Repair" },
@@ -332,10 +365,10 @@ func TestLivePool(t *testing.T) {
 		}, keep, v1alpha1.ReasonPoolDrifted, "is a filesystem"},
 		"grows by a mirror": {func(s *State) {
 			s.Pool.Spec.Vdevs = append(s.Pool.Spec.Vdevs, mirrorOf(diskC, diskD))
-		}, keep + " GrowPool", v1alpha1.ReasonPoolChanging, diskC},
+		}, keep + " RecordDisks GrowPool", v1alpha1.ReasonPoolChanging, diskC},
 		"grows by a log": {func(s *State) {
 			s.Pool.Spec.Log = []v1alpha1.AuxiliaryVdev{{Devices: []v1alpha1.DevicePath{diskC}}}
-		}, keep + " GrowPool", v1alpha1.ReasonPoolChanging, diskC},
+		}, keep + " RecordDisks GrowPool", v1alpha1.ReasonPoolChanging, diskC},
 		"grows by what is denied": {func(s *State) {
 			s.Policy = DevicePolicy{{Pattern: diskA}, {Pattern: diskB}}
 			s.Pool.Spec.Cache = []v1alpha1.DevicePath{diskC}
@@ -351,11 +384,11 @@ func TestLivePool(t *testing.T) {
 			"the pool lacks " + diskC + ", " + diskD},
 		"a mirror gets another side": {func(s *State) {
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskA, diskB, diskC)}
-		}, keep + " AttachDisk", v1alpha1.ReasonPoolChanging, "attaching " + diskC},
+		}, keep + " RecordDisks AttachDisk", v1alpha1.ReasonPoolChanging, "attaching " + diskC},
 		"a disk becomes a mirror": {func(s *State) {
 			s.Live.change(naming.PropertyDisks, "of the single disk", "local")
 			s.Live.Status.Vdevs = []zfs.VdevStatus{leaf(diskA)}
-		}, keep + " AttachDisk", v1alpha1.ReasonPoolChanging, "attaching " + diskB},
+		}, keep + " RecordDisks AttachDisk", v1alpha1.ReasonPoolChanging, "attaching " + diskB},
 		"a mirror becomes a disk": {func(s *State) {
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{diskB}}}
 		}, keep + " DetachDisk", v1alpha1.ReasonPoolChanging, "detaching " + diskA},
@@ -392,7 +425,7 @@ func TestLivePool(t *testing.T) {
 		"first the mirror, then the next": {func(s *State) {
 			s.Live.Status.Vdevs = []zfs.VdevStatus{leaf(diskA)}
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskA, diskB), mirrorOf(diskC, diskD)}
-		}, keep + " AttachDisk", v1alpha1.ReasonPoolChanging, "attaching " + diskB},
+		}, keep + " RecordDisks AttachDisk", v1alpha1.ReasonPoolChanging, "attaching " + diskB},
 		"the disks are noted": {func(s *State) { s.Live.change(naming.PropertyDisks, "of an earlier layout", "local") }, keep + " SetProperties",
 			v1alpha1.ReasonPoolChanging,
 			"its disks match the spec"},
@@ -474,6 +507,7 @@ func TestDeletedPool(t *testing.T) {
 		says         string
 	}{
 		"ours and unused":   {liveState(), func(*State) {}, "DestroyPool", v1alpha1.ReasonPoolChanging, "destroying"},
+		"a disk is offline": {liveState(), offline(zfs.StateOnline, diskB+"-part1"), "OnlineDisk", v1alpha1.ReasonPoolChanging, "online before"},
 		"guid not recorded": {liveState(), func(s *State) { s.Pool.Status.GUID = "" }, "", v1alpha1.ReasonPoolChanging, "recording"},
 		"in use": {liveState(), func(s *State) { s.Users = []string{"dataset bench0 is mounted at /x"} }, "", v1alpha1.ReasonPoolInUse,
 			"mounted at /x"},
@@ -495,6 +529,14 @@ func TestDeletedPool(t *testing.T) {
 			v1alpha1.ReasonPoolChanging, "read-only"},
 		"released": {liveState(), func(s *State) {
 			s.Pool.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: "node-a"}
+		}, "RemoveFinalizer", v1alpha1.ReasonPoolLeftBehind, diskA},
+		"retained": {liveState(), func(s *State) { s.Pool.Spec.DeletionPolicy = v1alpha1.DeletionRetain }, "RemoveFinalizer",
+			v1alpha1.ReasonPoolLeftBehind, diskA},
+		"retained, and an operation has a disk offline": {liveState(), func(s *State) {
+			s.Pool.Spec.DeletionPolicy, s.Offlined = v1alpha1.DeletionRetain, []string{"501"}
+		}, "", v1alpha1.ReasonPoolRebuilding, v1alpha1.AnnotationReleasePool},
+		"released, and an operation has a disk offline": {liveState(), func(s *State) {
+			s.Pool.Annotations, s.Offlined = map[string]string{v1alpha1.AnnotationReleasePool: "node-a"}, []string{"501"}
 		}, "RemoveFinalizer", v1alpha1.ReasonPoolLeftBehind, diskA},
 		"released for elsewhere": {liveState(), func(s *State) {
 			s.Pool.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: "node-b"}
@@ -521,6 +563,22 @@ func TestDeletedPool(t *testing.T) {
 			s.Pool.Status.GUID = "77"
 			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, host.PoolActive), gone(diskB)
 		}, "", v1alpha1.ReasonPoolLost, "missing: " + diskB},
+		// A disk that was recorded for a command that did not run has nothing of the pool: it keeps what it has, and is not waited for.
+		"a recorded disk is blank": {absentState(), func(s *State) {
+			s.Pool.Status.GUID, s.Pool.Status.Joining = "77", []v1alpha1.DevicePath{diskC}
+		}, "RemoveFinalizer", v1alpha1.ReasonPoolChanging, "nothing"},
+		"a recorded disk has another pool": {absentState(), func(s *State) {
+			s.Pool.Status.GUID, s.Pool.Status.Joining = "77", []v1alpha1.DevicePath{diskC}
+			s.Disks[diskC] = labelled(freeDisk(diskC), 78, host.PoolDestroyed)
+		}, "RemoveFinalizer", v1alpha1.ReasonPoolChanging, "nothing"},
+		"a recorded disk is gone": {absentState(), func(s *State) {
+			s.Pool.Status.GUID, s.Pool.Status.Joining = "77", []v1alpha1.DevicePath{diskC}
+			s.Disks[diskC] = gone(diskC)
+		}, "RemoveFinalizer", v1alpha1.ReasonPoolChanging, "nothing"},
+		"labels are left on a recorded disk": {absentState(), func(s *State) {
+			s.Pool.Status.GUID, s.Pool.Status.Joining = "77", []v1alpha1.DevicePath{diskC}
+			s.Disks[diskC] = labelled(freeDisk(diskC), 77, host.PoolDestroyed)
+		}, "ClearLabels", v1alpha1.ReasonPoolChanging, "labels"},
 		"disks are gone": {absentState(), func(s *State) { s.Pool.Status.GUID = "77"; s.Disks[diskB] = gone(diskB) }, "", v1alpha1.ReasonPoolLost,
 			v1alpha1.AnnotationReleasePool},
 	} {

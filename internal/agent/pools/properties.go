@@ -1,6 +1,7 @@
 package pools
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,9 +49,8 @@ func poolDatasets(state State) *Decision {
 		}
 		if at >= 0 {
 			if is, asked := state.Live.Datasets[at].Type, strings.ToLower(dataset.Type); asked != "" && is != asked {
-				decision := stall(v1alpha1.ReasonPoolDrifted, "dataset %s is a %s, not a %s: destroy it, or choose another path", name, is,
-					asked)
-				return &decision
+				return new(stall(v1alpha1.ReasonPoolDrifted, "dataset %s is a %s, not a %s: destroy it, or choose another path", name, is,
+					asked))
 			}
 			if decision := otherSize(state, dataset, name); decision != nil {
 				return decision
@@ -68,8 +68,7 @@ func poolDatasets(state State) *Decision {
 		if dataset.Size != nil {
 			spec.VolumeBytes = dataset.Size.Value()
 		}
-		decision := act("making dataset "+name, Action{Kind: CreateDataset, GUID: state.Live.GUID, Dataset: spec})
-		return &decision
+		return new(act("making dataset "+name, Action{Kind: CreateDataset, GUID: state.Live.GUID, Dataset: spec}))
 	}
 	return nil
 }
@@ -87,9 +86,8 @@ func otherSize(state State, dataset v1alpha1.PoolDataset, name string) *Decision
 	if size, err := strconv.ParseInt(is.Value, 10, 64); err == nil && size >= asked && size < asked+largestBlock {
 		return nil
 	}
-	decision := stall(v1alpha1.ReasonPoolDrifted,
-		"volume %s has %s bytes instead of %d: the size of a volume cannot change; choose another path", name, is.Value, asked)
-	return &decision
+	return new(stall(v1alpha1.ReasonPoolDrifted,
+		"volume %s has %s bytes instead of %d: the size of a volume cannot change; choose another path", name, is.Value, asked))
 }
 
 // poolProperties sets the properties of a new generation. Differences from a generation that was already set are drift, repaired or
@@ -110,9 +108,8 @@ func poolProperties(state State) *Decision {
 		return nil
 	}
 	if isSet && state.Pool.Spec.Drift != "Repair" {
-		decision := stall(v1alpha1.ReasonPoolDrifted, "pool %s was changed: %s. Change it back, change the spec, or write drift: Repair",
-			state.Live.Name, strings.Join(words, "; "))
-		return &decision
+		return new(stall(v1alpha1.ReasonPoolDrifted, "pool %s was changed: %s. Change it back, change the spec, or write drift: Repair",
+			state.Live.Name, strings.Join(words, "; ")))
 	}
 	// The mark comes last: it says that all others are set.
 	settings := differing
@@ -146,10 +143,7 @@ func (s State) specIsSet() bool {
 }
 
 func difference(pool string, wanted naming.Setting, is zfs.Property, found bool) string {
-	object := wanted.Dataset
-	if object == "" {
-		object = "pool " + pool
-	}
+	object := cmp.Or(wanted.Dataset, "pool "+pool)
 	if !found {
 		return fmt.Sprintf("%s of %s does not exist, requested is %s (write names as 'zfs get' prints them)", wanted.Name, object, wanted.Value)
 	}

@@ -71,32 +71,28 @@ func resetDatasets(state State) *Decision {
 		return nil
 	}
 	if others := state.strangers(); len(others) > 0 && !state.resetDone() {
-		decision := stall(v1alpha1.ReasonPoolDatasetsRemain,
+		return new(stall(v1alpha1.ReasonPoolDatasetsRemain,
 			"pool %s has datasets or snapshots that this BenchmarkPool did not create: %s. They stay, and no run starts: move them, or "+
 				"destroy it",
-			state.Live.Name, objects.SomeOf(others))
-		return &decision
+			state.Live.Name, objects.SomeOf(others)))
 	}
 	outdated, run := state.OutdatedDataset(), state.Pool.Labels[v1alpha1.LabelRunUID]
 	switch policy := v1alpha1.ResetPolicy(state.Pool.Labels[v1alpha1.LabelReset]); {
 	case outdated == nil:
 		return awaitFreed(state)
 	case run == "" || policy != v1alpha1.ResetDataset && policy != v1alpha1.ResetNone:
-		decision := stall(v1alpha1.ReasonPoolDrifted, "the label %s=%s or %s=%s of the object was not set by the operator: nothing is reset",
-			v1alpha1.LabelReset, policy, v1alpha1.LabelRunUID, run)
-		return &decision
+		return new(stall(v1alpha1.ReasonPoolDrifted, "the label %s=%s or %s=%s of the object was not set by the operator: nothing is reset",
+			v1alpha1.LabelReset, policy, v1alpha1.LabelRunUID, run))
 	case policy == v1alpha1.ResetNone:
-		decision := act(fmt.Sprintf("passing on dataset %s with its data", outdated.Name),
+		return new(act(fmt.Sprintf("passing on dataset %s with its data", outdated.Name),
 			Action{Kind: SetPoolProperties, GUID: state.Live.GUID,
-				Settings: append(state.setBack(outdated.Name), naming.Setting{Dataset: outdated.Name, Name: naming.PropertyRun, Value: run})})
-		return &decision
+				Settings: append(state.setBack(outdated.Name), naming.Setting{Dataset: outdated.Name, Name: naming.PropertyRun, Value: run})}))
 	case len(state.Users) > 0:
 		return &Decision{Reason: v1alpha1.ReasonPoolInUse, Recheck: poolSoon,
 			Message: fmt.Sprintf("waiting until dataset %s of the previous run is unused: %s", outdated.Name, objects.SomeOf(state.Users))}
 	}
-	decision := act("destroying dataset "+outdated.Name+" of the previous run", Action{Kind: DestroyDataset, GUID: state.Live.GUID,
-		Dataset: zfs.DatasetSpec{Name: outdated.Name}, DatasetGUID: outdated.GUID})
-	return &decision
+	return new(act("destroying dataset "+outdated.Name+" of the previous run", Action{Kind: DestroyDataset, GUID: state.Live.GUID,
+		Dataset: zfs.DatasetSpec{Name: outdated.Name}, DatasetGUID: outdated.GUID}))
 }
 
 // resetDone says that all datasets exist and belong to the current run. What others create later is reported when the next run

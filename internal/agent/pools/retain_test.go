@@ -83,7 +83,7 @@ func TestOlderSpecs(t *testing.T) {
 			v1alpha1.ReasonPoolChanging, "2"},
 		"older, another was accepted":      {func(s *State) { older(s); accept(s, "1") }, held, v1alpha1.ReasonPoolOlderSpec, "5:held"},
 		"newer is noted before it is done": {func(s *State) { attach(s); s.Pool.Generation = 3 }, held, v1alpha1.ReasonPoolChanging, "3"},
-		"newer, noted": {func(s *State) { attach(s); s.follow(3) }, keep + " AttachDisk", v1alpha1.ReasonPoolChanging,
+		"newer, noted": {func(s *State) { attach(s); s.follow(3) }, keep + " RecordDisks AttachDisk", v1alpha1.ReasonPoolChanging,
 			""},
 		"a pool without the mark gets it": {func(s *State) { attach(s); s.Live.change(PropertySpec, "2", "default") }, held,
 			v1alpha1.ReasonPoolChanging, "2"},

@@ -26,7 +26,7 @@ func TestASilentDiskIsNoAbsence(t *testing.T) {
 		"never made": {false, func(s *State) { silent(s, diskA) }, v1alpha1.ReasonPoolDeviceRefused, "neither created nor imported: " +
 			diskA},
 		"made": {false, func(s *State) { was(s); silent(s, diskB) }, v1alpha1.ReasonPoolDeviceRefused, diskB},
-		"one that was added": {false, func(s *State) { was(s); s.Further = []string{diskD}; silent(s, diskD) },
+		"one that was added": {false, func(s *State) { was(s); s.Pool.Status.Joining = []v1alpha1.DevicePath{diskD}; silent(s, diskD) },
 			v1alpha1.ReasonPoolDeviceRefused, diskD},
 		"deleted, never made": {true, func(s *State) { silent(s, diskA) }, v1alpha1.ReasonPoolUnhealthy, "kubectl annotate benchmarkpool"},
 		"deleted": {true, func(s *State) { was(s); silent(s, diskA) }, v1alpha1.ReasonPoolUnhealthy,

@@ -60,9 +60,8 @@ func beginSpec(state State) *Decision {
 	if own := state.Pool.Generation; newest == own && !held {
 		return nil
 	}
-	decision := act("noting on pool "+state.Live.Name+" which generation of the spec it follows",
-		state.noteSpec(strconv.FormatInt(state.Pool.Generation, 10)))
-	return &decision
+	return new(act("noting on pool "+state.Live.Name+" which generation of the spec it follows",
+		state.noteSpec(strconv.FormatInt(state.Pool.Generation, 10))))
 }
 
 func (s State) noteSpec(value string) Action {

@@ -80,13 +80,13 @@ func (s State) conflict(paths []string) string {
 			claimed := s.claims(rival, path)
 			// A pool that may not have the disk cannot block others.
 			entitled := s.Policy.Allows(rival.Spec.Namespace, claimed) || holdsDisk(rival, claimed)
-			if claimed != "" && entitled && prevails(rival, holdsDisk(rival, claimed), s.Pool, false) {
+			if claimed != "" && entitled && prevails(rival, holdsDisk(rival, claimed), s.Pool) {
 				claims = append(claims, path)
 			}
 		}
 		way := "use other disks"
 		if s.Live == nil && s.Pool.Status.GUID == "" && naming.PoolName(rival) == naming.PoolName(s.Pool) &&
-			prevails(rival, rival.Status.GUID != "", s.Pool, false) {
+			prevails(rival, rival.Status.GUID != "", s.Pool) {
 			way = "recreate this BenchmarkPool with another poolName"
 			if len(claims) > 0 {
 				way += " and other disks"

@@ -30,17 +30,14 @@ func (m *metaslabs) add(one seen) {
 
 func (m *metaslabs) pictures() []report.Picture {
 	var drawn []report.Picture
-	if len(m.lines) == 0 {
-		return nil
-	}
 	for _, lines := range m.lines.charts() {
 		title := "Free space along the disks: " + about(lines)
 		along := svg.Chart{ID: slug(title), Title: title, Description: "Free part of each metaslab, one top-level vdev after another.",
 			X: svg.Axis{Label: "place on the disks", Unit: svg.Bytes, FromZero: true},
 			Y: svg.Axis{Label: "free part of the metaslab", Unit: svg.PartsPerMillion, FromZero: true}}
 		for i, of := range lines {
-			if points := places(m.maps[of].Metaslabs); len(points) > 0 {
-				along.Marks = append(along.Marks, svg.Line{Name: label(of, lines), Series: i, Points: points, Marked: true})
+			if points, breaks := places(m.maps[of].Metaslabs); len(points) > 0 {
+				along.Marks = append(along.Marks, svg.Line{Name: label(of, lines), Series: i, Points: points, Breaks: breaks, Marked: true})
 			}
 		}
 		if len(along.Marks) > 0 {
@@ -53,10 +50,9 @@ func (m *metaslabs) pictures() []report.Picture {
 	return drawn
 }
 
-// places are the free part of each metaslab at its middle. All metaslabs of a vdev are as large as the distance of the first two; the
-// size of a single one is not known.
-func places(all []poolseries.Metaslab) []svg.Point {
-	var points []svg.Point
+// places are the free part of each metaslab at its middle, with breaks before each further vdev. All metaslabs of a vdev are as large as
+// the distance of the first two; the size of a single one is not known.
+func places(all []poolseries.Metaslab) (points []svg.Point, breaks []int) {
 	var before int64 // the vdevs that were drawn already
 	for len(all) > 0 {
 		end := slices.IndexFunc(all, func(one poolseries.Metaslab) bool { return one.Vdev != all[0].Vdev })
@@ -68,12 +64,13 @@ func places(all []poolseries.Metaslab) []svg.Point {
 			continue
 		}
 		size := vdev[1].Offset - vdev[0].Offset
+		breaks = append(breaks, len(points))
 		for _, one := range vdev {
 			points = append(points, svg.Point{X: float64(before + one.Offset + size/2), Y: float64(one.FreeBytes) * 1e6 / float64(size)})
 		}
 		before += vdev[len(vdev)-1].Offset + size
 	}
-	return points
+	return points, breaks
 }
 
 // pieces are the parts of the free space that are in pieces of each size. Pieces of a size are counted as half as large again, for they are

@@ -66,7 +66,7 @@ func metricOf(v results.VariantResult, phase, metric string) *results.MetricResu
 
 // strip has a row for each metric and variant.
 func (f figures) strip(metrics []results.GateMetric) svg.Strip {
-	s := svg.Strip{Dots: "a run", Middle: "median"}
+	s := svg.Strip{Middle: "median"}
 	var lines []line
 	for _, of := range metrics {
 		for i, variant := range f.variants {
@@ -80,6 +80,8 @@ func (f figures) strip(metrics []results.GateMetric) svg.Strip {
 		s.Rows[i].Label = label(lines[i], lines)
 		if s.Rows[i].HasRange {
 			s.Interval = "smallest to largest"
+		} else {
+			s.Dots = "a run"
 		}
 	}
 	return s

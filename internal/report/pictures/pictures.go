@@ -80,6 +80,9 @@ var rooms = []struct {
 	{"metric", newMetrics},
 	{"percentiles", newPercentiles},
 	{"series", newSeries},
+	{"operations", newOperations},
+	{"slowest", newSlowest},
+	{"mean", newMean},
 	{"rounds", newRounds},
 	{"regions", newRegions},
 	{"samples", newSamples},
@@ -108,12 +111,7 @@ type raw struct {
 	Latencies map[string][]struct{ Nanoseconds, Count int64 } `json:"latencies"`
 	Samples   []struct{ Milliseconds, Nanoseconds int64 }     `json:"samples"`
 	Series    *struct {
-		Points []struct {
-			FromMilliseconds int64 `json:"fromMilliseconds"`
-			ToMilliseconds   int64 `json:"toMilliseconds"`
-			ReadBytes        int64 `json:"readBytes"`
-			WrittenBytes     int64 `json:"writtenBytes"`
-		} `json:"points"`
+		Points []point `json:"points"`
 		// Measured are the parts that count.
 		Measured []struct {
 			ToMilliseconds int64 `json:"toMilliseconds"`
@@ -127,6 +125,21 @@ type raw struct {
 	SamplesSeen int64 `json:"samplesSeen"`
 	// Workloads are those of several that ran together, by their names.
 	Workloads map[string]raw `json:"workloads"`
+}
+
+// point of a series: what was done in some time.
+type point struct {
+	FromMilliseconds       int64 `json:"fromMilliseconds"`
+	ToMilliseconds         int64 `json:"toMilliseconds"`
+	ReadBytes              int64 `json:"readBytes"`
+	WrittenBytes           int64 `json:"writtenBytes"`
+	Operations             int64 `json:"operations"`
+	LatencyMaxNanoseconds  int64 `json:"latencyMaxNanoseconds"`
+	LatencyMeanNanoseconds int64 `json:"latencyMeanNanoseconds"`
+}
+
+func (p point) perSecond(count int64) float64 {
+	return float64(count) * 1e3 / float64(p.ToMilliseconds-p.FromMilliseconds)
 }
 
 // Album collects what the pictures of an experiment show.
@@ -212,7 +225,10 @@ func (l *lineIDs) add(one line) {
 
 // charts puts lines that fit into one picture together; else those of each phase.
 func (l lineIDs) charts() [][]line {
-	if len(l) <= svg.SeriesColours {
+	switch {
+	case len(l) == 0:
+		return nil
+	case len(l) <= svg.SeriesColours:
 		return [][]line{l}
 	}
 	var charts [][]line

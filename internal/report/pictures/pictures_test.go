@@ -68,7 +68,8 @@ func document(t *testing.T, phase string, rate int64) results.PhaseDocument {
 		bins = append(bins, map[string]int64{"Nanoseconds": 50_000 + i*1000, "Count": 30_000 / (i + 1)})
 	}
 	for i := range int64(480) {
-		points = append(points, map[string]int64{"fromMilliseconds": i * 1000, "toMilliseconds": (i + 1) * 1000, "readBytes": rate + rate/(i+1)})
+		points = append(points, map[string]int64{"fromMilliseconds": i * 1000, "toMilliseconds": (i + 1) * 1000, "readBytes": rate + rate/(i+1),
+			"latencyMaxNanoseconds": 1_000_000 + i%97*1000})
 	}
 	raw["series"] = map[string]any{"points": points, "steady": map[string]int64{"fromMilliseconds": 100_000, "toMilliseconds": 480_000}}
 	raw["rounds"], raw["regions"], raw["samples"], raw["latencies"] = rounds, regions, samples, map[string]any{"read": bins}
@@ -135,7 +136,7 @@ func find(t *testing.T, drawn []report.Picture, name string) report.Picture {
 func TestEveryRoomDraws(t *testing.T) {
 	drawn := album(t, experiment(6, "a", "b"), "gate-keeps-runs", "gate-share-runs", "gate-tail-runs", "gate-no-worse", "gate-no-worse-runs",
 		"metric-readbytespersecond", "metric-layoutscorepartspermillion", "percentiles-read-latency-fresh-aged", "rounds-fresh",
-		"series-aged", "series-fresh",
+		"series-aged", "series-fresh", "slowest-aged", "slowest-fresh",
 		"regions-fresh-aged", "samples-fresh-a-single-latencies", "pool-fresh-a-the-pool-over-time", "requests-read-fresh-aged",
 		"requests-write-fresh-aged")
 	for name, want := range map[string][]string{
@@ -163,8 +164,10 @@ func TestEveryRoomDraws(t *testing.T) {
 	if caption := find(t, drawn, "rounds-fresh").Caption; !strings.Contains(caption, "only they count") {
 		t.Error(caption)
 	}
-	if caption := find(t, drawn, "series-fresh").Caption; !strings.Contains(caption, "steady") {
-		t.Error(caption)
+	for _, name := range []string{"series-fresh", "slowest-fresh"} {
+		if caption := find(t, drawn, name).Caption; !strings.Contains(caption, "steady") {
+			t.Error(caption)
+		}
 	}
 	for _, section := range []string{"gates", "numbers", "latency", "time", "disks"} {
 		if !strings.Contains(fmt.Sprint(drawn), "{"+section+" ") {
@@ -199,6 +202,46 @@ func TestEachWorkloadIsDrawn(t *testing.T) {
 	}
 }
 
+// TestLatencyOverTime: each latency is drawn in the middle of its time, and no line leads over a time without one.
+func TestLatencyOverTime(t *testing.T) {
+	var one seen
+	if err := json.Unmarshal([]byte(`{"series": {"steady": {"fromMilliseconds": 3000}, "points": [
+		{"fromMilliseconds": 0, "toMilliseconds": 1000, "readBytes": 7, "latencyMaxNanoseconds": 50},
+		{"fromMilliseconds": 1000, "toMilliseconds": 2000},
+		{"fromMilliseconds": 2000, "toMilliseconds": 3000},
+		{"fromMilliseconds": 3000, "toMilliseconds": 5000, "readBytes": 9, "latencyMaxNanoseconds": 3000000000},
+		{"fromMilliseconds": 5000, "toMilliseconds": 7000, "readBytes": 9, "latencyMaxNanoseconds": 60}]}}`), &one.raw); err != nil {
+		t.Fatal(err)
+	}
+	got := newSlowest(results.Experiment{}).(*timelines).read(one)
+	want := []svg.Point{{X: 0.5e9, Y: 50}, {X: 4e9, Y: 3e9}, {X: 6e9, Y: 60}}
+	if !slices.Equal(got.points, want) || !slices.Equal(got.breaks, []int{1}) || !slices.Equal(got.dots, want[1:2]) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestDatabasesCountOperations: of transactions there are no bytes, so their number and mean latency are drawn, and no line of zeros.
+func TestDatabasesCountOperations(t *testing.T) {
+	e := experiment(1, "a")
+	a := New(e)
+	a.Add(Phase{Run: "r", Variant: "a", Document: results.PhaseDocument{Phase: "tx", Kind: results.KindMeasure,
+		Raw: []byte(`{"series": {"points": [
+		{"fromMilliseconds": 0, "toMilliseconds": 2000, "operations": 500, "latencyMeanNanoseconds": 4000000},
+		{"fromMilliseconds": 2000, "toMilliseconds": 4000, "operations": 400, "latencyMeanNanoseconds": 5000000}]}}`)}})
+	drawn := a.Pictures()
+	if got := find(t, drawn, "operations-tx").SVG; !strings.Contains(got, "operations per second") || !strings.Contains(got, ">200<") {
+		t.Error(got)
+	}
+	if got := find(t, drawn, "mean-tx").SVG; !strings.Contains(got, "5 ms") {
+		t.Error(got)
+	}
+	for _, picture := range drawn {
+		if picture.Name == "series-tx" || picture.Name == "slowest-tx" {
+			t.Errorf("%s is a picture of nothing", picture.Name)
+		}
+	}
+}
+
 // TestOperationsAreShaded: a scrub that was at work from the 20th to the 30th second of the series is seen there.
 func TestOperationsAreShaded(t *testing.T) {
 	e := experiment(1, "a", "b")
@@ -210,9 +253,11 @@ func TestOperationsAreShaded(t *testing.T) {
 		one.Raw = []byte(strings.Replace(string(one.Raw), `"series":{`, `"series":{"measured":[{"fromMilliseconds":0,"toMilliseconds":480000}],`, 1))
 		a.Add(Phase{Run: "run-0-0", Variant: variant, Document: one})
 	}
-	shaded := find(t, a.Pictures(), "series-fresh").SVG
-	if strings.Count(shaded, `class="w"`) != 2 || !strings.Contains(shaded, ">operation, a<") { // the band and its key
-		t.Error(shaded)
+	for _, name := range []string{"series-fresh", "slowest-fresh"} {
+		shaded := find(t, a.Pictures(), name).SVG
+		if strings.Count(shaded, `class="w"`) != 2 || !strings.Contains(shaded, ">operation, a<") { // the band and its key
+			t.Error(shaded)
+		}
 	}
 	if plain := find(t, album(t, e), "series-fresh").SVG; strings.Contains(plain, `class="w"`) {
 		t.Error("there is an operation without one")
@@ -272,7 +317,10 @@ func TestMetaslabs(t *testing.T) {
 		return poolseries.Metaslab{Vdev: vdev, Index: index, Offset: index * 16 * mib, FreeBytes: free * mib}
 	}
 	all := []poolseries.Metaslab{at(0, 0, 4), at(0, 1, 16), at(1, 0, 8), at(1, 1, 0), at(2, 0, 9)}
-	got := places(all)
+	got, breaks := places(all)
+	if !slices.Equal(breaks, []int{0, 2}) {
+		t.Errorf("the vdevs begin at %v", breaks)
+	}
 	for i, want := range []svg.Point{{X: 8 * mib, Y: 250_000}, {X: 24 * mib, Y: 1e6}, {X: 40 * mib, Y: 500_000}, {X: 56 * mib, Y: 0}} {
 		if len(got) != 4 || got[i] != want {
 			t.Fatalf("%v", got)
@@ -342,5 +390,22 @@ func BenchmarkPage(b *testing.B) {
 		if err != nil || len(page) < 100<<10 {
 			b.Fatal(len(page), err)
 		}
+	}
+}
+
+// TestNoDotsInTheLegendWithoutRuns: results without the values of single runs have ranges, and nothing that a dot would be.
+func TestNoDotsInTheLegendWithoutRuns(t *testing.T) {
+	e := experiment(6, "a", "b")
+	if one := find(t, New(e).Pictures(), "metric-readbytespersecond").SVG; !strings.Contains(one, ">a run<") || strings.Contains(one, "smallest to") {
+		t.Error(one)
+	}
+	for i := range e.Runs {
+		for j := range e.Runs[i].Phases {
+			e.Runs[i].Phases[j].Metrics = nil
+		}
+	}
+	if one := find(t, New(e).Pictures(), "metric-readbytespersecond").SVG; strings.Contains(one, ">a run<") ||
+		!strings.Contains(one, ">smallest to largest<") {
+		t.Error(one)
 	}
 }

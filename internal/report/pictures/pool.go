@@ -94,9 +94,6 @@ func (r *requests) add(one seen) {
 
 func (r *requests) pictures() []report.Picture {
 	var drawn []report.Picture
-	if len(r.lines) == 0 {
-		return nil
-	}
 	for _, direction := range []string{"read", "write"} {
 		for _, lines := range r.lines.charts() {
 			if chart, any := r.chart(direction, lines); any {

@@ -14,7 +14,8 @@ func TestRawIsWhatTheEngineWrites(t *testing.T) {
 		Rounds:    []engine.Round{{Bytes: 1, DurationNanoseconds: 2}},
 		Regions:   []engine.Region{{Index: 3, Bytes: 4, Nanoseconds: 5}},
 		Latencies: map[string][]fio.Bin{"read": {{Nanoseconds: 6, Count: 7}}},
-		Series: &engine.Series{Points: []engine.Point{{Span: engine.Span{FromMilliseconds: 11, ToMilliseconds: 12}, ReadBytes: 13, WrittenBytes: 14}},
+		Series: &engine.Series{Points: []engine.Point{{Span: engine.Span{FromMilliseconds: 11, ToMilliseconds: 12}, ReadBytes: 13, WrittenBytes: 14,
+			Operations: 18, LatencyMaxNanoseconds: 19, LatencyMeanNanoseconds: 20}},
 			Steady: &engine.Span{FromMilliseconds: 15}, Measured: []engine.Span{{ToMilliseconds: 17}}},
 		Samples: []fio.Sample{{Milliseconds: 8, Nanoseconds: 9}}, SamplesSeen: 10,
 		Workloads: map[string]engine.Details{"log": {SamplesSeen: 16}},
@@ -33,6 +34,7 @@ func TestRawIsWhatTheEngineWrites(t *testing.T) {
 		t.Errorf("%+v of %s", got, text)
 	}
 	if point := got.Series.Points[0]; point.FromMilliseconds != 11 || point.ToMilliseconds != 12 || point.ReadBytes != 13 || point.WrittenBytes != 14 ||
+		point.Operations != 18 || point.LatencyMaxNanoseconds != 19 || point.LatencyMeanNanoseconds != 20 ||
 		got.Series.Steady.FromMilliseconds != 15 || got.Series.Measured[0].ToMilliseconds != 17 {
 		t.Errorf("%+v of %s", got.Series, text)
 	}

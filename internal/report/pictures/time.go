@@ -12,17 +12,20 @@ import (
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
-// timeline is a line of throughput, with dots on some of its points.
+// timeline is a line of throughput or latency, with dots on some of its points.
 type timeline struct {
 	points, dots []svg.Point
+	// breaks are the points, by their index, behind times without a value.
+	breaks []int
 	// operated is when an operation was at work beside it. Nil without one.
 	operated *svg.Band
 }
 
-// timelines show the throughput in the course of a phase: of the first run of each variant. With dots, dotted is a part of the caption.
+// timelines show the throughput or the latency in the course of a phase: of the first run of each variant. With dots, dotted is a part of
+// the caption.
 type timelines struct {
 	kind, title     string
-	x               svg.Axis
+	x, y            svg.Axis
 	caption, dotted string
 	read            func(seen) timeline
 
@@ -31,30 +34,91 @@ type timelines struct {
 	lines  lineIDs
 }
 
+// The axes of what is shown over time.
+var (
+	sinceStart = svg.Axis{Label: "time since the workload started", Unit: svg.Nanoseconds, FromZero: true}
+	throughput = svg.Axis{Label: "bytes read and written per second", Unit: svg.BytesPerSecond, FromZero: true}
+	steadyFrom = " From the dot on, the rate is steady."
+)
+
 func newSeries(results.Experiment) room {
-	return &timelines{kind: "series", title: "throughput over time", first: map[line]timeline{}, read: overTime,
-		x:       svg.Axis{Label: "time since the workload started", Unit: svg.Nanoseconds, FromZero: true},
+	return &timelines{kind: "series", title: "throughput over time", first: map[line]timeline{}, x: sinceStart, y: throughput,
+		read: func(one seen) timeline {
+			if !moves(one) {
+				return timeline{}
+			}
+			return overTime(func(of point) (float64, bool) { return of.perSecond(of.ReadBytes + of.WrittenBytes), true })(one)
+		},
 		caption: "The first run of each variant, as the workload saw it: what the system still holds in memory counts too.",
-		dotted:  " From the dot on, the rate is steady."}
+		dotted:  steadyFrom}
+}
+
+// newOperations is for workloads that count no bytes: transactions, operations on files.
+func newOperations(results.Experiment) room {
+	return &timelines{kind: "operations", title: "operations over time", first: map[line]timeline{}, x: sinceStart,
+		y: svg.Axis{Label: "operations per second", Unit: svg.Numbers, FromZero: true},
+		read: func(one seen) timeline {
+			if moves(one) {
+				return timeline{}
+			}
+			return overTime(func(of point) (float64, bool) { return of.perSecond(of.Operations), true })(one)
+		},
+		caption: "The first run of each variant.", dotted: steadyFrom}
+}
+
+// moves says whether the series of a workload counts bytes.
+func moves(one seen) bool {
+	return one.raw.Series != nil && slices.ContainsFunc(one.raw.Series.Points, func(p point) bool { return p.ReadBytes+p.WrittenBytes > 0 })
+}
+
+func newSlowest(results.Experiment) room {
+	return &timelines{kind: "slowest", title: "the slowest operations over time", first: map[line]timeline{}, x: sinceStart,
+		y:    svg.Axis{Label: "latency of the slowest operation of each second", Unit: svg.Nanoseconds, Log: true},
+		read: overTime(func(of point) (float64, bool) { return float64(of.LatencyMaxNanoseconds), of.LatencyMaxNanoseconds > 0 }),
+		caption: "The first run of each variant; of a long one, or of hundreds of workers, some seconds together. " +
+			"A gap: no operation ended.", dotted: steadyFrom}
+}
+
+func newMean(results.Experiment) room {
+	return &timelines{kind: "mean", title: "mean latency over time", first: map[line]timeline{}, x: sinceStart,
+		y: svg.Axis{Label: "mean latency of the transactions of each second", Unit: svg.Nanoseconds, Log: true},
+		read: overTime(func(of point) (float64, bool) {
+			return float64(of.LatencyMeanNanoseconds), of.LatencyMeanNanoseconds > 0
+		}),
+		caption: "The first run of each variant, as pgbench says; of a long one, some seconds together.", dotted: steadyFrom}
 }
 
 func newRounds(results.Experiment) room {
 	return &timelines{kind: "rounds", title: "throughput of each round", first: map[line]timeline{}, read: byRound,
-		x:       svg.Axis{Label: "round", Unit: svg.Whole},
+		x: svg.Axis{Label: "round", Unit: svg.Whole}, y: throughput,
 		caption: "The first run of each variant.", dotted: " Rounds with a dot are the steady part: only they count."}
 }
 
-func overTime(one seen) (of timeline) {
-	if one.raw.Series == nil {
-		return of
+// overTime reads a value of each point of a series, as far as it has one.
+func overTime(value func(point) (float64, bool)) func(seen) timeline {
+	return func(one seen) timeline {
+		if one.raw.Series == nil {
+			return timeline{}
+		}
+		return timelineOf(one, value)
 	}
+}
+
+func timelineOf(one seen, value func(point) (float64, bool)) (of timeline) {
+	gap := false
 	for _, point := range one.raw.Series.Points {
-		lasts := point.ToMilliseconds - point.FromMilliseconds
-		if lasts <= 0 {
+		if point.ToMilliseconds <= point.FromMilliseconds {
 			continue
 		}
-		at := svg.Point{X: float64(point.FromMilliseconds+point.ToMilliseconds) / 2 * 1e6,
-			Y: float64(point.ReadBytes+point.WrittenBytes) * 1e3 / float64(lasts)}
+		read, known := value(point)
+		if !known {
+			gap = true
+			continue
+		}
+		if gap {
+			of.breaks, gap = append(of.breaks, len(of.points)), false
+		}
+		at := svg.Point{X: float64(point.FromMilliseconds+point.ToMilliseconds) / 2 * 1e6, Y: read}
 		of.points = append(of.points, at)
 		if steady := one.raw.Series.Steady; steady != nil && len(of.dots) == 0 && point.FromMilliseconds >= steady.FromMilliseconds {
 			of.dots = []svg.Point{at}
@@ -107,7 +171,7 @@ func (t *timelines) pictures() []report.Picture {
 	for _, phase := range t.phases {
 		title, caption := phase+": "+t.title, t.caption
 		chart := svg.Chart{ID: slug(t.kind + "-" + phase), Title: title, Description: "One line for each variant, of its first run.",
-			X: t.x, Y: svg.Axis{Label: "bytes read and written per second", Unit: svg.BytesPerSecond, FromZero: true}}
+			X: t.x, Y: t.y}
 		var dots []svg.Mark
 		series := 0
 		for _, of := range t.lines {
@@ -116,12 +180,12 @@ func (t *timelines) pictures() []report.Picture {
 			}
 			one := t.first[of]
 			if len(one.dots) > 0 {
-				dots = append(dots, svg.Dots{Series: series, Points: one.dots})
+				dots = append(dots, svg.Dots{Series: series, Points: one.dots, Ringed: len(one.dots) == 1})
 			}
 			if one.operated != nil && !slices.ContainsFunc(chart.Marks, isBand) { // those of others are at other times
 				chart.Marks = append(chart.Marks, svg.Band{Name: "operation, " + of.variant, From: one.operated.From, To: one.operated.To})
 			}
-			chart.Marks = append(chart.Marks, svg.Line{Name: of.variant, Series: series, Points: one.points})
+			chart.Marks = append(chart.Marks, svg.Line{Name: of.variant, Series: series, Points: one.points, Breaks: one.breaks})
 			series++
 		}
 		if len(dots) > 0 {
@@ -162,9 +226,6 @@ func (r *regions) add(one seen) {
 
 func (r *regions) pictures() []report.Picture {
 	var drawn []report.Picture
-	if len(r.lines) == 0 {
-		return nil
-	}
 	for _, lines := range r.lines.charts() {
 		title := "Regions of a scan: " + about(lines)
 		chart := svg.Chart{ID: slug(title), Title: title, Description: "The rate of each region of the data, in the order of its place.",

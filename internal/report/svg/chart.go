@@ -95,6 +95,8 @@ func (a Axis) scaleOf(s span, from, to float64) scale {
 		if s.high/s.low < 1.5 {
 			s.low, s.high = s.low/1.5, s.high*1.5
 		}
+		margin := math.Pow(s.high/s.low, 0.04)
+		s.low, s.high = s.low/margin, s.high*margin
 		return scale{s, true, from, to}
 	}
 	if a.FromZero {
@@ -184,7 +186,7 @@ func (c *canvas) bottomAxis(axis Axis, across scale, bottom float64) {
 		c.text(x, bottom+17, "c m", t.words)
 		free = x + half + 10
 	}
-	c.text((across.from+across.to)/2, bottom+35, "c m", fit(axis.Label, across.to-across.from+40))
+	c.text((across.from+across.to)/2, bottom+35, "c m", fit(axis.Label, across.to-across.from+2*(rightSpace-4)))
 }
 
 // distinctKeys names each series once.
@@ -221,13 +223,18 @@ func (l Line) keys() []key { return []key{{l.Name, l.Series, markLine}} }
 
 func (l Line) draw(c *canvas, x, y scale) {
 	var path strings.Builder
+	var alone []Point // no line leads to them or from them
 	for i, p := range l.Points {
 		command := "L"
 		if i == 0 || slices.Contains(l.Breaks, i) {
 			command = "M"
+			if i == len(l.Points)-1 || slices.Contains(l.Breaks, i+1) {
+				alone = append(alone, p)
+			}
 		}
 		fmt.Fprintf(&path, "%s%s %s", command, at(x.at(p.X)), at(y.at(p.Y)))
 	}
+	Dots{Series: l.Series, Points: alone, Small: true}.draw(c, x, y)
 	if path.Len() > 0 {
 		c.add(`<path class="l %s"%s d="%s"/>`, series(l.Series), dash(l.Series), path.String())
 	}
@@ -243,6 +250,8 @@ type Dots struct {
 	Points []Point
 	// Small dots are for many.
 	Small bool
+	// Ringed dots stand out from lines around them.
+	Ringed bool
 }
 
 func (d Dots) extend(x, y *span) { Line{Points: d.Points}.extend(x, y) }
@@ -260,6 +269,9 @@ func (d Dots) draw(c *canvas, x, y scale) {
 		class = "d2"
 	}
 	if path.Len() > 0 {
+		if d.Ringed {
+			c.add(`<path class="h" d="%s"/>`, path.String())
+		}
 		c.add(`<path class="%s %s" d="%s"/>`, class, series(d.Series), path.String())
 	}
 }

@@ -104,9 +104,9 @@ func markInterval(c *canvas, x, y float64, n int) {
 	c.add(`<path class="l %s" d="M%s %sv8m0 -4h16m0 -4v8"/>`, series(n), at(x), at(y-4))
 }
 
-// draw writes the label above the marks: a long one needs no room beside them.
+// draw writes the label above the marks: a long one needs no room beside them. Lines behind it end around its letters.
 func (r Row) draw(c *canvas, across scale, top float64) {
-	c.text(8, top+13, "", fit(r.Label, Width-16))
+	c.text(8, top+13, "o", fit(r.Label, Width-16))
 	y := top + 25
 	if r.HasRange {
 		c.add(`<path class="l %s" d="M%s %sv8m0 -4H%sm0 -4v8"/>`, series(r.Series), at(across.at(r.Low)), at(y-4), at(across.at(r.High)))

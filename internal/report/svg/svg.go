@@ -17,8 +17,6 @@ const Width = 420
 
 const (
 	fontSize = 12
-	// letter is the mean width of a letter, on the generous side.
-	letter = 6.8
 	// SeriesColours is how many series have a colour of their own.
 	SeriesColours = 6
 	// maxTitle and maxDescription bound what comes from names and labels.
@@ -36,7 +34,9 @@ const style = `.sb-svg{font:12px system-ui,sans-serif;--t:#1f2328;--m:#57606a;--
 	`.sb-svg .r{stroke:var(--m);stroke-dasharray:4 3;fill:none}.sb-svg .bg{fill:var(--b)}` +
 	`.sb-svg .l{fill:none;stroke-width:2;stroke-linejoin:round}.sb-svg .d{fill:none;stroke-width:6;stroke-linecap:round}` +
 	`.sb-svg .d2{fill:none;stroke-width:3;stroke-linecap:round}.sb-svg .e{text-anchor:end}.sb-svg .c{text-anchor:middle}` +
-	`.sb-svg .k{stroke:none}.sb-svg .cell{fill:var(--s0);stroke:var(--g)}.sb-svg .fr{fill:none;stroke:var(--t);stroke-width:2.5}`
+	`.sb-svg .o{paint-order:stroke;stroke:var(--b);stroke-width:3px}` +
+	`.sb-svg .h{fill:none;stroke:var(--b);stroke-width:11;stroke-linecap:round}.sb-svg .k{stroke:none}` +
+	`.sb-svg .cell{fill:var(--s0);stroke:var(--g)}.sb-svg .fr{fill:none;stroke:var(--t);stroke-width:2.5}`
 
 func colours() string {
 	var out strings.Builder
@@ -132,11 +132,6 @@ func Clean(text string, most int) string {
 	}
 	return string(kept)
 }
-
-// fit cuts words to the pixels that there are.
-func fit(words string, pixels float64) string { return Clean(words, max(1, int(pixels/letter))) }
-
-func width(words string) float64 { return float64(len([]rune(words))) * letter }
 
 // key is an entry of a legend.
 type key struct {

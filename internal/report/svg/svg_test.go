@@ -3,6 +3,7 @@ package svg
 import (
 	"encoding/xml"
 	"errors"
+	"html"
 	"io"
 	"math"
 	"regexp"
@@ -143,7 +144,7 @@ var labels = regexp.MustCompile(`<text x="([0-9.-]+)" y="([0-9.-]+)"(?: class="(
 
 // TestLabelsDoNotOverlap: of all texts, as wide as they are taken to be, no two meet and none leaves the picture.
 func TestLabelsDoNotOverlap(t *testing.T) {
-	long := strings.Repeat("a-long-name-", 12)
+	long := strings.Repeat("a-long-NAME-WW-数", 12)
 	chart := sample()
 	chart.Y.Label, chart.X.Label = long, long
 	chart.Marks = append(chart.Marks, Line{Name: long, Series: 1, Points: []Point{{1000, 5 << 30}}}, Line{Name: long + "2", Series: 2})
@@ -160,7 +161,7 @@ func TestLabelsDoNotOverlap(t *testing.T) {
 		for _, found := range labels.FindAllStringSubmatch(picture, -1) {
 			x, _ := strconv.ParseFloat(found[1], 64)
 			y, _ := strconv.ParseFloat(found[2], 64)
-			long := float64(len([]rune(found[4]))) * 6.2 // the mean of a sans-serif font of 12 pixels
+			long := dejaVu(found[4])
 			switch {
 			case strings.Contains(found[3], "e"):
 				x -= long
@@ -181,6 +182,53 @@ func TestLabelsDoNotOverlap(t *testing.T) {
 					t.Errorf("%s: %q and %q overlap", name, a.words, b.words)
 				}
 			}
+		}
+	}
+}
+
+// dejaVu is how long words of 12 pixels are in DejaVu Sans, as its file says, for some letters.
+func dejaVu(words string) (pixels float64) {
+	advances := map[rune]float64{'a': 7.35, 'b': 7.62, 'd': 7.62, 'e': 7.38, 'g': 7.62, 'h': 7.61, 'i': 3.33, 'l': 3.33, 'm': 11.69, 'n': 7.61,
+		'o': 7.34, 'r': 4.93, 's': 6.25, 't': 4.7, 'u': 7.61, 'w': 9.81, 'M': 10.36, 'W': 11.86, 'G': 9.3, 'B': 8.23, 'j': 3.33, ' ': 3.81,
+		'-': 4.33, '/': 4.04, '.': 3.81, '…': 12, '数': 12}
+	for _, letter := range html.UnescapeString(words) {
+		advance, known := advances[letter]
+		if !known {
+			advance = 7.63 // a digit
+		}
+		pixels += advance
+	}
+	return pixels
+}
+
+// TestWordsFit: what is cut fits, whatever its letters are, and what fits is not cut.
+func TestWordsFit(t *testing.T) {
+	for _, words := range []string{"WWWWWWWWWWWWWWWWWWWWWWWW", "iiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiii",
+		"数数数数数数数数数数数数数数", "a b c d e f g", ""} {
+		for _, pixels := range []float64{20, 100, 250} {
+			got := fit(words, pixels)
+			if long := dejaVu(got); long > pixels || got != words && (!strings.HasSuffix(got, "…") || long < pixels/2-20) {
+				t.Errorf("%q in %.0f pixels is %q, which takes %.0f", words, pixels, got, long)
+			}
+			if dejaVu(words)*1.35 < pixels && got != words {
+				t.Errorf("%q is cut to %q, and there are %.0f pixels", words, got, pixels)
+			}
+		}
+	}
+}
+
+// TestLonePointsAreSeen: a point between two gaps has no line, so it is a dot.
+func TestLonePointsAreSeen(t *testing.T) {
+	points := []Point{{0, 1}, {1, 2}, {3, 9}, {5, 1}, {6, 2}}
+	for want, breaks := range [][]int{nil, {2, 3}, {1, 2, 3}} {
+		picture := Chart{Marks: []Mark{Line{Points: points, Breaks: breaks}}}.Draw()
+		dots := regexp.MustCompile(`<path class="d2 s0" d="([^"]*)"`).FindStringSubmatch(picture)
+		got := 0
+		if dots != nil {
+			got = strings.Count(dots[1], "M")
+		}
+		if want = []int{0, 1, 3}[want]; got != want {
+			t.Errorf("%v: %d dots, want %d", breaks, got, want)
 		}
 	}
 }

@@ -35,8 +35,7 @@ const OwnUID = "11111111-2222-3333-4444-555555555555"
 
 // After is a moment after noon.
 func After(d time.Duration) *time.Time {
-	at := Noon.Add(d)
-	return &at
+	return new(Noon.Add(d))
 }
 
 // Stamp is After, as objects have it.

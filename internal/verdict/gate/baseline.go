@@ -25,6 +25,9 @@ func (c compareRule) baseline(evidence *Evidence, of reference, now []sample) (*
 	case known:
 		one.ofDays = &dayTest{test: test, before: len(earlier), now: 1}
 	default:
+		if _, kept := evidence.samples(of); kept != "" { // the runs of one day are all there is to test, and they depend on each other
+			return nil, notIndependent(kept, of.variant, "accept more experiments into the baseline, so that experiments are compared")
+		}
 		one.oneDay, one.oneDayAccepted = true, c.acceptOneDay
 	}
 	return one, nil

@@ -36,6 +36,8 @@ type compareRule struct {
 	since time.Time
 	// acceptOneDay decides against a baseline of one experiment.
 	acceptOneDay bool
+	// acceptAgeing decides although runs have used a pool one after another.
+	acceptAgeing bool
 }
 
 func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string) {
@@ -44,7 +46,8 @@ func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string)
 	if mistake != "" {
 		mistakes = append(mistakes, "compare."+mistake)
 	}
-	rule := compareRule{of: of, to: compare.To, rival: string(compare.Variant), acceptOneDay: compare.AcceptSingleDay}
+	rule := compareRule{of: of, to: compare.To, rival: string(compare.Variant), acceptOneDay: compare.AcceptSingleDay,
+		acceptAgeing: compare.AcceptAgeing}
 	if compare.Since != nil {
 		rule.since = compare.Since.Time
 	}
@@ -95,6 +98,11 @@ func (c compareRule) judge(evidence *Evidence, variants []string) []opinion {
 		}
 		opinion := c.judgeVariant(evidence, variant, rival)
 		opinion.variant = variant
+		if aged := c.ageing(evidence, variant); opinion.comparison != nil {
+			opinion.comparison.ageing = aged
+		} else {
+			opinion.text += aged
+		}
 		opinions = append(opinions, opinion)
 	}
 	return opinions
@@ -181,12 +189,28 @@ func (c compareRule) independent(evidence *Evidence, of reference) ([]sample, *o
 	switch {
 	case missing != "" || len(found) == 0:
 		return nil, &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData, text: cmp.Or(missing, noRun(of))}
-	case kept != "":
-		return nil, &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNotIndependent, text: fmt.Sprintf(
-			"run %s of variant %s reused the pool of another run, so it is not an independent repetition: set target.zfs.reset to Pool to "+
-				"compare", plain(kept), plain(of.variant))}
+	case kept != "" && !c.acceptAgeing:
+		remedy := "set target.zfs.reset to Pool to compare"
+		if c.to != toVariant {
+			remedy += ", or acceptAgeing in the gate to ask how the pool ages"
+		}
+		return nil, notIndependent(kept, of.variant, remedy)
 	}
 	return found, nil
+}
+
+func notIndependent(kept, variant, remedy string) *opinion {
+	return &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNotIndependent, text: fmt.Sprintf(
+		"run %s of variant %s reused the pool of another run, so it is not an independent repetition: %s", plain(kept), plain(variant), remedy)}
+}
+
+// ageing says in what condition the pool was, if the gate accepts that.
+func (c compareRule) ageing(evidence *Evidence, variant string) string {
+	age := evidence.age(variant)
+	if !c.acceptAgeing || age == nil {
+		return ""
+	}
+	return "; " + age.Words()
 }
 
 func noRun(of reference) string {
@@ -196,8 +220,7 @@ func noRun(of reference) string {
 // earlier are the values of the experiments of the baseline, unless it is not comparable.
 func (c compareRule) earlier(baseline Earlier, of reference) ([][]float64, *opinion) {
 	refused := func(why Refusal) ([][]float64, *opinion) {
-		opinion := why.opinion()
-		return nil, &opinion
+		return nil, new(why.opinion())
 	}
 	if baseline.Refused != nil {
 		return refused(*baseline.Refused)

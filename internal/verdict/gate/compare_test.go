@@ -132,7 +132,7 @@ func TestCompareVariants(t *testing.T) {
 		"not measured":   {evidence: now(-1, -1, -1, -1, -1, -1), verdict: inconclusive, reason: ReasonNoData, message: "variant new"},
 		"no valid runs":  {evidence: invalidRun, verdict: inconclusive, reason: ReasonNoData, message: "variant new has no metrics"},
 		"nothing at all": {evidence: Evidence{}, verdict: inconclusive, reason: ReasonNoData, message: "no data"},
-		"never together": {evidence: now(-1, -1, -1, -1, -1, -1, 900000), verdict: inconclusive, reason: ReasonNoData,
+		"never together": {evidence: evidenceOf(old, measured("new", scanned, -1, -1, -1, -1, -1, -1, 900000)[6:]), verdict: inconclusive, reason: ReasonNoData,
 			message: "in the same repetition"},
 		"coarse": {evidence: rates(4, 3), metric: operations, verdict: inconclusive, reason: ReasonTooCoarse,
 			message: "is as low as 3 a second: one step of it is 33.3%, too much for a tolerance of 5%"},

@@ -21,6 +21,8 @@ type comparison struct {
 	// that the user decides without it.
 	ofDays                 *dayTest
 	oneDay, oneDayAccepted bool
+	// ageing says in what condition the pool was.
+	ageing string
 	// tolerance is the accepted change for the worse.
 	tolerance float64
 	// noise is the difference between equal runs, as a logarithm.

@@ -49,6 +49,9 @@ func TestCompileRefuses(t *testing.T) {
 		"single equals":       {expression(aged + " = 5.0"), []string{"1:39", "write == for equal"}},
 		"words for operators": {expression(aged + " > 1.0 and " + fresh + " > 1.0"), []string{"write && for and"}},
 		"percent":             {expression(aged + " >= 80% * " + fresh), []string{"0.8 for 80%"}},
+		"percent at the end":  {expression(aged + " >= 80%"), []string{"mismatched input '<EOF>': a number", "0.8 for 80%"}},
+		"unit":                {expression(aged + " < 10ms"), []string{"10000000.0 for 10ms", "a bound, which takes units"}},
+		"unit in quotes":      {expression(aged + " < '10ms'"), []string{"without quotes", "10000000.0 for 10ms", "a bound"}},
 		"suffix":              {expression(aged + " >= 100M"), []string{"100000000.0 for 100M"}},
 		"second line":         {expression("true &&\n  " + aged + " >= oops"), []string{"2:44", "undeclared reference to 'oops'"}},
 		"int times double":    {expression("2 * " + aged + " > 5.0"), []string{"1:3", "no matching overload for '_*_'", "2.0"}},
@@ -127,6 +130,9 @@ func TestCompileRefuses(t *testing.T) {
 				if !strings.Contains(err.Error(), part) {
 					t.Errorf("%q is not in: %v", part, err)
 				}
+			}
+			if strings.Contains(err.Error(), "expecting {") {
+				t.Errorf("a list of tokens is no help: %v", err)
 			}
 			if strings.ContainsAny(err.Error(), "\x00\x1b") {
 				t.Errorf("control characters in: %q", err)

@@ -56,6 +56,7 @@ func (d *dayTest) words() string {
 
 // explain completes the message of a decided comparison with what its p value has or lacks, and says what would decide an open one.
 func (c *comparison) explain(one *opinion) {
+	defer func() { one.text += c.ageing }()
 	switch {
 	case c.oneDay:
 		c.explainOneDay(one)

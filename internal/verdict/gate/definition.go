@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -36,9 +37,6 @@ func defineCompare(compare *v1alpha1.CompareGate) string {
 	case toHistory:
 		other = "earlier experiments"
 	}
-	tolerance := string(compare.Tolerance)
-	if tolerance == "" {
-		tolerance = defaultTolerance
-	}
+	tolerance := cmp.Or(string(compare.Tolerance), defaultTolerance)
 	return fmt.Sprintf("%s is at most %s worse than in %s", plain(string(compare.Metric)), plain(tolerance), other)
 }

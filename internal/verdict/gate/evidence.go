@@ -69,7 +69,7 @@ type Noise struct {
 	Days func(phase, metric string) stats.Days
 }
 
-func (e *Evidence) measured() measurements { return measurements{e.Summary} }
+func (e *Evidence) measured() measurements { return measurements{e} }
 
 // sample is the value of a metric in one repetition.
 type sample struct {
@@ -97,6 +97,17 @@ func (e *Evidence) samples(of reference) (found []sample, kept string) {
 		}
 	}
 	return found, kept
+}
+
+// age is that of the pool of a variant. Nil if no experiment passes it on.
+func (e *Evidence) age(variant string) *results.PoolAge {
+	var own []results.RunResult
+	for _, run := range e.Runs {
+		if run.Variant == variant {
+			own = append(own, run)
+		}
+	}
+	return results.AgeOf(own)
 }
 
 func phaseMetric(run results.RunResult, of reference) (int64, bool) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
@@ -129,10 +130,12 @@ func Compile(gates []v1alpha1.Gate, phases []v1alpha1.Phase, variants []string) 
 }
 
 func scopeOf(phases []v1alpha1.Phase, variants []string) scope {
-	known := scope{variants: variants, only: map[string][]v1alpha1.VariantName{}, workloads: map[string][]string{}}
+	known := scope{variants: variants, metrics: map[string]func() []string{},
+		only: map[string][]v1alpha1.VariantName{}, workloads: map[string][]string{}}
 	for _, phase := range phases {
 		name := string(phase.Name)
 		known.phases = append(known.phases, name)
+		known.metrics[name] = sync.OnceValue(func() []string { return metricsOfPhase(&phase) })
 		known.only[name] = phase.OnlyFor
 		for _, one := range workload.Named(&phase) {
 			known.workloads[name] = append(known.workloads[name], one.Name)
@@ -186,8 +189,11 @@ func (s *Set) Derived() map[string][]string {
 	}
 	for _, gate := range s.gates {
 		for _, of := range gate.rule.uses() {
-			if one, err := results.ParseDerived(of.metric); err == nil {
-				derived[of.phase] = append(derived[of.phase], of.metric, one.Distribution+"."+results.StatisticCount)
+			if _, err := results.ParseDerived(of.metric); err == nil {
+				derived[of.phase] = append(derived[of.phase], of.metric)
+			}
+			if count, needed := countOf(of); needed {
+				derived[of.phase] = append(derived[of.phase], count.metric)
 			}
 		}
 	}

@@ -15,7 +15,12 @@ const (
 	maxIssue = 400
 
 	doubleHint = "int and double are not mixed in arithmetic: write whole numbers with a decimal point, such as 2.0"
+	unitHint   = "10000000.0 for 10ms, or write a bound, which takes units"
+	numberHint = "write numbers out in full: 0.8 for 80%, 100000000.0 for 100M, " + unitHint
 )
+
+// expected is a list of all tokens that the grammar has at this place, dozens of them.
+var expected = regexp.MustCompile(`(?s) expecting \{.*`)
 
 // hints say what to write instead. The first one that matches CEL's message is used.
 var hints = []struct {
@@ -28,6 +33,7 @@ var hints = []struct {
 	{regexp.MustCompile(`applied to '.*variant`), "go on from the variant: variant('NAME').phase('NAME').METRIC"},
 	{regexp.MustCompile(`applied to '\(.*\b(int|uint)\b.*\bdouble\b|applied to '\(.*\bdouble\b.*\b(int|uint)\b`), doubleHint},
 	{regexp.MustCompile(`expected type '(u?int|double)' but found '(u?int|double)'`), doubleHint},
+	{regexp.MustCompile(`'_[<>]=?_' applied to '\((double, string|string, double)\)`), "write numbers without quotes and units: " + unitHint},
 	{regexp.MustCompile(`'_[!=]=_' applied to`), "numbers are compared with numbers and texts with texts, lists element by element"},
 	{regexp.MustCompile(`type 'variant'`), "go on from the variant: variant('NAME').phase('NAME').METRIC"},
 	{regexp.MustCompile(`'_\+_' applied to '\(string`), "texts cannot be joined: write a name in one piece"},
@@ -36,8 +42,8 @@ var hints = []struct {
 	{regexp.MustCompile(`undeclared reference|undefined field`),
 		"names of phases are written in quotes, as in phase('aged-scan').readBytesPerSecond; docs/reference/gates.md lists the functions"},
 	{regexp.MustCompile(`token recognition error at: '[=&|]`), "write == for equal, && for and, || for or"},
-	{regexp.MustCompile(`Syntax error.*'%'|expecting <EOF>|extraneous input`),
-		"write numbers out in full: 0.8 for 80%, 100000000.0 for 100M; write && for and, || for or"},
+	{regexp.MustCompile(`Syntax error.*'%'|expecting <EOF>|extraneous input`), numberHint + "; write && for and, || for or"},
+	{regexp.MustCompile(`mismatched input '<EOF>'`), "a number or metric is missing at the end; " + numberHint},
 	{regexp.MustCompile(`no matching overload`), "docs/reference/gates.md lists the functions and what they take"},
 	{regexp.MustCompile(`recursion limit|node count|size exceeds`), "the expression is too deep or too long: split it into several gates"},
 	{regexp.MustCompile(`Syntax error`), "docs/reference/gates.md has examples"},
@@ -47,7 +53,7 @@ var hints = []struct {
 func explain(issues []*common.Error) []string {
 	var mistakes []string
 	for _, issue := range issues {
-		text := strings.ReplaceAll(printable(issue.Message), " (in container '')", "")
+		text := expected.ReplaceAllString(strings.ReplaceAll(printable(issue.Message), " (in container '')", ""), "")
 		line := fmt.Sprintf("expression %d:%d: %s", max(1, issue.Location.Line()), max(0, issue.Location.Column())+1,
 			cut(strings.TrimSpace(text), maxIssue))
 		for _, candidate := range hints {

@@ -73,14 +73,16 @@ func tryOut(t *testing.T, text string) time.Duration {
 	return time.Since(begin)
 }
 
-// hurry tolerates one slow attempt: the machine may be busy with other things.
+// hurry takes the fastest of three attempts: the machine may be busy with other things.
 func hurry(t *testing.T, text string) {
 	t.Helper()
-	if tryOut(t, text) > patience {
-		if again := tryOut(t, text); again > patience {
-			t.Errorf("took %v: %q", again, text)
+	var took time.Duration
+	for range 3 {
+		if took = tryOut(t, text); took <= patience {
+			return
 		}
 	}
+	t.Errorf("took %v: %q", took, text)
 }
 
 func TestHostileExpressions(t *testing.T) {

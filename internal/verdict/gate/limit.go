@@ -133,8 +133,7 @@ func (l *limit) whole(up bool) *int64 {
 	if !value.IsInt64() {
 		return nil
 	}
-	limit := value.Int64()
-	return &limit
+	return new(value.Int64())
 }
 
 // limits are a min and a max, and one of them may be nil.

@@ -2,18 +2,20 @@ package gate
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/storagebench/storagebench/internal/results"
 )
 
 // measurements finds values in the summary of an experiment.
 type measurements struct {
-	summary []results.VariantResult
+	*Evidence
 }
 
 // find returns a value, or says what is missing.
 func (m measurements) find(ref reference) (metric results.MetricResult, missing string) {
-	variant := byName(m.summary, ref.variant, func(v *results.VariantResult) string { return v.Name })
+	variant := byName(m.Summary, ref.variant, func(v *results.VariantResult) string { return v.Name })
 	if variant == nil {
 		return metric, fmt.Sprintf("no data: variant %s has no valid runs: see its BenchmarkRuns for the reason", plain(ref.variant))
 	}
@@ -27,7 +29,28 @@ func (m measurements) find(ref reference) (metric results.MetricResult, missing 
 		return metric, fmt.Sprintf("no data: in variant %s, phase %s measured no %s: it has %s",
 			plain(ref.variant), plain(ref.phase), plain(ref.metric), measuredNames(phase))
 	}
+	if lacking := results.Lacking(results.Repetitions(m.Runs), ref.variant, ref.phase, ref.metric); len(lacking) > 0 {
+		return metric, unmeasured(ref, lacking)
+	}
 	return *found, ""
+}
+
+// unmeasured says which repetitions lack a metric.
+func unmeasured(ref reference, repetitions []int32) string {
+	const most = 5
+	words := make([]string, 0, most)
+	for _, repetition := range repetitions[:min(len(repetitions), most)] {
+		words = append(words, strconv.Itoa(int(repetition)))
+	}
+	named := "repetition "
+	if len(repetitions) > 1 {
+		named = "repetitions "
+	}
+	if more := len(repetitions) - most; more > 0 {
+		words = append(words, fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("no data: %s was not measured in %s%s, and the other runs do not speak for it: see the reason in the BenchmarkRun", ref,
+		named, strings.Join(words, ", "))
 }
 
 func measuredNames(phase *results.PhaseResult) string {

@@ -152,8 +152,13 @@ func (r ratioRule) judgeVariant(evidence *Evidence, of, to reference) opinion {
 	text += fmt.Sprintf(", the median lies between %s and %s with a confidence of %s", ratioText(low), ratioText(high),
 		confidence(runs, outside, at))
 	verdict, reason, words := r.decide(low, high)
-	narrower := low.Cmp(ratios.plain[outside-1]) < 0 || high.Cmp(ratios.plain[runs-outside]) > 0
-	if reason == ReasonUnclear && narrower {
+	plainLow, plainHigh := ratios.plain[outside-1], ratios.plain[runs-outside]
+	_, exact, _ := r.decide(plainLow, plainHigh)
+	switch {
+	case reason != ReasonUnclear:
+	case ratios.rounded && exact != ReasonUnclear:
+		reason, words = ReasonTooCoarse, "these are so few operations a second that rounding them decides: use the bytes a second"
+	case !ratios.rounded && (low.Cmp(plainLow) < 0 || high.Cmp(plainHigh) > 0):
 		reason, words = ReasonTooFewOperations, fewBeyond+": "+moreOperations
 	}
 	return opinion{verdict: verdict, reason: reason, text: text + ": " + words}
@@ -169,9 +174,11 @@ func (r ratioRule) name(variant string) string {
 }
 
 // ratios are those of two metrics, from the smallest to the largest. low and high are what they may be at least and at most, if too few
-// operations tell a share.
+// operations tell a share, or if both are rounded.
 type ratios struct {
 	plain, low, high []*big.Rat
+	// rounded says that both are whole operations a second.
+	rounded bool
 	// noun is what each ratio is of.
 	noun string
 }
@@ -197,14 +204,12 @@ func (e *Evidence) ratios(of, to reference) (ratios, *opinion) {
 		return unknown(ReasonNotIndependent, fmt.Sprintf("run %s reused the pool of another run, so it is not an independent repetition: set "+
 			"target.zfs.reset to Pool to judge ratios", plain(kept)))
 	}
-	above, below, lacking := e.together(of, to, above, below)
-	switch {
-	case lacking != "":
-		return unknown(ReasonNoData, lacking)
-	case len(above) == 0:
+	if above, below = together(above, below); len(above) == 0 {
 		return unknown(ReasonNoData, fmt.Sprintf("no data: %s and %s were never measured in the same repetition: see their BenchmarkRuns for "+
 			"the reason", of, to))
 	}
+	metric, _ := results.LookupMetric(of.metric)
+	all.rounded = metric.Unit == results.UnitPerSecond
 	leastAbove, mostAbove := e.ends(of, above)
 	leastBelow, mostBelow := e.ends(to, below)
 	for i := range above {
@@ -213,6 +218,11 @@ func (e *Evidence) ratios(of, to reference) (ratios, *opinion) {
 				below[i].value, below[i].repetition))
 		}
 		all.plain = append(all.plain, big.NewRat(above[i].value, below[i].value))
+		if all.rounded { // in halves
+			all.low = append(all.low, big.NewRat(max(0, 2*leastAbove[i]-1), 2*mostBelow[i]+1))
+			all.high = append(all.high, big.NewRat(2*mostAbove[i]+1, 2*leastBelow[i]-1))
+			continue
+		}
 		all.low = append(all.low, big.NewRat(leastAbove[i], mostBelow[i]))
 		all.high = append(all.high, big.NewRat(mostAbove[i], leastBelow[i]))
 	}
@@ -222,39 +232,15 @@ func (e *Evidence) ratios(of, to reference) (ratios, *opinion) {
 	return all, nil
 }
 
-// together are the samples of the repetitions in which both variants have a valid run. It says if one of these runs lacks a sample.
-func (e *Evidence) together(of, to reference, above, below []sample) (a, b []sample, lacking string) {
-	its := e.repetitions(to.variant)
-	for _, repetition := range e.repetitions(of.variant) {
-		if !slices.Contains(its, repetition) {
-			continue
-		}
-		is := func(one sample) bool { return one.repetition == repetition }
-		i, j := slices.IndexFunc(above, is), slices.IndexFunc(below, is)
-		for _, one := range []struct {
-			at int
-			reference
-		}{{i, of}, {j, to}} {
-			if one.at < 0 {
-				return nil, nil, fmt.Sprintf("no data: %s was not measured in repetition %d: see its BenchmarkRun for the reason", one.reference,
-					repetition)
-			}
-		}
-		a, b = append(a, above[i]), append(b, below[j])
-	}
-	return a, b, ""
-}
-
-// repetitions are those with a valid run of a variant.
-func (e *Evidence) repetitions(variant string) []int32 {
-	var all []int32
-	for _, run := range results.Repetitions(e.Runs) {
-		if run.Variant == variant && run.Valid {
-			all = append(all, run.Repetition)
+// together are the samples of the repetitions that both have.
+func together(above, below []sample) (a, b []sample) {
+	for _, one := range above {
+		at := slices.IndexFunc(below, func(other sample) bool { return other.repetition == one.repetition })
+		if at >= 0 {
+			a, b = append(a, one), append(b, below[at])
 		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return a, b
 }
 
 // median of sorted ratios.

@@ -71,7 +71,7 @@ func (f *findings) checkSelect(node ast.Expr) {
 		f.mistake(node.ID(), "has() is useless here, because a missing metric always makes the gate Inconclusive: remove it")
 		return
 	}
-	f.refer(node, selection.Operand(), selection.FieldName(), checkMetric)
+	f.refer(node, selection.Operand(), selection.FieldName(), f.known.checkMetric)
 }
 
 // readsPhase says whether a call is phase('NAME') or phase('NAME').workload('NAME').
@@ -110,7 +110,7 @@ func (f *findings) checkStatistic(node ast.Expr) {
 		}
 		statistic = of + strings.Replace(texts[2], "% of mean", results.OfMean, 1)
 	}
-	f.refer(node, phase, texts[0]+"."+statistic, func(name string) string {
+	f.refer(node, phase, texts[0]+"."+statistic, func(_, name string) string {
 		if _, err := results.ParseDerived(name); err != nil {
 			return cut(printable(err.Error()), maxIssue)
 		}
@@ -119,7 +119,7 @@ func (f *findings) checkStatistic(node ast.Expr) {
 }
 
 // refer notes that a node is a metric of a phase, or of one of its workloads.
-func (f *findings) refer(node, operand ast.Expr, metric string, check func(string) string) {
+func (f *findings) refer(node, operand ast.Expr, metric string, check func(phase, metric string) string) {
 	of := ast.Expr(nil)
 	if operand.AsCall().FunctionName() == workloadFunction {
 		of, operand = operand, operand.AsCall().Target()
@@ -137,7 +137,7 @@ func (f *findings) refer(node, operand ast.Expr, metric string, check func(strin
 		name := f.nameIn(of, func(name string) string { return f.known.checkWorkload(ref.phase, name) })
 		ref.metric = name + "." + ref.metric
 	}
-	if text := check(ref.metric); text != "" {
+	if text := check(ref.phase, ref.metric); text != "" {
 		f.mistake(node.ID(), text)
 	}
 	if len(f.mistakes) > before {

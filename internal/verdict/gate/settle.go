@@ -211,8 +211,7 @@ func (c *comparison) figures(one opinion) v1alpha1.GateComparison {
 		figures.ConfidencePartsPerMillion = partsPerMillion(c.shift.Interval.Confidence)
 	}
 	if c.noiseKnown {
-		noise := ceiling(math.Expm1(c.noise))
-		figures.NoisePartsPerMillion = &noise
+		figures.NoisePartsPerMillion = new(ceiling(math.Expm1(c.noise)))
 	}
 	return figures
 }

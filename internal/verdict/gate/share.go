@@ -30,7 +30,7 @@ func doubtful(partsPerMillion, operations int64) []int64 {
 func countOf(of reference) (reference, bool) {
 	at := strings.LastIndexByte(of.metric, '.') + 1
 	if own := of.metric[at:]; strings.HasPrefix(own, "shareOver") && strings.HasSuffix(own, "PartsPerMillion") { // of appends
-		of.metric = of.metric[:at] + "writeOperations"
+		of.metric = of.metric[:at] + "writeLatency." + results.StatisticCount // on several nodes, as the share: of the worst
 		return of, true
 	}
 	derived, err := results.ParseDerived(of.metric)

@@ -132,7 +132,7 @@ func TestDerived(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string][]string{"redo": {writes, overTen, "writeLatency.shareOver1ms"},
-		"scan": {"diskReadRequestSize.count", "diskReadRequestSize.mode"}}
+		"scan": {"diskReadRequestSize.mode"}}
 	if diff := cmp.Diff(want, set.Derived()); diff != "" {
 		t.Error(diff)
 	}

@@ -40,16 +40,7 @@ func printable(text string) string {
 
 // cut shortens to at most limit bytes without breaking a character.
 func cut(text string, limit int) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= limit {
-		return text
-	}
-	const ellipsis = "..."
-	end := max(0, limit-len(ellipsis))
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + ellipsis
+	return results.Shorten(strings.ToValidUTF8(text, "\uFFFD"), limit)
 }
 
 // list names what there is, bounded.

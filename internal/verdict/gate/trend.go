@@ -38,10 +38,13 @@ func (c compareRule) history(evidence *Evidence, variant string) (*comparison, *
 	if evidence.History == nil {
 		return nil, inconclusive(ReasonNoData, "no data: there are no earlier experiments of this benchmark")
 	}
-	trend := evidence.History(variant, c.of.phase, c.of.metric, c.since)
+	since := c.since
+	if age := evidence.age(variant); c.acceptAgeing && age != nil && age.Since.After(since) {
+		since = age.Since // the age of an earlier pool is not that of this one
+	}
+	trend := evidence.History(variant, c.of.phase, c.of.metric, since)
 	if trend.Refused != nil {
-		opinion := trend.Refused.opinion()
-		return nil, &opinion
+		return nil, new(trend.Refused.opinion())
 	}
 	n := len(trend.Values)
 	if n < LeastHistory {

@@ -9,12 +9,14 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/spelling"
+	"github.com/storagebench/storagebench/internal/workload"
 )
 
 // scope is what gates can refer to besides the metrics.
 type scope struct {
-	phases   []string
-	variants []string
+	phases, variants []string
+	// metrics that a phase can have, on a pool or without. They are found when one is missing, once.
+	metrics map[string]func() []string
 	// only has the variants of the spec that a phase is limited to.
 	only map[string][]v1alpha1.VariantName
 	// workloads of the phases that run several together. The jobs of other phases are not known before they run.
@@ -78,7 +80,7 @@ func (r reference) String() string {
 // checkPath checks PHASE.METRIC.
 func (s scope) checkPath(path string) (reference, string) {
 	phase, metric, _ := strings.Cut(path, ".")
-	mistakes := []string{s.checkPhase(phase), checkMetric(metric)}
+	mistakes := []string{s.checkPhase(phase), s.checkMetric(phase, metric)}
 	if name := workloadOf(metric); name != "" {
 		mistakes = append(mistakes, s.checkWorkload(phase, name))
 	}
@@ -124,7 +126,11 @@ func (s scope) checkVariant(name string) string {
 // statistic is what a name ends with that is meant to be one of a distribution.
 var statistic = regexp.MustCompile(`^(share.*|mode|count)$`)
 
-func checkMetric(name string) string {
+// commonWords are what other tools call metrics.
+var commonWords = strings.NewReplacer("readsPer", "readOperationsPer", "writesPer", "writeOperationsPer", "IOPS", "OperationsPerSecond",
+	"Iops", "OperationsPerSecond", "Bandwidth", "BytesPerSecond", "Throughput", "BytesPerSecond")
+
+func (s scope) checkMetric(phase, name string) string {
 	if _, known := results.LookupMetric(name); known {
 		return ""
 	}
@@ -134,12 +140,29 @@ func checkMetric(name string) string {
 			return err.Error()
 		}
 	}
-	all := results.Metrics()
-	names := make([]string, 0, len(all))
-	for _, metric := range all {
+	return fmt.Sprintf("there is no metric %q: %s", name, remedy(commonWords.Replace(name), s.metricsOf(phase)))
+}
+
+// metricsOf are those that a phase can have. Of a phase that is not known, all.
+func (s scope) metricsOf(phase string) (names []string) {
+	if ofPhase, known := s.metrics[phase]; known {
+		return ofPhase()
+	}
+	for _, metric := range results.Metrics() {
 		names = append(names, metric.Name)
 	}
-	return fmt.Sprintf("there is no metric %q: %s", name, remedy(name, names))
+	return names
+}
+
+// metricsOfPhase are those on a pool, and then those that it has without one only.
+func metricsOfPhase(phase *v1alpha1.Phase) []string {
+	names := workload.Metrics(phase, true)
+	for _, name := range workload.Metrics(phase, false) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // remedy suggests the nearest name, or lists the names if none is similar.

@@ -9,8 +9,12 @@ import (
 )
 
 // busyPhases are phases with one workload and with several.
-var busyPhases = []v1alpha1.Phase{{Name: "alone", Measure: &v1alpha1.MeasurePhase{}}, {Name: "busy", Measure: &v1alpha1.MeasurePhase{
-	Workloads: []v1alpha1.NamedWorkload{{Name: "data"}, {Name: "redo-log"}}}}}
+var busyPhases = []v1alpha1.Phase{
+	{Name: "alone", Measure: &v1alpha1.MeasurePhase{}},
+	{Name: "oltp", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{UpdatePercent: 25}}}},
+	{Name: "scan", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}}}},
+	{Name: "busy", Measure: &v1alpha1.MeasurePhase{Workloads: []v1alpha1.NamedWorkload{{Name: "data"}, {Name: "redo-log"}}}},
+}
 
 // TestGatesOfWorkloads: each kind of gate reads the figures of one of several workloads, and a name that is wrong is found at once.
 func TestGatesOfWorkloads(t *testing.T) {
@@ -48,6 +52,10 @@ func TestGatesOfWorkloads(t *testing.T) {
 	for text, says := range map[string]string{
 		"phase('busy').workload('redolog').readBytes > 1.0":                       `did you mean "redo-log"`,
 		"phase('busy').workload('data').readBites > 1.0":                          `there is no metric "data.readBites"`,
+		"phase('oltp').readLatencyP99 > 1.0":                                      `did you mean "readLatencyP99Nanoseconds"`,
+		"phase('oltp').readsPerSecond > 1.0":                                      `did you mean "readOperationsPerSecond"`,
+		"phase('oltp').writeIOPS > 1.0":                                           `did you mean "writeOperationsPerSecond"`,
+		"phase('scan').q > 1.0":                                                   "use one of readBytesPerSecond",
 		"phase('busy').workload('data') == phase('busy').workload('data')":        "choose a metric",
 		"phase('busy').workload('data').workload('redo-log').readBytes > 1.0":     "only part of a reference",
 		"phase('alone').workload(true ? 'a' : 'b').readBytes > 1.0":               "needs a name in quotes",

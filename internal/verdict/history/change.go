@@ -41,8 +41,6 @@ type Change struct {
 	Worse, Better bool
 	// Causes are the parts of the environment that differ between Before and Experiment, as "kernel 6.12.1 -> 6.12.4".
 	Causes []string
-	// Ago is the number of experiments since, with the first one after it.
-	Ago int
 }
 
 // String is one sentence.
@@ -134,7 +132,7 @@ func changesOf(series *Series, path Path, seed uint64) ([]Change, error) {
 	for _, change := range found {
 		before, after := points[change.At-1], points[change.At]
 		one := Change{Path: path, Experiment: after.Experiment, Before: before.Experiment, Since: after.FinishedAt,
-			Causes: differences(before.Environment, after.Environment), Ago: len(values) - change.At}
+			Causes: differences(before.Environment, after.Environment)}
 		one.level(change.Before, change.After)
 		changes = append(changes, one)
 	}

@@ -80,10 +80,15 @@ func PointOf(experiment *results.Experiment, more map[string]string) (Point, boo
 	point := Point{Experiment: experiment.Experiment, FinishedAt: experiment.FinishedAt.UTC().Truncate(time.Second),
 		Verdict:     experiment.Verdict,
 		Environment: environment(experiment, more)}
+	repetitions := results.Repetitions(experiment.Runs)
 	for _, variant := range experiment.Variants {
+		if severalPools(experiment.Runs, variant.Name) {
+			continue // of no age
+		}
 		for _, phase := range variant.Phases {
 			for _, metric := range phase.Metrics {
-				if known, found := results.LookupMetric(metric.Name); !found || !known.Primary {
+				if known, found := results.LookupMetric(metric.Name); !found || !known.Primary ||
+					len(results.Lacking(repetitions, variant.Name, phase.Name, metric.Name)) > 0 {
 					continue
 				}
 				if len(point.Metrics) == maxMetrics {
@@ -97,6 +102,24 @@ func PointOf(experiment *results.Experiment, more map[string]string) (Point, boo
 	return point, true
 }
 
+// severalPools says that a pool which experiments pass on was recreated between the valid runs of a variant.
+func severalPools(runs []results.RunResult, variant string) bool {
+	pools := map[string]map[time.Time]bool{}
+	for _, run := range runs {
+		if run.Variant != variant || !run.Valid || run.PoolAge == nil {
+			continue
+		}
+		if pools[run.NodeName] == nil {
+			pools[run.NodeName] = map[time.Time]bool{}
+		}
+		pools[run.NodeName][run.PoolAge.Since.UTC()] = true
+		if len(pools[run.NodeName]) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
 // environment keeps keys with a single value that describe the place of the measurement, not this experiment.
 func environment(experiment *results.Experiment, more map[string]string) map[string]string {
 	all := map[string]string{"node": experiment.NodeName, "storageClass": experiment.StorageClass, "runnerImage": experiment.RunnerImage}
@@ -104,6 +127,9 @@ func environment(experiment *results.Experiment, more map[string]string) map[str
 		if len(values) == 1 && lasting(key) {
 			all[key] = values[0]
 		}
+	}
+	if age := results.AgeOf(experiment.Runs); age != nil {
+		all["poolSince"] = age.Since.UTC().Format(time.RFC3339)
 	}
 	maps.Copy(all, more)
 	kept := map[string]string{}

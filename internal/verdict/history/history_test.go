@@ -61,6 +61,29 @@ func TestPointOf(t *testing.T) {
 	if !complete || !reflect.DeepEqual(point, want) {
 		t.Errorf("%+v, want %+v", point, want)
 	}
+	on := func(pool, value int64) results.RunResult {
+		run := results.RunResult{Variant: "default", Repetition: int32(value), Valid: true, PoolAge: &results.PoolAge{Since: time.Unix(pool, 0)},
+			Phases: []results.RunPhase{{Name: "scan", Outcome: results.OutcomeValid, Metrics: map[string]int64{"readBytesPerSecond": value}}}}
+		if value == 0 {
+			run.Phases = nil
+		}
+		return run
+	}
+	invalid := on(2, 8)
+	invalid.Valid = false
+	for name, test := range map[string]struct {
+		runs []results.RunResult
+		want int
+	}{
+		"one pool":          {[]results.RunResult{on(1, 7), on(1, 8), invalid}, 1},
+		"a recreated pool":  {[]results.RunResult{on(1, 7), on(2, 8)}, 0},
+		"a run without one": {[]results.RunResult{on(1, 7), on(1, 0)}, 0},
+	} {
+		experiment.Runs = test.runs
+		if point, _ := PointOf(experiment, nil); len(point.Metrics) != test.want {
+			t.Errorf("%s: %+v", name, point.Metrics)
+		}
+	}
 	for _, state := range []string{results.StateIncomplete, results.StateSuperseded} {
 		if experiment.State = state; true {
 			if _, complete := PointOf(experiment, nil); complete {

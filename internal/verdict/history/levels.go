@@ -14,7 +14,7 @@ func Levels(series *Series, current Point, path Path, since time.Time,
 	with.Append(current)
 	points, values := with.values(path)
 	if n := len(points); n == 0 || points[n-1].Experiment != current.Experiment {
-		return nil, nil, fmt.Sprintf("%s was not measured in this experiment", path)
+		return nil, nil, fmt.Sprintf("%s was not measured in all runs of this experiment, or not on one pool", path)
 	}
 	return values, func() string {
 		changes, err := changesOf(with, path, seed)

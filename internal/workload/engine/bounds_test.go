@@ -25,7 +25,7 @@ const memoryVariable = "STORAGEBENCH_TEST_LATENCIES"
 func TestMemoryOfSamples(t *testing.T) {
 	if folder := os.Getenv(memoryVariable); folder != "" {
 		samples := fio.NewSamples(keptSamples, 1)
-		if err := readLogs(samples, folder); err != nil {
+		if err := readLogs(folder, samples.Add); err != nil {
 			t.Fatal(err)
 		}
 		fmt.Printf("SEEN %d KEPT %d\n", samples.Seen, len(samples.Kept()))

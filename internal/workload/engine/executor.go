@@ -4,10 +4,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -125,15 +127,9 @@ type session struct {
 }
 
 func (e Executor) newSession(request workload.Request, kind string, progress func(results.Progress)) *session {
-	if e.FIO == "" {
-		e.FIO = "fio"
-	}
-	if e.File == "" {
-		e.File = workload.PhaseFile
-	}
-	if e.End == "" {
-		e.End = workload.EndFile
-	}
+	e.FIO = cmp.Or(e.FIO, "fio")
+	e.File = cmp.Or(e.File, workload.PhaseFile)
+	e.End = cmp.Or(e.End, workload.EndFile)
 	if e.clock == nil {
 		e.clock = newClock
 	}
@@ -152,12 +148,8 @@ func (e Executor) newSession(request workload.Request, kind string, progress fun
 	if e.judgeQuiet == nil {
 		e.judgeQuiet = observe.JudgeQuiet
 	}
-	if e.quietPatience == 0 {
-		e.quietPatience = quietPatience
-	}
-	if e.freePatience == 0 {
-		e.freePatience = freePatience
-	}
+	e.quietPatience = cmp.Or(e.quietPatience, quietPatience)
+	e.freePatience = cmp.Or(e.freePatience, freePatience)
 	s := &session{
 		executor: e, request: request, kind: kind, clock: e.clock(), fio: fio.Program{Path: e.FIO, Scratch: e.Scratch},
 		progress: newMeter(progress), random: newSeeds(request.Seed, string(request.Phase.Name)),
@@ -291,12 +283,7 @@ func (s *session) check(name string, passed bool, format string, args ...any) {
 
 // passed tells whether all checks so far have passed.
 func (s *session) passed() bool {
-	for _, check := range s.checks {
-		if !check.Passed {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.checks, func(check results.Check) bool { return !check.Passed })
 }
 
 // sync waits until all that was written to the volume is on the disk.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -79,6 +80,24 @@ func TestBadEndings(t *testing.T) {
 	}
 	b.executor.FIO = "/nowhere/fio"
 	b.refused(oltpPhase(2, 0, 0.2), ReasonFailed, "install fio")
+}
+
+// TestUnreadLatencies: the samples of redo are results, so a log of latencies that cannot be read ends it. In the series of oltp they are
+// beside the results, which say so.
+func TestUnreadLatencies(t *testing.T) {
+	b := newBench(t)
+	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("4Mi")}})
+	path := filepath.Join(t.TempDir(), "fio")
+	if err := program.Script(path, "#!/bin/sh\nfio \"$@\"\ncode=$?\nfor log in "+b.executor.Scratch+"/latencies-*/*_lat.*.log; do\n"+
+		"[ ! -f $log ] || echo 'no sample' >>$log\ndone\nexit $code\n"); err != nil {
+		t.Fatal(err)
+	}
+	b.executor.FIO = path
+	b.refused(redoPhase(1, "dsync", 0.3), ReasonFailed, "fio's latency log")
+	_, details := b.valid(oltpPhase(2, 0, 0.3))
+	if !slices.ContainsFunc(details.Notes, func(note string) bool { return strings.Contains(note, "latencies over time are incomplete") }) {
+		t.Errorf("no note of it: %q", details.Notes)
+	}
 }
 
 func TestIncompletePass(t *testing.T) {

@@ -49,6 +49,14 @@ func (s *session) addFiguresOf(job string, sum fio.Sum) {
 	}
 }
 
+// lasting is how long was measured, in all rounds that count.
+func (s *session) lasting() (sum time.Duration) {
+	for _, one := range s.measured {
+		sum += one.Long()
+	}
+	return sum
+}
+
 // dropTotals keeps only what can be added of jobs that ran one after another: a rate of all of them is none of any.
 func (s *session) dropTotals() {
 	maps.DeleteFunc(s.metrics, func(name string, _ int64) bool {

@@ -94,7 +94,7 @@ func (s *session) fillDevice(ctx context.Context, f *filling, phase v1alpha1.Fil
 	}
 	add := min(wanted, usable)/f.blockSize*f.blockSize - f.had
 	if add <= 0 {
-		return invalidf(ReasonTargetMissed, "%s already contains %d bytes, but %d are requested: request more", s.volume.path, f.had, wanted)
+		return invalidf(ReasonNotPossible, "%s already contains %d bytes, but %d are requested: request more", s.volume.path, f.had, wanted)
 	}
 	s.metrics["volumeBytes"] = s.volume.total
 	if err := s.writeMore(ctx, f, add, 0, 1); err != nil {
@@ -181,6 +181,14 @@ func (s *session) fillShare(ctx context.Context, f *filling, to v1alpha1.Share, 
 		to)
 	met := f.has > f.had && (used-target) <= 2*tolerance && (target-used) <= 2*tolerance
 	s.check("filled", met, "%s", words)
+	if f.has == f.had { // another attempt finds the same
+		before, err := allocatedBelow(s.volume.path)
+		if err != nil {
+			return err
+		}
+		return invalidf(ReasonNotPossible, "%s: nothing is left to write, for files of earlier phases take %d of these bytes, logs of redo "+
+			"among them: put the fill before those phases, request a larger share, or enlarge the volume", words, before)
+	}
 	if !met {
 		return invalidf(ReasonTargetMissed, "%s: check the size of the volume, and what else writes to it", words)
 	}

@@ -70,8 +70,7 @@ func plannedRounds(phase v1alpha1.FragmentPhase) (int, *stats.SteadyRule) {
 	if phase.MaxRounds > 0 {
 		rounds = int(phase.MaxRounds)
 	}
-	rule := steadyRule(phase.SteadyState)
-	return rounds, &rule
+	return rounds, new(steadyRule(phase.SteadyState))
 }
 
 func steadyRule(given *v1alpha1.SteadyState) stats.SteadyRule {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/observe"
 )
 
 // TestMeasured: the start of fio and a ramp are before the measured time, and pauses between jobs that wait for each other are in it.
@@ -63,6 +64,22 @@ func TestPausesAreMeasuredTime(t *testing.T) {
 	document, _ = b.valid(userPhase("[a]\nrw=read\nsize=1m\n"))
 	if long := document.Measured[0].To.Sub(document.Measured[0].From); long != 200*time.Millisecond {
 		t.Errorf("the numbers are from %s", long)
+	}
+}
+
+// TestDisksOverTheMeasuredTime: what fio takes to start and to end is no part of the time that the rates of the disks are over.
+func TestDisksOverTheMeasuredTime(t *testing.T) {
+	b := newBenchAlone(t)
+	b.executor.judgeLoad = func(observe.Load) (string, string) { return "", "" } // others may use the disk
+	b.executor.judgeQuiet = func(observe.Load) string { return "" }
+	b.fakeFIO(reportOf(goodReads) + "dd if=/dev/zero of=" + b.request.Path + "/x bs=1M count=8 conv=fsync 2>/dev/null; sleep 1")
+	document, details := b.valid(userPhase("[a]\nrw=read\nsize=1m\n"))
+	written, known := document.Metrics["deviceWrittenBytes"]
+	if !known {
+		t.Skipf("the devices below %s are not counted: %s", b.request.Path, details.Unavailable)
+	}
+	if got, want := document.Metrics["diskWrittenBytesPerSecond"], perSecond(written, 200*time.Millisecond); max(got-want, want-got) > 1 {
+		t.Errorf("%d bytes in 200 ms are %d per second, want %d", written, got, want)
 	}
 }
 

@@ -39,6 +39,8 @@ type metadata struct {
 	took map[string]*fio.Latency
 	// done are the operations of all workers in this round.
 	done atomic.Int64
+	// slowest of them since the series was asked for it last.
+	slowest atomic.Int64
 	// over ends the workers before their time.
 	over atomic.Bool
 }
@@ -82,8 +84,10 @@ func (m *metadata) round(ctx context.Context, s *session, _ int) (figures, error
 	began := time.Now()
 	// A call that a storage never answers cannot be stopped: the runner ends without it.
 	m.done.Store(0)
+	m.slowest.Store(0)
 	defer s.recordEach(func() fio.Usage {
 		m.over.Store(s.operationOver())
+		s.recorder.took(m.slowest.Swap(0))
 		return fio.Usage{Operations: m.done.Load()}
 	})()
 	err := inBackground(ctx, func() error {
@@ -206,6 +210,12 @@ func (c *clerk) each(ctx context.Context, kind string, paths []string, do func(p
 		}
 		ended := time.Now()
 		latency.Observe(ended.Sub(began).Nanoseconds())
+		for took := ended.Sub(began).Nanoseconds(); ; {
+			slowest := c.slowest.Load()
+			if took <= slowest || c.slowest.CompareAndSwap(slowest, took) {
+				break
+			}
+		}
 		c.done.Add(1)
 		if ctx.Err() != nil || c.over.Load() || !ended.Before(until) {
 			return true, ctx.Err()

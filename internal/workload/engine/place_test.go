@@ -128,6 +128,17 @@ func TestAnotherVolume(t *testing.T) {
 	b.refused(oltp, ReasonWrongPlace, "which this program did not write")
 }
 
+// TestFillBehindLogs: the logs of redo count too, and a fill that finds the volume above its share by them says so, and not to try again.
+func TestFillBehindLogs(t *testing.T) {
+	b := newBench(t).onVolume("64")
+	b.valid(redoPhase(2, "dsync", 0.3)) // they take half of it
+	b.refused(fillPhase("40%"), ReasonNotPossible, "but 40% were requested: nothing is left to write, for files of earlier phases take")
+	more, _ := b.valid(fillPhase("70%"))
+	if share := 100 * more.Metrics["allocatedBytes"] / more.Metrics["volumeBytes"]; share < 69 || share > 71 {
+		t.Errorf("%d%% are allocated: %v", share, more.Metrics)
+	}
+}
+
 func TestVolumeOfItsOwn(t *testing.T) {
 	b := newBench(t).onVolume("64")
 	filled, _ := b.valid(fillPhase("50%"))
@@ -139,7 +150,7 @@ func TestVolumeOfItsOwn(t *testing.T) {
 		more.Metrics["filledBytes"] > 21<<20 {
 		t.Errorf("%d%% are allocated: %v", share, more.Metrics)
 	}
-	b.refused(fillPhase("30%"), ReasonTargetMissed, "were requested")
+	b.refused(fillPhase("30%"), ReasonNotPossible, "but 30% were requested: nothing is left to write")
 	b.valid(oltpPhase(2, 50, 0.3))
 	marked := filepath.Join(b.request.Path, markerName)
 	text, err := os.ReadFile(marked)

@@ -3,13 +3,13 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -24,9 +24,6 @@ const (
 	// A log is as large as there is room for, between these; then the writer starts again, as with logs that are used in turn.
 	largestLog  = 256 * mib
 	smallestLog = workload.SmallestLog
-	// maxWindows bounds the log of latencies, which fio keeps in memory.
-	maxWindows = 200_000
-	leastWait  = 10 * time.Millisecond
 	// syncWithWrite is the sync that is a part of each write.
 	syncWithWrite = "dsync"
 )
@@ -144,27 +141,19 @@ func (r *redo) layOut(ctx context.Context, s *session) error {
 
 func (r *redo) round(ctx context.Context, s *session, _ int) (figures, error) {
 	seed, lasting := s.random.next(), length(r.given.Duration, defaultDuration)
-	folder, err := s.logFolder()
-	if err != nil {
-		return figures{}, err
+	r.samples = fio.NewSamples(keptSamples, seed)
+	var sum fio.Sum
+	var unread, err error // samples are results: a part of them would pass for all
+	if r.job.Sync == syncWithWrite {
+		sum, unread, err = s.logged(ctx, "redo", r.jobs(lasting, seed), lasting, r.samples.Add)
+	} else { // of the syncs behind writes, fio keeps no log
+		sum, _, err = s.measureFIO(ctx, "redo", r.file(lasting, seed), 0, expectation{lasting: lasting})
 	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	jobs := r.jobs(lasting, seed)
-	if r.job.Sync == syncWithWrite { // of the syncs behind writes, fio keeps no log
-		for i := range jobs {
-			jobs[i].LatencyLog, jobs[i].LogWindow = filepath.Join(folder, "redo"), max(leastWait, lasting*time.Duration(len(jobs))/maxWindows)
-		}
-	}
-	sum, _, err := s.measureFIO(ctx, "redo", fio.NewFile(jobs...), 0, expectation{lasting: lasting})
-	if err != nil {
+	if err = cmp.Or(err, unread); err != nil {
 		return figures{}, err
 	}
 	if r.job.Sync != syncWithWrite && sum.Sync.Count < sum.Write.Operations-int64(len(r.logs)) {
 		return figures{}, invalidf(ReasonNoNumbers, "fio synced %d times for %d appends: see its report", sum.Sync.Count, sum.Write.Operations)
-	}
-	r.samples = fio.NewSamples(keptSamples, seed)
-	if err := readLogs(r.samples, folder); err != nil {
-		return figures{}, err
 	}
 	return figures{sum: sum, throughput: float64(sum.Write.Operations) / sum.Duration.Seconds(), seed: seed}, nil
 }
@@ -186,35 +175,6 @@ func (r *redo) file(lasting time.Duration, seed int64) fio.File {
 }
 
 func (r *redo) ramped() { r.job.KeepCache = true }
-
-// logFolder is a new folder in the scratch space.
-func (s *session) logFolder() (string, error) {
-	folder, err := os.MkdirTemp(s.executor.Scratch, "latencies-")
-	if err == nil {
-		folder, err = filepath.Abs(folder)
-	}
-	if err != nil {
-		return "", fmt.Errorf("scratch space for latencies: %w: mount a writable folder there", err)
-	}
-	return folder, nil
-}
-
-func readLogs(into *fio.Samples, folder string) error {
-	names, err := filepath.Glob(filepath.Join(folder, "*_lat.*.log"))
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		file, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(into.Read(file), file.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // finish: an append is durable when it returns, or when the sync behind it does.
 func (r *redo) finish(s *session, sum fio.Sum) error {

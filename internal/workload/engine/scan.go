@@ -148,23 +148,29 @@ func (c *scan) run(ctx context.Context, s *session, message string, jobs []fio.J
 	return sum, report, err
 }
 
-// inOneStream reads all regions without a pause, and finds in the log of all reads when one region ended and the next began.
-// Pauses between regions would let a storage with a burst allowance recover, and be faster than it is.
+// inOneStream reads all regions without a pause: pauses between regions would let a storage with a burst allowance recover, and be faster
+// than it is.
 func (c *scan) inOneStream(ctx context.Context, s *session, message string, bytes int64) (fio.Sum, error) {
+	var jobs []fio.Job
+	left := bytes
+	for i, e := range c.extents {
+		if e.bytes = min(e.bytes, left); e.bytes > 0 {
+			jobs = append(jobs, c.read(s, fmt.Sprintf("scan-%d", i), e, len(jobs) == 0))
+		}
+		left -= e.bytes
+	}
+	return c.logged(ctx, s, message, jobs, bytes)
+}
+
+// logged runs jobs, and finds in the log of all reads when one region ended and the next began.
+func (c *scan) logged(ctx context.Context, s *session, message string, jobs []fio.Job, bytes int64) (fio.Sum, error) {
 	folder, err := s.logFolder()
 	if err != nil {
 		return fio.Sum{}, err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	var jobs []fio.Job
-	left := bytes
-	for i, e := range c.extents {
-		if e.bytes = min(e.bytes, left); e.bytes > 0 {
-			job := c.read(s, fmt.Sprintf("scan-%d", i), e, len(jobs) == 0)
-			job.LatencyLog = filepath.Join(folder, "scan")
-			jobs = append(jobs, job)
-		}
-		left -= e.bytes
+	for i := range jobs {
+		jobs[i].LatencyLog = filepath.Join(folder, "scan")
 	}
 	sum, _, err := c.run(ctx, s, message, jobs, bytes)
 	if err != nil {
@@ -199,10 +205,27 @@ func (c *scan) readTimes(folder string, jobs int) error {
 			return err
 		}
 	}
-	for i := range c.timed { // milliseconds are coarse for a small region
-		c.timed[i].Nanoseconds = max(c.timed[i].Nanoseconds, waited[i])
-	}
+	c.share(waited)
 	return nil
+}
+
+// share gives each region its time. fio cuts the moments at which reads ended to whole milliseconds, so what lies between two of them may
+// be up to one too long: sure is that without it, or the sum of the latencies. A whole stream is known far better. What is left of its
+// time, such as what fio does between two reads, belongs to its regions in proportion.
+func (c *scan) share(waited []int64) {
+	streams := max(c.streams, 1)
+	sure, whole := make([]int64, streams), make([]int64, streams)
+	for i := range c.timed {
+		told := c.timed[i].Nanoseconds
+		c.timed[i].Nanoseconds = max(waited[i], told-time.Millisecond.Nanoseconds())
+		sure[i%streams] += c.timed[i].Nanoseconds
+		whole[i%streams] += told
+	}
+	for i := range c.timed {
+		if of := i % streams; whole[of] > sure[of] && sure[of] > 0 {
+			c.timed[i].Nanoseconds = int64(float64(c.timed[i].Nanoseconds) * float64(whole[of]) / float64(sure[of]))
+		}
+	}
 }
 
 // oneByOne reads each region as a job of its own: those that were chosen at random do not follow each other, and of very many

@@ -5,6 +5,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"sort"
 	"sync"
 	"time"
 
@@ -46,7 +47,12 @@ type Point struct {
 	ReadBytes    int64 `json:"readBytes,omitempty"`
 	WrittenBytes int64 `json:"writtenBytes,omitempty"`
 	Operations   int64 `json:"operations,omitempty"`
-	seconds      int
+	// LatencyMaxNanoseconds is that of the slowest operation that ended in this time, or near it if the log of latencies is coarser. Missing
+	// where none ended, or it is not known.
+	LatencyMaxNanoseconds int64 `json:"latencyMaxNanoseconds,omitempty"`
+	// LatencyMeanNanoseconds is what pgbench says of its transactions.
+	LatencyMeanNanoseconds int64 `json:"latencyMeanNanoseconds,omitempty"`
+	seconds                int
 }
 
 // recorder collects a series. Its methods may be called at the same time.
@@ -58,6 +64,8 @@ type recorder struct {
 	last   fio.Usage
 	at     time.Duration
 	active bool
+	// slowest operation since the last sample.
+	slowest int64
 }
 
 // start begins a round.
@@ -67,7 +75,7 @@ func (r *recorder) start(now watch) {
 	if r.every == 0 {
 		r.began, r.every = now, 1
 	}
-	r.last, r.at, r.active = fio.Usage{}, now.elapsed-r.began.elapsed, true
+	r.last, r.at, r.active, r.slowest = fio.Usage{}, now.elapsed-r.began.elapsed, true, 0
 }
 
 func (r *recorder) stop() {
@@ -85,8 +93,32 @@ func (r *recorder) sample(usage fio.Usage) {
 	}
 	at := r.began.spent()
 	r.add(Point{Span: Span{r.at.Milliseconds(), at.Milliseconds()}, ReadBytes: max(0, usage.ReadBytes-r.last.ReadBytes),
-		WrittenBytes: max(0, usage.WrittenBytes-r.last.WrittenBytes), Operations: max(0, usage.Operations-r.last.Operations), seconds: 1})
-	r.last, r.at = usage, at
+		WrittenBytes: max(0, usage.WrittenBytes-r.last.WrittenBytes), Operations: max(0, usage.Operations-r.last.Operations),
+		LatencyMaxNanoseconds: r.slowest, seconds: 1})
+	r.last, r.at, r.slowest = usage, at, 0
+}
+
+// took says how long an operation took that has just ended.
+func (r *recorder) took(nanoseconds int64) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.slowest = max(r.slowest, nanoseconds)
+}
+
+// tookWithin says how long the slowest of the operations took that ended between two moments. That is in the point in the middle of that
+// time, and in others whose own middle is in it: no operation ended in a point without one. It is in none if it is behind the last.
+func (r *recorder) tookWithin(from, to time.Duration, nanoseconds int64) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	middle := (from + to).Milliseconds() / 2
+	first := sort.Search(len(r.points), func(i int) bool { return r.points[i].ToMilliseconds > from.Milliseconds() })
+	for i := first; i < len(r.points) && r.points[i].FromMilliseconds <= to.Milliseconds(); i++ {
+		point := &r.points[i]
+		own := (point.FromMilliseconds + point.ToMilliseconds) / 2
+		if point.FromMilliseconds <= middle && middle < point.ToMilliseconds || from.Milliseconds() <= own && own < to.Milliseconds() {
+			point.LatencyMaxNanoseconds = max(point.LatencyMaxNanoseconds, nanoseconds)
+		}
+	}
 }
 
 func (r *recorder) add(next Point) {
@@ -117,6 +149,11 @@ func halved(points []Point) []Point {
 
 func (p *Point) join(other Point) {
 	p.ToMilliseconds = other.ToMilliseconds
+	p.LatencyMaxNanoseconds = max(p.LatencyMaxNanoseconds, other.LatencyMaxNanoseconds)
+	if all := float64(p.Operations + other.Operations); all > 0 {
+		p.LatencyMeanNanoseconds = int64((float64(p.LatencyMeanNanoseconds)*float64(p.Operations) +
+			float64(other.LatencyMeanNanoseconds)*float64(other.Operations)) / all)
+	}
 	p.ReadBytes += other.ReadBytes
 	p.WrittenBytes += other.WrittenBytes
 	p.Operations += other.Operations
@@ -236,7 +273,7 @@ func (s *session) recordEach(done func() fio.Usage) (stop func()) {
 func (r *recorder) addDatabase(details json.RawMessage, now watch) {
 	var found struct {
 		Series []struct {
-			EndMilliseconds, TransactionsPerSecondMilli int64
+			EndMilliseconds, TransactionsPerSecondMilli, LatencyMeanNanoseconds int64
 		}
 	}
 	if json.Unmarshal(details, &found) != nil {
@@ -248,7 +285,7 @@ func (r *recorder) addDatabase(details json.RawMessage, now watch) {
 	for _, one := range found.Series {
 		long := one.EndMilliseconds - last
 		r.add(Point{Span: Span{last, one.EndMilliseconds}, Operations: (one.TransactionsPerSecondMilli*long + 500_000) / 1_000_000,
-			seconds: r.every})
+			LatencyMeanNanoseconds: one.LatencyMeanNanoseconds, seconds: r.every})
 		last = one.EndMilliseconds
 	}
 }

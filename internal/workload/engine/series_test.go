@@ -5,6 +5,7 @@ package engine
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -137,6 +138,10 @@ func TestEveryWorkloadHasASeries(t *testing.T) {
 			for _, point := range details.Series.Points {
 				bytes, operations = bytes+point.ReadBytes+point.WrittenBytes, operations+point.Operations
 			}
+			latencies := slices.ContainsFunc(details.Series.Points, func(p Point) bool { return p.LatencyMaxNanoseconds > 0 })
+			if want := name == "oltp" || name == "redo" || name == "metadata"; latencies != want {
+				t.Errorf("it has latencies over time: %v, want %v", latencies, want)
+			}
 			m := document.Metrics
 			all, count := m["readBytes"]+m["writtenBytes"], m["readOperations"]+m["writeOperations"]+m["metadataOperations"]
 			// What fio does in its last part of a second is in no point, and what it reads to start is in the first one.
@@ -154,14 +159,120 @@ func TestSeriesOfADatabase(t *testing.T) {
 	clock, now := fakeClock()
 	var r recorder
 	one := bracket{began: clock.start()}
-	r.addDatabase(json.RawMessage(`{"series":[{"endMilliseconds":1000,"transactionsPerSecondMilli":250000},
+	r.addDatabase(json.RawMessage(`{"series":[{"endMilliseconds":1000,"transactionsPerSecondMilli":250000,"latencyMeanNanoseconds":4000000},
 		{"endMilliseconds":3000,"transactionsPerSecondMilli":100500}]}`), one.began)
 	*now = 3 * time.Second
 	one.ended = clock.start()
 	series := r.document([]bracket{one})
 	if len(series.Points) != 2 || series.Points[0].Operations != 250 || series.Points[1].Operations != 201 ||
-		series.Points[1].Span != (Span{1000, 3000}) {
+		series.Points[1].Span != (Span{1000, 3000}) || series.Points[0].LatencyMeanNanoseconds != 4e6 {
 		t.Errorf("%+v", series)
+	}
+}
+
+// TestLatencyOverTime: one read of 1000 takes 300 ms, and the others 4 ms. Two workers come to it about every two seconds, and the points
+// of these seconds say so, and no others.
+func TestLatencyOverTime(t *testing.T) {
+	const usual, rarely, every = 4 * time.Millisecond, 300 * time.Millisecond, 1000
+	b := newBench(t)
+	b.executor.judge = func(string, int64, observe.Delta) (bool, string) { return true, "not judged here" }
+	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("8Mi")}})
+	b.slowFiles("r", usual, rarely, every)
+	document, details := b.valid(oltpPhase(2, 0, 8.5))
+	slow, points := 0, details.Series.Points
+	var most int64
+	for i, point := range points {
+		if point.LatencyMaxNanoseconds < usual.Nanoseconds() && i < len(points)-1 {
+			t.Errorf("%+v: no second was without a read, and none was that fast", point)
+		}
+		if point.LatencyMaxNanoseconds >= rarely.Nanoseconds() {
+			slow++
+		}
+		most = max(most, point.LatencyMaxNanoseconds)
+	}
+	// The last one may be behind the last point, or two may be in one.
+	if happened := int(document.Metrics["readOperations"] / every); happened < 2 || slow < happened-1 || slow > happened ||
+		slow > len(points)-2 {
+		t.Errorf("%d of %d points have a slow read, and %d reads were slow: %+v", slow, len(points), happened, points)
+	}
+	if largest := document.Metrics["readLatencyMaxNanoseconds"]; most > largest || most < rarely.Nanoseconds() {
+		t.Errorf("the slowest point has %d ns, and the slowest of all took %d ns", most, largest)
+	}
+}
+
+// TestSlowestIsWhereItHappened, also when points are joined: the mean by the number of operations, of the slowest the slowest.
+func TestSlowestIsWhereItHappened(t *testing.T) {
+	clock, now := fakeClock()
+	var r recorder
+	r.start(clock.start())
+	for second := range int64(4) {
+		*now += time.Second
+		r.took(10 + second)
+		r.took(5)
+		r.sample(fio.Usage{Operations: second + 1})
+	}
+	r.tookWithin(2490*time.Millisecond, 2500*time.Millisecond, 70)
+	r.tookWithin(2490*time.Millisecond, 2500*time.Millisecond, 60)
+	r.tookWithin(3990*time.Millisecond, 4010*time.Millisecond, 99) // behind the last one
+	for i, want := range []int64{10, 11, 70, 13} {
+		if got := r.points[i].LatencyMaxNanoseconds; got != want {
+			t.Errorf("point %d has %d, want %d", i, got, want)
+		}
+	}
+	for i, mean := range []int64{100, 400, 0, 0} {
+		r.points[i].LatencyMeanNanoseconds, r.points[i].Operations = mean, []int64{30, 10, 0, 0}[i]
+	}
+	joined := halved(r.points)
+	if len(joined) != 2 || joined[0].LatencyMaxNanoseconds != 11 || joined[0].LatencyMeanNanoseconds != 175 ||
+		joined[1].LatencyMaxNanoseconds != 70 || joined[1].LatencyMeanNanoseconds != 0 {
+		t.Errorf("%+v", joined)
+	}
+}
+
+// TestLongWindowsLeaveNoGaps: with hundreds of workers, the log has a value for some seconds together, and each of them has it. Where the
+// log has none, no operation ended.
+func TestLongWindowsLeaveNoGaps(t *testing.T) {
+	for _, milliseconds := range []int64{10, 990, 1260, 2500, 7000} {
+		window := time.Duration(milliseconds) * time.Millisecond
+		clock, now := fakeClock()
+		var r recorder
+		r.start(clock.start())
+		for range 90 {
+			*now += time.Second
+			r.sample(fio.Usage{Operations: 1})
+		}
+		for ended := window; ended <= 90*time.Second; ended += window {
+			if ended < 30*time.Second || ended-window > 60*time.Second {
+				r.tookWithin(ended-window, ended, 70)
+			}
+		}
+		slack := window.Milliseconds() + 500
+		for _, point := range r.points {
+			middle := (point.FromMilliseconds + point.ToMilliseconds) / 2
+			known := point.LatencyMaxNanoseconds > 0
+			if within := middle > 30_000 && middle < 60_000; within && known || !within && !known && max(30_000-middle, middle-60_000) > slack &&
+				middle < 90_000-slack {
+				t.Errorf("windows of %s: the point at %d ms has a value: %v", window, middle, known)
+			}
+		}
+	}
+}
+
+// TestWindowsAreBounded: a day of many workers has as many entries in its log as there is memory for.
+func TestWindowsAreBounded(t *testing.T) {
+	for _, c := range []struct {
+		job     fio.Job
+		lasting time.Duration
+	}{{fio.Job{Mode: fio.RandomMix, Workers: 512}, 24 * time.Hour}, {fio.Job{Mode: fio.Write, Workers: 1}, 24 * time.Hour},
+		{fio.Job{Mode: fio.RandomRead, Workers: 8}, time.Second}} {
+		window := windowOf([]fio.Job{c.job}, c.lasting)
+		each := 1
+		if c.job.Mode == fio.RandomMix {
+			each = 2
+		}
+		if entries := int(c.lasting/window) * c.job.Workers * each; entries > maxWindows || window < leastWait || entries < 100 {
+			t.Errorf("%d workers for %s write %d entries, of %s", c.job.Workers, c.lasting, entries, window)
+		}
 	}
 }
 

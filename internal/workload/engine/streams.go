@@ -5,8 +5,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -33,27 +31,17 @@ func (c *scan) checkStreams() error {
 // inStreams reads every streams-th region in a stream of its own: parts of the data that are slower than others are then shared by all
 // streams, so that these end together.
 func (c *scan) inStreams(ctx context.Context, s *session, message string, bytes int64) (fio.Sum, error) {
-	folder, err := s.logFolder()
-	if err != nil {
-		return fio.Sum{}, err
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
 	var jobs []fio.Job
 	for stream := range c.streams {
 		piece := extent{c.extents[0].path, c.extents[0].offset + int64(stream)*c.each, bytes / int64(c.streams)}
 		job := c.read(s, fmt.Sprintf("stream-%d", stream), piece, true)
 		job.Part, job.Gap = c.each, int64(c.streams-1)*c.each
-		job.LatencyLog = filepath.Join(folder, "scan")
 		jobs = append(jobs, job)
 	}
 	for at := range c.timed {
 		c.timed[at].Stream = at % c.streams
 	}
-	sum, _, err := c.run(ctx, s, message, jobs, bytes)
-	if err != nil {
-		return fio.Sum{}, err
-	}
-	return sum, c.readTimes(folder, len(jobs))
+	return c.logged(ctx, s, message, jobs, bytes)
 }
 
 // position of the region that a job reads as its so many-th. One stream may have several jobs, and goes through all regions.

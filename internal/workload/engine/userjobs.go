@@ -31,6 +31,8 @@ type userJobs struct {
 	// jobs are those of the last round, and flush how long what they wrote took to the disk.
 	jobs  []fio.JobReport
 	flush time.Duration
+	// apart says that jobs did not run at the same time in some round; empty if all did.
+	apart string
 }
 
 func (u *userJobs) prepare(ctx context.Context, s *session) error {
@@ -98,6 +100,9 @@ func (u *userJobs) round(ctx context.Context, s *session, _ int) (figures, error
 	file := u.file.On(u.place, seed)
 	sum, report, err := s.measureFIO(ctx, "fio", file, 0, expectation{free: true})
 	u.jobs, u.flush = report.Jobs, sum.Flush
+	if words := apart(u.jobs, file.Stages()); words != "" {
+		u.apart = words
+	}
 	for _, paced := range u.file.Paced() {
 		// fio times a paced request from when it was sent, and not from when it should have been: what waited behind a stop looks fast.
 		for i := range u.jobs {
@@ -122,19 +127,49 @@ func (u *userJobs) finish(s *session, _ fio.Sum) error {
 	if len(u.jobs) < 2 {
 		return nil
 	}
+	if u.apart != "" {
+		s.dropTotals()
+		s.details.Notes = append(s.details.Notes, "rates and latencies of all jobs together are left out: "+u.apart)
+	}
 	stages := u.file.On(u.place, 0).Stages()
 	last := stages[len(stages)-1]
-	if last > 0 {
-		s.dropTotals()
-	}
+	longest := longestOf(u.jobs, stages)
 	for i, job := range u.jobs {
 		sum := fio.Report{Jobs: []fio.JobReport{job}}.Sum(nil)
-		if i < len(stages) && stages[i] == last && sum.Write.Operations > 0 {
-			sum.Flushed(u.flush)
+		if i < len(stages) && stages[i] == last && sum.Write.Operations > 0 && atOnce(sum.Duration, longest[last]) {
+			sum.Flushed(u.flush) // one that ended before others has synced for itself
 		}
 		s.addFiguresOf(job.Name+".", sum)
 	}
 	return nil
+}
+
+// atOncePercent of the longest job's time are as good as all of it.
+const atOncePercent = 90
+
+func atOnce(one, longest time.Duration) bool { return one >= longest*atOncePercent/100 }
+
+// longestOf the jobs of each stage is how long it took.
+func longestOf(jobs []fio.JobReport, stages []int) map[int]time.Duration {
+	longest := map[int]time.Duration{}
+	for i := range min(len(jobs), len(stages)) {
+		longest[stages[i]] = max(longest[stages[i]], jobs[i].Runtime())
+	}
+	return longest
+}
+
+// apart says which jobs did not run at the same time: one after another, or one of them was over long before the others.
+func apart(jobs []fio.JobReport, stages []int) string {
+	longest := longestOf(jobs, stages)
+	if len(longest) > 1 {
+		return "they ran one after another"
+	}
+	for _, job := range jobs {
+		if !atOnce(job.Runtime(), longest[0]) {
+			return fmt.Sprintf("job %s ran for %s, and the longest for %s", job.Name, job.Runtime(), longest[0])
+		}
+	}
+	return ""
 }
 
 // readPhaseFile reads what the phase names in a ConfigMap, and notes which text it was.

@@ -3,8 +3,10 @@
 package engine
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // twoJobs wrote at 10 and read at 20 MiB/s for a second each.
@@ -43,6 +45,36 @@ func TestFiguresOfJobs(t *testing.T) {
 			if _, there := m[total]; there != c.totals {
 				t.Errorf("%s: %s is there: %v", name, total, there)
 			}
+		}
+	}
+}
+
+// TestJobsThatEndEarlier: what a job wrote is on the disk when it ends, which the sync after another job is no part of. Figures of all jobs
+// would be those of a time in which only one of them ran.
+func TestJobsThatEndEarlier(t *testing.T) {
+	b := newBench(t)
+	b.slowSync(300 * time.Millisecond)
+	for name, c := range map[string]struct {
+		runtime  string
+		together bool
+	}{"a tenth": {"100", false}, "just too short": {"899", false}, "long enough": {"900", true}} {
+		b.fakeFIO(strings.Replace(twoJobs, `"runtime":1000`, `"runtime":`+c.runtime, 1) + "sleep 1")
+		document, details := b.valid(userPhase("[w]\nrw=write\nsize=1m\n[r]\nrw=read\nsize=1m\n"))
+		words := "job w ran for " + c.runtime + "ms, and the longest for 1s"
+		if said := strings.Contains(strings.Join(details.Notes, "\n"), words); said == c.together {
+			t.Errorf("%s: the notes: %q", name, details.Notes)
+		}
+		for _, total := range []string{"readBytesPerSecond", "writeBytesPerSecond", "readLatencyP99Nanoseconds"} {
+			if _, there := document.Metrics[total]; there != c.together {
+				t.Errorf("%s: %s is there: %v", name, total, there)
+			}
+		}
+		took, flush := document.Metrics["w.durationNanoseconds"], document.Metrics["w.flushNanoseconds"]
+		if (flush > 0) != c.together || fmt.Sprint((took-flush)/1e6) != c.runtime {
+			t.Errorf("%s: the writer took %d ns, with a flush of %d", name, took, flush)
+		}
+		if text := details.JobFiles[len(details.JobFiles)-1]; strings.Count(text, "end_fsync=1") != 2 {
+			t.Errorf("%s: a job does not end with a sync: %s", name, text)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func TestDataset(t *testing.T) {
 		{"checksum", "blake3"}:          "ok",
 		{"checksum", "crc64"}:           "warns: not one of its values",
 		{"dedup", "verify"}:             "ok",
-		{"copies", "4"}:                 "refused: did you mean 1?",
+		{"copies", "4"}:                 "refused: write 1, 2 or 3",
 		{"special_small_blocks", "32k"}: "ok",
 		{"special_small_blocks", "64M"}: "refused: at most 16M",
 		{"quota", "none"}:               "ok",

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
@@ -28,6 +29,7 @@ var crashedOperations = []struct{ name, action, outcome, script, shows string }{
 	{"observe", `observe: {duration: 30s}`, "Failed", `true`, ""}, // a window with a hole is none
 	{"score", `layoutScore: {dataset: data}`, "Succeeded", `true`, ""},
 	{"metaslabs", `metaslabMap: {}`, "Succeeded", `true`, ""},
+	{"offline", `offlineDevice: {device: $2, duration: 20s}`, "Failed", `zpool status e2e-crashed | grep -c OFFLINE || true`, "0"},
 	{"export", `exportImport: {}`, "Succeeded", `zpool list -Ho health e2e-crashed`, "ONLINE"},
 	{"replace", `replaceDevice: {device: $2, with: $4}`, "Succeeded",
 		`zpool status -P e2e-crashed | grep -o 'virtio[^ ]*disk[0-9]' | sed 's/.*disk//' | tr -d '\n'`, "14"},
@@ -139,4 +141,31 @@ func (p *pools) operationsReset() {
 	p.ended(again, "Succeeded")
 	p.unmountLeft()
 	p.remove(target, pool)
+	p.joins()
+}
+
+// joins presses the reset button while a disk joins a pool, and deletes the operation. The pool comes back with the disk or without it,
+// goes with both, and leaves neither in use.
+func (p *pools) joins() {
+	p.t.Helper()
+	pool := p.make("joined", `{vdevs: [{devices: [$3]}]}`)
+	p.ready(pool)
+	p.slow(4)
+	add := p.submit("add-struck", pool, `addVdev: {devices: [$4]}`)
+	eventually(p.t, "the disk that joins is recorded", func(g gomega.Gomega) {
+		g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(pool), pool)).To(gomega.Succeed())
+		g.Expect(pool.Status.Joining).To(gomega.ConsistOf(v1alpha1.DevicePath(p.on(4))))
+	})
+	act(p.t, p.node, "reset")
+	p.quick(4)
+	gomega.NewWithT(p.t).Expect(cluster.Delete(p.t.Context(), add)).To(gomega.Succeed())
+	eventually(p.t, "the pool is imported", func(g gomega.Gomega) {
+		guids, err := theLab.Run(p.t.Context(), p.node, "zpool", "list", "-H", "-o", "guid")
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(strings.Fields(guids)).To(gomega.ContainElement(pool.Status.GUID))
+	})
+	p.remove(pool)
+	after := p.make("after-joined", `{vdevs: [{devices: [$3]}, {devices: [$4]}]}`) // no right to reuse: both have to be empty
+	p.ready(after)
+	p.remove(after)
 }

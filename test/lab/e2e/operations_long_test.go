@@ -119,7 +119,7 @@ func (p *pools) cancels(pool, target *v1alpha1.BenchmarkPool) {
 		"half a dataset is gone")
 
 	observe := p.begin("observe-until", pool, `observe: {}`)
-	p.underWay(observe, "observes")
+	p.underWay(observe, "observing until")
 	p.cancel(observe)
 	p.ended(observe, "Succeeded")
 	parameter := p.begin("parameter-until", pool, `moduleParameter: {name: zfs_txg_timeout, value: "7"}`)

@@ -46,7 +46,8 @@ func (p *pools) operations() {
 	g.Expect(observation.Status.Data).NotTo(gomega.BeEmpty())
 
 	score := p.operate("score", from, `layoutScore: {dataset: data}`, "Succeeded")
-	g.Expect(metricOf(score, "layoutScorePercent")).To(gomega.And(gomega.BeNumerically(">", 50), gomega.BeNumerically("<=", 100)))
+	g.Expect(metricOf(score, "layoutScorePartsPerMillion")).To(gomega.And(gomega.BeNumerically(">", 500_000),
+		gomega.BeNumerically("<=", 1_000_000)))
 	metaslabs := p.operate("metaslabs", from, `metaslabMap: {}`, "Succeeded")
 	g.Expect(metricOf(metaslabs, "metaslabs")).To(gomega.BeNumerically(">", 0))
 
@@ -60,6 +61,9 @@ func (p *pools) operations() {
 	g.Expect(p.run("zfs", "list", "-Hpo", "referenced", string(to.Spec.PoolName)+"/copy")).NotTo(gomega.Equal("0"))
 	g.Expect(p.run("zfs", "list", "-Ho", "name", "-t", "snapshot", "-r", name+"/data")).To(gomega.Equal(name+"/data@before"),
 		"its own snapshots are gone at the source")
+
+	p.breaksOff(from, to)
+	p.losesASide(from, to)
 
 	parameter := p.begin("parameter", from, `moduleParameter: {name: zfs_txg_timeout, value: "7", duration: 10s}`)
 	eventually(p.t, "the parameter is set", func(g gomega.Gomega) {
@@ -79,7 +83,44 @@ func (p *pools) operations() {
 	p.change(from, func() { from.Spec.Vdevs[0].Devices[1] = v1alpha1.DevicePath(p.on(4)) }) // else the end waits for the lost disk
 	p.ready(from)
 	p.unmountLeft()
+	p.run("zpool", "offline", name, p.on(4)) // it goes with its pool all the same, and the next pool gets it
 	p.remove(to, from)
+}
+
+// breaksOff interrupts a stream in the middle. What was received before is not sent again, but for a record.
+func (p *pools) breaksOff(from, to *v1alpha1.BenchmarkPool) {
+	p.t.Helper()
+	g := gomega.NewWithT(p.t)
+	sent := p.operate("replicate-broken", from, `replicate: {dataset: data, toPool: target, to: broken, compressed: true, interruptAt: 50%}`, "Succeeded")
+	fmt.Printf("replicate: %v\n", sent.Status.Metrics)
+	g.Expect(metricOf(sent, "resentBytes")).To(gomega.And(gomega.BeNumerically(">=", 0), gomega.BeNumerically("<=", 1<<20)), "%v",
+		sent.Status.Metrics)
+	g.Expect(metricOf(sent, "sentBytes")).To(gomega.BeNumerically(">", 24<<20))
+	received := string(to.Spec.PoolName) + "/broken"
+	p.run("mkdir", "-p", "/run/e2e-broken")
+	p.run("mount", "-t", "zfs", "-o", "zfsutil", received, "/run/e2e-broken")
+	g.Expect(p.script(`sha256sum </run/e2e-broken/file`)).To(gomega.Equal(p.script(`cat /run/e2e.sum`)))
+	p.run("umount", "/run/e2e-broken")
+}
+
+// losesASide takes a disk of the mirror offline, and sees that what it has missed is rebuilt. A pool without redundancy keeps its disk.
+func (p *pools) losesASide(pool, alone *v1alpha1.BenchmarkPool) {
+	p.t.Helper()
+	g, name := gomega.NewWithT(p.t), string(pool.Spec.PoolName)
+	lost := p.begin("offline", pool, `offlineDevice: {device: $2, duration: 30s}`)
+	eventually(p.t, "the disk is offline", func(g gomega.Gomega) {
+		g.Expect(p.run("zpool", "status", name)).To(gomega.ContainSubstring("OFFLINE"))
+	})
+	p.script(`head -c 8M /dev/urandom >/e2e/missed; zpool sync`)
+	p.ended(lost, "Succeeded")
+	fmt.Printf("offline: %v\n", lost.Status.Metrics)
+	g.Expect(p.run("zpool", "status", name)).NotTo(gomega.ContainSubstring("OFFLINE"))
+	g.Expect(metricOf(lost, "resilveredBytes")).To(gomega.And(gomega.BeNumerically(">=", 8<<20), gomega.BeNumerically("<", 32<<20)))
+	g.Expect(metricOf(lost, "resilverNanoseconds")).To(gomega.BeNumerically(">", 0))
+	g.Expect(metricOf(lost, "offlineNanoseconds")).To(gomega.BeNumerically("~", 31e9, 1e9))
+	p.ready(pool)
+	p.operate("offline-alone", alone, `offlineDevice: {device: $3, duration: 1s}`, "Failed")
+	g.Expect(p.run("zpool", "status", string(alone.Spec.PoolName))).NotTo(gomega.ContainSubstring("OFFLINE"))
 }
 
 // copiesElsewhere copies to a dataset that it makes on another pool, and writes over files. Incompressible data is written once, with some

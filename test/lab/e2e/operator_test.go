@@ -57,6 +57,7 @@ func TestOperator(t *testing.T) {
 			if use.long {
 				long(t)
 			}
+			once(t)
 			use.test(t)
 		})
 	}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/storagebench/storagebench/internal/naming"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,11 +28,41 @@ func (p *pools) resets() {
 	for _, reset := range []v1alpha1.ResetPolicy{v1alpha1.ResetDataset, v1alpha1.ResetNone} {
 		p.kept(s, before, reset)
 	}
+	p.keptForSchedule(s, before)
 	p.keptWithAStranger(s, before)
 }
 
+// keptForSchedule passes a pool on from one experiment to the next. Between them its node is free.
+func (p *pools) keptForSchedule(s *space, before []string) {
+	g := gomega.NewWithT(p.t)
+	benchmark := p.twice(s, "kept-schedule", v1alpha1.ResetNone, func(spec *v1alpha1.StorageBenchmarkSpec) {
+		spec.Target.ZFS.KeepFor, spec.Schedule, spec.Repetitions = v1alpha1.KeepForSchedule, &v1alpha1.Schedule{Cron: "0 0 29 2 *"}, 1
+	})
+	first := s.completed(benchmark)
+	guid := p.run("zpool", "get", "-H", "-o", "value", "guid", first.Runs[0].Volumes[0].Pool)
+	eventually(p.t, "the node is free while the pool waits", func(g gomega.Gomega) {
+		lease := client.ObjectKey{Namespace: systemNamespace, Name: naming.LeaseName(nodes[0])}
+		err := cluster.Get(p.t.Context(), lease, &coordinationv1.Lease{})
+		g.Expect(apierrors.IsNotFound(err)).To(gomega.BeTrue(), "%v", err)
+	})
+	s.change(benchmark, func() { benchmark.Annotations = map[string]string{v1alpha1.AnnotationRerun: "1"} })
+	eventually(p.t, "another experiment has begun", func(g gomega.Gomega) {
+		g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(benchmark), benchmark)).To(gomega.Succeed())
+		g.Expect(benchmark.Status.Experiment).NotTo(gomega.Equal(first.Experiment))
+	})
+	second := s.completed(benchmark)
+	g.Expect(p.run("zpool", "get", "-H", "-o", "value", "guid", second.Runs[0].Volumes[0].Pool)).To(gomega.Equal(guid))
+	g.Expect(second.Runs[0].KeptFrom).To(gomega.Equal(first.Runs[0].Name))
+	g.Expect(*second.Runs[0].PoolAge).To(gomega.HaveField("Experiments", int32(2)))
+	g.Expect(s.phaseDocument(second.Runs[0].Phases[0]).Metrics["filledBytes"]).To(gomega.BeZero())
+	fmt.Printf("keepFor: Schedule: pool %s in experiments %s and %s\n", guid, first.Experiment, second.Experiment)
+	s.leavesNothing(before, benchmark)
+	g.Expect(p.run("zpool", "list", "-H")).To(gomega.BeEmpty(), "the pool outlives its benchmark")
+}
+
 // twice makes a benchmark of two repetitions on a kept pool. Its last phase leaves the time for a look at the node.
-func (p *pools) twice(s *space, name string, reset v1alpha1.ResetPolicy) *v1alpha1.StorageBenchmark {
+func (p *pools) twice(s *space, name string, reset v1alpha1.ResetPolicy,
+	changes ...func(*v1alpha1.StorageBenchmarkSpec)) *v1alpha1.StorageBenchmark {
 	p.t.Helper()
 	benchmark := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := yaml.UnmarshalStrict([]byte(p.paths(fmt.Sprintf(`
@@ -49,6 +81,9 @@ maxAttempts: 2
 		p.t.Fatal(err)
 	}
 	benchmark.Spec.PodTemplate.NodeSelector = map[string]string{corev1.LabelHostname: nodes[0]}
+	for _, change := range changes {
+		change(&benchmark.Spec)
+	}
 	s.create(benchmark)
 	return benchmark
 }

@@ -32,7 +32,7 @@ func (p *pools) silentDisk() {
 		p.t.Fatal(err)
 	}
 	g.Expect(p.says(never, v1alpha1.ReasonPoolDeviceRefused)).To(gomega.And(gomega.ContainSubstring(p.on(3)),
-		gomega.ContainSubstring("answer")))
+		gomega.ContainSubstring("does not respond")))
 
 	started := time.Now()
 	fine := p.make("fine", `{vdevs: [{devices: [$4]}], datasets: [{path: data, mounted: true}]}`)

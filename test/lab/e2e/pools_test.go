@@ -36,6 +36,8 @@ func TestPools(t *testing.T) {
 		name string
 		test func(p *pools)
 		long bool
+		// nodes that it needs, if not one.
+		nodes int
 	}{
 		{name: "layouts", test: (*pools).layouts},
 		{name: "life of a pool", test: (*pools).life, long: true},
@@ -57,7 +59,7 @@ func TestPools(t *testing.T) {
 		{name: "deletions", test: (*pools).deletions, long: true},
 		{name: "openebs", test: (*pools).openebs},
 		{name: "scrubbed", test: (*pools).scrubbed, long: true},
-		{name: "nodes at once", test: (*pools).nodesAtOnce, long: true},
+		{name: "nodes at once", test: (*pools).nodesAtOnce, long: true, nodes: 2},
 		{name: "ageing", test: (*pools).ageing},
 		{name: "operations", test: (*pools).operations, long: true},
 		{name: "late_operation", test: (*pools).lateOperation},
@@ -75,6 +77,12 @@ func TestPools(t *testing.T) {
 		part(t, use.name, func(t *testing.T) {
 			if use.long {
 				long(t)
+			}
+			if len(nodes) < use.nodes {
+				t.Skipf("this lab has one node: make one with more ('make lab-up LAB=other NODES=%d')", use.nodes)
+			}
+			once(t)
+			if use.long {
 				takeDisks(t, node, poolDisks) // what pulled disks carry at the end would be in the next one's way
 			}
 			use.test(&pools{t: t, node: p.node, disks: p.disks})

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/flagenv"
+)
+
+const kindRun = "BenchmarkRun"
+
+// collectedKind is what of a kind is in an archive.
+type collectedKind struct {
+	GVK schema.GroupVersionKind
+	// everywhere: of all namespaces, or of a kind without them. Else of the namespace that is collected.
+	everywhere bool
+	options    []client.ListOption
+	// suffix of the folder, for a kind that is collected more than once.
+	suffix string
+	// keep says which objects. Nil means all.
+	keep func(*bundle, *unstructured.Unstructured) bool
+}
+
+// collected is what is in an archive. No kind in it has secrets as its purpose.
+var collected = []collectedKind{
+	{GVK: v1alpha1.GroupVersion.WithKind(kindBenchmark)},
+	{GVK: v1alpha1.GroupVersion.WithKind(kindRun)},
+	{GVK: v1alpha1.GroupVersion.WithKind("StorageTarget")},
+	// Results, but not the documents of all phases, which can be hundreds of MiB: report --output-dir saves these.
+	{GVK: core("ConfigMap"), options: []client.ListOption{selecting(v1alpha1.LabelBenchmarkUID + ",!" + v1alpha1.LabelPhase)}},
+	{GVK: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"},
+		options: []client.ListOption{selecting(v1alpha1.LabelBenchmarkUID)}},
+	{GVK: core("Pod"), options: []client.ListOption{selecting(v1alpha1.LabelBenchmarkUID)}},
+	{GVK: core("PersistentVolumeClaim"), options: []client.ListOption{selecting(v1alpha1.LabelBenchmarkUID)}},
+	{GVK: core("Event"), keep: aboutBenchmarks},
+	{GVK: v1alpha1.GroupVersion.WithKind("BenchmarkPool"), everywhere: true},
+	{GVK: v1alpha1.GroupVersion.WithKind("PoolOperation"), everywhere: true},
+	{GVK: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"}, everywhere: true},
+	{GVK: core("Node"), everywhere: true},
+	{GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, everywhere: true,
+		options: []client.ListOption{component(partManager)}, keep: runsAs(partManager, "spec", "template", "spec")},
+	{GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}, everywhere: true,
+		options: []client.ListOption{component(partAgent)}, keep: runsAs(partAgent, "spec", "template", "spec")},
+	{GVK: core("Pod"), everywhere: true, options: []client.ListOption{component(partManager)}, suffix: "-manager",
+		keep: runsAs(partManager, "spec")},
+	{GVK: core("Pod"), everywhere: true, options: []client.ListOption{component(partAgent)}, suffix: "-agent",
+		keep: runsAs(partAgent, "spec")},
+	{GVK: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, everywhere: true,
+		options: []client.ListOption{client.HasLabels{v1alpha1.LabelNodeLease}}},
+}
+
+func core(kind string) schema.GroupVersionKind { return corev1.SchemeGroupVersion.WithKind(kind) }
+
+// selecting is a selector as kubectl writes it.
+func selecting(text string) client.ListOption {
+	selector, err := labels.Parse(text)
+	if err != nil {
+		panic(err) // it is written in this file
+	}
+	return client.MatchingLabelsSelector{Selector: selector}
+}
+
+// runsAs says whether an object, whose spec of pods is at path, has the account of a part: labels alone may be those of others.
+func runsAs(part string, path ...string) func(*bundle, *unstructured.Unstructured) bool {
+	return func(_ *bundle, object *unstructured.Unstructured) bool {
+		account, _, _ := unstructured.NestedString(object.Object, append(path, "serviceAccountName")...)
+		return account == accountOf(part)
+	}
+}
+
+// aboutBenchmarks says whether an event is about an object of storagebench, or about one that a run has made.
+func aboutBenchmarks(b *bundle, event *unstructured.Unstructured) bool {
+	version, _, _ := unstructured.NestedString(event.Object, "involvedObject", "apiVersion")
+	name, _, _ := unstructured.NestedString(event.Object, "involvedObject", "name")
+	return strings.HasPrefix(version, v1alpha1.GroupVersion.Group+"/") ||
+		slices.ContainsFunc(b.runs, func(run string) bool { return strings.HasPrefix(name, run) })
+}
+
+// leftOut stands for a value that may be a secret.
+const leftOut = "(left out)"
+
+// harmless are parameters of StorageClasses that are no secret. Some drivers take addresses and passwords as parameters.
+var harmless = []string{"atime", "compression", "csi.storage.k8s.io/fstype", "dedup", "encryption", "fstype", "logbias", "poolname",
+	"primarycache", "recordsize", "secondarycache", "shared", "sync", "thinprovision", "type", "volblocksize"}
+
+// addressFields are those of nodes and pods, at whatever depth.
+var addressFields = []string{"hostAliases", "hostIP", "hostIPs", "nameservers", "podCIDR", "podCIDRs", "podIP", "podIPs"}
+
+// ownAnnotations say something about benchmarks or scheduling. Those of others may say anything.
+var ownAnnotations = []string{v1alpha1.GroupVersion.Group + "/", annotationDefaultClass, "pv.kubernetes.io/", "volume.kubernetes.io/",
+	"batch.kubernetes.io/", "kubernetes.io/description"}
+
+// withoutSecrets is an object without what may be one, and without the bookkeeping of the API server.
+func withoutSecrets(object *unstructured.Unstructured) *unstructured.Unstructured {
+	object = object.DeepCopy()
+	redact(object.Object)
+	if object.GetKind() == "StorageClass" {
+		parameters, _, _ := unstructured.NestedStringMap(object.Object, "parameters")
+		for name := range parameters {
+			if !slices.Contains(harmless, strings.ToLower(name)) {
+				parameters[name] = leftOut
+			}
+		}
+		if len(parameters) > 0 {
+			_ = unstructured.SetNestedStringMap(object.Object, parameters, "parameters") // strings can be set
+		}
+	}
+	if object.GetKind() == "Node" {
+		unstructured.RemoveNestedField(object.Object, "status", "addresses")
+		unstructured.RemoveNestedField(object.Object, "status", "images") // of all others too
+	}
+	return object
+}
+
+// redact changes a value and all below it.
+func redact(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		delete(value, "managedFields")
+		for _, field := range addressFields {
+			delete(value, field)
+		}
+		if annotations, is := value["annotations"].(map[string]any); is {
+			for name := range annotations {
+				if !slices.ContainsFunc(ownAnnotations, func(own string) bool { return strings.HasPrefix(name, own) }) {
+					delete(annotations, name)
+				}
+			}
+		}
+		if variables, is := value["env"].([]any); is {
+			redactVariables(variables)
+		}
+		for _, below := range value {
+			redact(below)
+		}
+	case []any:
+		for _, below := range value {
+			redact(below)
+		}
+	}
+}
+
+func redactVariables(variables []any) {
+	for _, one := range variables {
+		variable, is := one.(map[string]any)
+		name, _ := variable["name"].(string)
+		if is && variable["value"] != nil && !strings.HasPrefix(name, flagenv.Prefix) {
+			variable["value"] = leftOut
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+// killed makes what a killed run leaves: its folder with data, and the file whose lock the kernel has taken back.
+func killed(t *testing.T, folder, run string) (path string) {
+	t.Helper()
+	path = filepath.Join(folder, localPrefix+run)
+	held, err := claimFolder(path)
+	if err != nil || held == nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(path, "data"), make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := held.file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// TestLeftovers: what a killed run has left is named, and removed only if asked for; nothing else is.
+func TestLeftovers(t *testing.T) {
+	volume := filepath.Join(t.TempDir(), "a[1]*")
+	if err := os.Mkdir(volume, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	left := killed(t, volume, "dead")
+	var kept []string
+	keep := func(path string, err error) {
+		if kept = append(kept, path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	retained, elsewhere := filepath.Join(volume, localPrefix+"retained"), t.TempDir()
+	keep(retained, os.Mkdir(retained, 0o700)) // without a file beside it
+	alive := filepath.Join(volume, localPrefix+"alive")
+	held, err := claimFolder(alive)
+	keep(alive, err)
+	keep(alive, os.Mkdir(alive, 0o700))
+	link := filepath.Join(volume, localPrefix+"link")
+	keep(link, os.Symlink(elsewhere, link))
+	keep(link+claimEnding, os.WriteFile(link+claimEnding, nil, 0o600))
+	plain := filepath.Join(volume, localPrefix+"file")
+	keep(plain, os.WriteFile(plain, nil, 0o600))
+	keep(plain+claimEnding, os.WriteFile(plain+claimEnding, nil, 0o600))
+	start := func(more ...string) (code int, said string) {
+		app, _, errors := testApp()
+		app.Local.Executor = &executor{}
+		code = app.Main(t.Context(), append([]string{"run", here(t, fastEnough), "--local", volume, "--output",
+			filepath.Join(t.TempDir(), "results")}, more...))
+		return code, errors.String()
+	}
+	code, said := start()
+	if want := "A run that was killed has left " + left + ", with 1.00 MiB: add --remove-leftovers to remove it\n"; code != ExitPassed || said != want {
+		t.Errorf("%d %q, want %q", code, said, want)
+	}
+	if !exists(left) {
+		t.Error("it is removed without being asked to")
+	}
+	code, said = start("--remove-leftovers")
+	if code != ExitPassed || !strings.HasPrefix(said, "Removed "+left) || exists(left) || exists(left+claimEnding) {
+		t.Errorf("%d %q", code, said)
+	}
+	for _, path := range kept {
+		if !exists(path) {
+			t.Errorf("%s is gone", path)
+		}
+	}
+	if err := held.release(); err != nil {
+		t.Error(err)
+	}
+	if _, said = start(); said != "" {
+		t.Errorf("nothing is left, and it says %q", said)
+	}
+}
+
+// TestRunClaimsItsFolder: while a run is at work, another process does not take its folder for one that was left.
+func TestRunClaimsItsFolder(t *testing.T) {
+	e := &executor{}
+	e.execute = func(_ context.Context, request workload.Request, _ func(results.Progress)) (results.PhaseDocument, error) {
+		if !exists(request.Path + claimEnding) {
+			t.Error("there is no claim on the folder")
+		}
+		if found, err := leftoversIn(filepath.Dir(request.Path)); err != nil || len(found) != 0 {
+			t.Errorf("it is found: %v %v", found, err)
+		}
+		return measured(request, 3200), nil
+	}
+	code, said, volume, _ := runHere(t, e, here(t, fastEnough))
+	if code != ExitPassed || len(e.requests) == 0 {
+		t.Error(code, said)
+	}
+	empty(t, volume)
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// quotes replaces scalars that YAML reads as another type than the schema wants, such as off for text: the API server would say nothing
+// else as long as one is there.
+type quotes struct {
+	positions *yaml.Node
+	problems  []problem
+}
+
+// member is the schema of a field, of an entry of a map, or of an element of a list. Nil if there is none.
+func member(of *schema.Structural, step string) *schema.Structural {
+	if one, found := of.Properties[step]; found {
+		return &one
+	}
+	if more := of.AdditionalProperties; more != nil {
+		return more.Structural
+	}
+	return of.Items
+}
+
+// metadataSchema is what the API server's own types say of metadata, as far as users write it.
+func metadataSchema() *schema.Structural {
+	text := schema.Structural{Generic: schema.Generic{Type: "string"}}
+	texts := schema.Structural{AdditionalProperties: &schema.StructuralOrBool{Structural: &text}}
+	return &schema.Structural{Properties: map[string]schema.Structural{
+		"name": text, "namespace": text, "labels": texts, "annotations": texts,
+	}}
+}
+
+// object corrects a manifest in place.
+func (q *quotes) object(fields map[string]any, kind *schema.Structural) {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		next := member(kind, name)
+		if name == "metadata" {
+			next = metadataSchema()
+		}
+		fields[name] = q.corrected(name, fields[name], next)
+	}
+}
+
+// corrected is a value as it was probably meant.
+func (q *quotes) corrected(at string, value any, want *schema.Structural) any {
+	if want == nil || want.XIntOrString {
+		return value
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			inner := at + "." + name
+			if strings.ContainsAny(name, ".[") {
+				inner = at + "[" + name + "]"
+			}
+			value[name] = q.corrected(inner, value[name], member(want, name))
+		}
+	case []any:
+		for i := range value {
+			value[i] = q.corrected(fmt.Sprintf("%s[%d]", at, i), value[i], want.Items)
+		}
+	case bool:
+		return q.text(at, value, want, "a boolean")
+	case int64, float64:
+		return q.text(at, value, want, "a number")
+	case string:
+		return q.bare(at, value, want)
+	}
+	return value
+}
+
+// text is a boolean or a number as it is written, if text is wanted.
+func (q *quotes) text(at string, value any, want *schema.Structural, readAs string) any {
+	if want.Type != "string" {
+		return value
+	}
+	written, single := valueAt(q.positions, at)
+	if !single {
+		written = fmt.Sprint(value)
+	}
+	q.problems = append(q.problems, problem{at, fmt.Sprintf("%s is read as %s: write %q in quotes", written, readAs, written)})
+	return written
+}
+
+// bare is a number or a boolean in quotes without them, if that is wanted.
+func (q *quotes) bare(at, value string, want *schema.Structural) any {
+	var meant any
+	var err error
+	switch want.Type {
+	case "integer":
+		meant, err = strconv.ParseInt(value, 10, 64)
+	case "boolean":
+		meant, err = strconv.ParseBool(value)
+	default:
+		return value
+	}
+	if err != nil {
+		return value
+	}
+	q.problems = append(q.problems, problem{at, fmt.Sprintf("%q is read as text: write %v without quotes", value, meant)})
+	return meant
+}
+
+// unlessOther leaves out what another problem of the same field says better: 80 has to become 80%, not "80".
+func (q *quotes) unlessOther(others []problem) (left []problem) {
+	plain := strings.NewReplacer("[", ".", "]", "") // the API server writes no brackets around the name of an entry
+	for _, one := range q.problems {
+		if !slices.ContainsFunc(others, func(other problem) bool { return plain.Replace(other.field) == plain.Replace(one.field) }) {
+			left = append(left, one)
+		}
+	}
+	return left
+}
+
+// namesOfTypes are words for the types of the schema.
+var namesOfTypes = map[string]string{
+	"object": "a map of fields", "array": "a list", "string": "text", "integer": "a whole number", "number": "a number",
+	"boolean": "true or false", "null": "nothing",
+}
+
+// messageOf is the message of the API server. For a value of the wrong type, it says what to write.
+func messageOf(wrong *field.Error) string {
+	_, types, found := strings.Cut(wrong.Detail, "must be of type ")
+	wanted, given, also := strings.Cut(types, ": ")
+	wanted, given = namesOfTypes[wanted], namesOfTypes[strings.Trim(given, `"`)]
+	if wrong.Type != field.ErrorTypeTypeInvalid || !found || !also || wanted == "" || given == "" {
+		return wrong.ErrorBody()
+	}
+	return fmt.Sprintf("write %s instead of %s", wanted, given)
+}

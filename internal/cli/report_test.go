@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/report"
+)
+
+// reportOf saves what is stored as the report of a finished benchmark.
+func reportOf(t *testing.T, data map[string]string, folder string) (code int, out, problems string) {
+	t.Helper()
+	benchmark := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "quickstart"}}
+	finished(v1alpha1.VerdictPassed)(&benchmark.Status)
+	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "quickstart-5c1f0a92"}, Data: data}
+	return called(t, newHub(t, benchmark, stored), "report", "quickstart", "--output-dir", folder)
+}
+
+// TestReportSavesItsFormatsOnly: who may write ConfigMaps of the namespace does not choose the names of files, and links that someone has
+// put into the folder lead nowhere.
+func TestReportSavesItsFormatsOnly(t *testing.T) {
+	folder := t.TempDir()
+	victim := file(t, "victim", "untouched")
+	for name, target := range map[string]string{"report.md": victim, "junit.xml": "results.json", "report.html": filepath.Dir(victim) + "/absent"} {
+		if err := os.Symlink(target, filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data := map[string]string{"report.md": "# Passed\n", "results.json": resultsText, "junit.xml": "<x/>"}
+	laced := maps.Clone(data)
+	maps.Copy(laced, map[string]string{".bashrc": "evil", "authorized_keys": "evil", "..": "evil", "Makefile": "evil"})
+	for range 2 { // the second time there are files
+		code, out, problems := reportOf(t, laced, folder)
+		if code != ExitPassed || problems != "" || strings.Contains(out, "bashrc") {
+			t.Fatalf("%d %s%s", code, out, problems)
+		}
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, entry := range entries {
+		if names = append(names, entry.Name()); !entry.Type().IsRegular() {
+			t.Errorf("%s is %s", entry.Name(), entry.Type())
+		}
+	}
+	if !slices.Equal(names, []string{"junit.xml", "report.html", "report.md", "results.json"}) {
+		t.Error(names)
+	}
+	for name, text := range data {
+		if got := read(t, filepath.Join(folder, name)); got != text {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if read(t, victim) != "untouched" {
+		t.Error("a link was followed")
+	}
+	if _, err := os.Stat(filepath.Dir(victim) + "/absent"); err == nil {
+		t.Error("a link to a file that was missing was followed")
+	}
+}
+
+// TestReportWithoutResults: what someone has emptied is said to be empty.
+func TestReportWithoutResults(t *testing.T) {
+	for _, data := range []map[string]string{nil, {".bashrc": "evil"}} {
+		folder := t.TempDir()
+		code, out, problems := reportOf(t, data, folder)
+		if entries, _ := os.ReadDir(folder); code != ExitNotFound || out != "" || !strings.Contains(problems, "has no results.json") ||
+			len(entries) > 0 {
+			t.Errorf("%v: %d %s%s, %d files", data, code, out, problems, len(entries))
+		}
+	}
+}
+
+// TestPicturesStayInTheirFolder, if it is a link and if one of them has a name that leads elsewhere.
+func TestPicturesStayInTheirFolder(t *testing.T) {
+	folder, elsewhere := t.TempDir(), t.TempDir()
+	if err := os.Symlink(elsewhere, filepath.Join(folder, folderPictures)); err != nil {
+		t.Fatal(err)
+	}
+	for where, name := range map[string]string{folder: "scan", t.TempDir(): "../../" + filepath.Base(elsewhere) + "/scan"} {
+		err := writePictures(where, []report.Picture{{Name: name, SVG: "<svg/>"}})
+		if err == nil || !strings.Contains(err.Error(), "use a new folder") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if entries, err := fs.Glob(os.DirFS(elsewhere), "*"); err != nil || len(entries) > 0 {
+		t.Errorf("%v %v", entries, err)
+	}
+}

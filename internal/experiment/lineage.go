@@ -1,0 +1,136 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// lineageOf is a hash of what the experiments of a benchmark measure, whatever time of the schedule, or rerun, they belong to. Those that
+// share it may pass a pool on to each other.
+func lineageOf(benchmark *v1alpha1.StorageBenchmark, targetDigest string) string {
+	if benchmark.Spec.Schedule == nil {
+		return ""
+	}
+	return naming.Digest([]string{Question(benchmark), targetDigest})
+}
+
+// keepsForSchedule says whether the pools of a slot stay for the next experiment of the schedule.
+func keepsForSchedule(slot *Slot) bool {
+	return naming.KeepsPools(slot.Target.ZFS) && slot.Target.ZFS.KeepFor == v1alpha1.KeepForSchedule
+}
+
+// lineageFor is the lineage within which the pools of a slot are kept. Empty if each experiment has its own.
+func lineageFor(state State, slot *Slot) string {
+	if !keepsForSchedule(slot) {
+		return ""
+	}
+	return state.Lineage
+}
+
+// between are the pools that stay for the next experiment of the schedule. Their condition is judged when that begins: a node that is
+// rebooted at night, or an agent that is updated, costs no age. Nor does a StorageTarget that is missing for a moment: without it, it is
+// not known what the next experiment measures.
+func between(state State) map[string]bool {
+	spec := &state.Benchmark.Spec
+	if spec.Schedule == nil || spec.Suspend || !state.Benchmark.DeletionTimestamp.IsZero() || state.Limits.ForbidKeeping {
+		return nil
+	}
+	stay := map[string]bool{}
+	for _, pool := range state.Pools {
+		next := pool.Lineage == state.Lineage || state.TargetError != nil
+		if pool.Lineage != "" && next && pool.lost(state) == "" {
+			stay[pool.Name] = true
+		}
+	}
+	return stay
+}
+
+// passesOn says whether a run of an earlier experiment still has one of the pools that stay, until the next experiment takes it over. It
+// has to stay as long: its outcome says what is on the pool, and its deletion would take the pool along. So do the runs after it: a late
+// view of the pool does not show that they have it.
+func passesOn(state State, run *v1alpha1.BenchmarkRun, stay map[string]bool) bool {
+	return slices.ContainsFunc(state.Pools, func(pool KeptPool) bool {
+		if !stay[pool.Name] {
+			return false
+		}
+		user := pool.user(state)
+		return user.Spec.Experiment == run.Spec.Experiment && CompareRuns(*user, *run) <= 0
+	})
+}
+
+// passedOn says whether a run of an earlier experiment has passed its pool on to this one.
+func passedOn(state State, old *v1alpha1.BenchmarkRun) bool {
+	lineage := old.Labels[v1alpha1.LabelLineage]
+	return lineage != "" && lineage == state.Lineage && slices.ContainsFunc(state.Runs, func(run v1alpha1.BenchmarkRun) bool {
+		return run.Spec.Experiment == state.Experiment
+	})
+}
+
+// keptNodes are the nodes of the pools that the next experiment takes over. On other nodes the age would begin again. Nil if there are
+// none, or one of them cannot be used.
+func keptNodes(state State) (nodes []string) {
+	stay := between(state)
+	for _, pool := range state.Pools {
+		if stay[pool.Name] && pool.Problem == "" {
+			nodes = append(nodes, pool.Node)
+		}
+	}
+	slices.Sort(nodes)
+	if nodes = slices.Compact(nodes); len(nodes) != nodeCount(state) {
+		return nil
+	}
+	return nodes
+}
+
+// waitForItsNode waits for the node of the pool that the experiment takes over.
+func waitForItsNode(state State, decision *Decision) bool {
+	nodes := keptNodes(state)
+	if nodes == nil {
+		return false
+	}
+	decision.say(PositionWaiting, v1alpha1.ReasonNoNode, "the pool that earlier experiments have aged is on node %s, which is not Ready or "+
+		"does not fit: make it ready, or set spec.suspend to true for a moment to begin on a new pool", JoinNodes(nodes))
+	releaseIfIdle(state, decision)
+	return true
+}
+
+// PoolAge is that of the pool of a run, if experiments pass it on to each other.
+func PoolAge(run *v1alpha1.BenchmarkRun) *results.PoolAge {
+	for _, volume := range run.Status.Volumes {
+		if age := volume.PoolAge; age != nil {
+			return &results.PoolAge{Since: *utc(age.Since.Time), Experiments: age.Experiments, Runs: age.Runs}
+		}
+	}
+	return nil
+}
+
+// sayKept says which pools stay, and how old they are.
+func sayKept(state State, decision *Decision) {
+	stay := between(state)
+	for _, pool := range state.Pools {
+		if stay[pool.Name] && pool.Age != nil {
+			decision.Message += fmt.Sprintf("; BenchmarkPool %s is kept for the next scheduled experiment (%s and %s on it)", pool.Name,
+				plural(int(pool.Age.Experiments), "experiment"), plural(int(pool.Age.Runs), "run"))
+		}
+	}
+}
+
+// checkKeepFor refuses an experiment whose pool could not be passed on to the next one.
+func checkKeepFor(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot) error {
+	at := slices.IndexFunc(variants, func(slot Slot) bool { return keepsForSchedule(&slot) })
+	switch {
+	case at < 0:
+		return nil
+	case len(variants) > 1:
+		return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("variant %q has keepFor: %s, which keeps the pool of a single variant, and "+
+			"there are %d: write a benchmark for each, or remove keepFor", variants[at].Variant, variants[at].Target.ZFS.KeepFor, len(variants))}
+	case spec.Schedule == nil:
+		return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("variant %q has keepFor: %s, which keeps the pool for the next scheduled "+
+			"experiment, but there is no spec.schedule: add it, or remove keepFor", variants[at].Variant, variants[at].Target.ZFS.KeepFor)}
+	}
+	return nil
+}

@@ -1,0 +1,33 @@
+package fio
+
+import "testing"
+
+// TestLaidOut: what fio writes before the jobs begin is known, where it is.
+func TestLaidOut(t *testing.T) {
+	const gib = 1 << 30
+	for text, want := range map[string]int64{
+		"[a]\nrw=randread\nsize=5g": 5 * gib,
+		"[a]\nsize=5g":              5 * gib, // fio reads
+		"[global]\nsize=1g\nrw=randrw:8\n[a]\nnumjobs=4\n[b]\nsize=2GB": 6 * gib,
+		"[a]\nreadwrite=rw\nsize=1048576":                               1 << 20,
+		"[a]\nrw=read\nsize=1GiB":                                       1e9, // to fio, a Gi is less than a G
+		"[a]\nrw=write\nsize=5g":                                        0,   // it may end before
+		"[a]\nrw=randwrite\nsize=5g\noverwrite=1":                       5 * gib,
+		"[a]\nrw=read\nfilename=data\nsize=5g":                          0,
+		"[a]\nrw=read\nsize=5g\nzero_buffers":                           0,
+		"[a]\nrw=read\nsize=5g\nbuffer_compress_percentage=50":          0,
+		"[a]\nrw=read\nsize=5g\nfile_size=1g":                           0,
+		"[a]\nrw=read\nsize=50%":                                        0,
+		"[a]\nrw=read\nsize=99999999p\nnumjobs=8":                       mostBytes, // more than can be counted
+		"[a]\nrw=read\nsize=9p":                                         9 << 50,
+	} {
+		file, err := ParseUserFile(text)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if got := file.LaidOut(); got != want {
+			t.Errorf("%q: %d bytes, want %d", text, got, want)
+		}
+	}
+}

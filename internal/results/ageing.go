@@ -1,0 +1,40 @@
+package results
+
+import (
+	"fmt"
+	"time"
+)
+
+// PoolAge is what a pool has been used for, up to a run.
+type PoolAge struct {
+	// Since is when the pool was created.
+	Since time.Time `json:"since"`
+	// Experiments on the pool, including that of the run.
+	Experiments int32 `json:"experiments"`
+	// Runs on the pool, including this one.
+	Runs int32 `json:"runs"`
+}
+
+// AgeOf is the age that some runs have brought their pool to. If it was recreated between them, it is that of the newest pool. Nil if
+// no experiment before or after them has the pool.
+func AgeOf(runs []RunResult) *PoolAge {
+	var newest *PoolAge
+	for i := range runs {
+		age := runs[i].PoolAge
+		if age != nil && (newest == nil || age.Since.After(newest.Since) || age.Since.Equal(newest.Since) && age.Runs > newest.Runs) {
+			newest = age
+		}
+	}
+	return newest
+}
+
+// Words are one sentence about the pool.
+func (a *PoolAge) Words() string {
+	switch {
+	case a == nil:
+		return ""
+	case a.Experiments == 1:
+		return fmt.Sprintf("the age of the pool begins with this experiment, at %s", a.Since.UTC().Format(time.RFC3339))
+	}
+	return fmt.Sprintf("the pool was aged over %d experiments (%d runs) since %s", a.Experiments, a.Runs, a.Since.UTC().Format(time.RFC3339))
+}

@@ -1,0 +1,65 @@
+package runs
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// maxPoolAge is far more than a pool lives to see.
+const maxPoolAge = 1_000_000
+
+// PoolAgeOf is the age of a pool that experiments pass on to each other, with the run that has it now. Nil for any other pool. It is not
+// known if something else has changed the annotation.
+func PoolAgeOf(pool *v1alpha1.BenchmarkPool) (age *v1alpha1.PoolAge, known bool) {
+	if pool.Labels[v1alpha1.LabelLineage] == "" {
+		return nil, true
+	}
+	age = &v1alpha1.PoolAge{Since: pool.CreationTimestamp, Experiments: 1, Runs: 1}
+	text, passedOn := pool.Annotations[v1alpha1.AnnotationPoolAge]
+	if !passedOn {
+		return age, true
+	}
+	experiments, runs, _ := strings.Cut(text, "/")
+	for _, part := range []struct {
+		text string
+		into *int32
+	}{{experiments, &age.Experiments}, {runs, &age.Runs}} {
+		count, err := strconv.ParseInt(part.text, 10, 32)
+		if err != nil || count < 1 || count > maxPoolAge {
+			return nil, false
+		}
+		*part.into = int32(count)
+	}
+	return age, true
+}
+
+// nextAge is the annotation of a pool once a run has taken it. Empty for a pool that experiments do not pass on.
+func nextAge(pool *v1alpha1.BenchmarkPool, run *v1alpha1.BenchmarkRun) string {
+	age, known := PoolAgeOf(pool)
+	if age == nil || !known {
+		return ""
+	}
+	if pool.Labels[v1alpha1.LabelExperiment] != run.Spec.Experiment {
+		age.Experiments++
+	}
+	return fmt.Sprintf("%d/%d", age.Experiments, age.Runs+1)
+}
+
+// Taken is a kept pool as a run takes it over from the one before. One write does it, so that no crash separates the age from the run.
+func Taken(pool *v1alpha1.BenchmarkPool, run *v1alpha1.BenchmarkRun) *v1alpha1.BenchmarkPool {
+	taken := pool.DeepCopy()
+	if taken.Annotations == nil {
+		taken.Annotations = map[string]string{}
+	}
+	taken.Annotations[v1alpha1.AnnotationKeptFrom] = pool.Labels[v1alpha1.LabelRun]
+	taken.Annotations[v1alpha1.AnnotationKeptFromUID] = pool.Labels[v1alpha1.LabelRunUID]
+	if age := nextAge(pool, run); age != "" {
+		taken.Annotations[v1alpha1.AnnotationPoolAge] = age
+	}
+	taken.Labels[v1alpha1.LabelRun], taken.Labels[v1alpha1.LabelRunUID] = run.Name, string(run.UID)
+	taken.Labels[v1alpha1.LabelExperiment] = run.Spec.Experiment
+	return taken
+}

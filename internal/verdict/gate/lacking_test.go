@@ -1,0 +1,72 @@
+package gate
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
+)
+
+// TestRunsThatLack: a run that stalled has too few operations for a percentile. The others, which did not, never pass for it.
+func TestRunsThatLack(t *testing.T) {
+	const tail = "aged-scan.readLatencyP999Nanoseconds"
+	other := measured("old", tail, slices.Repeat([]int64{5_100_000, 5_000_000}, 4)...)
+	for name, gate := range map[string]v1alpha1.Gate{
+		"bound":      boundGate(tail, "", "10ms"),
+		"expression": expression("phase('aged-scan').readLatencyP999Nanoseconds < 10000000.0"),
+		"compare":    compareGate(tail, "Variant", "old"),
+		"ratio":      ratioGate(tail, "", "old", "", "2x"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for stalled, want := range map[int]v1alpha1.Verdict{0: passed, 1: inconclusive, 2: inconclusive} {
+				values := slices.Repeat([]int64{5_000_000, 5_100_000}, 4)
+				for i := range stalled {
+					values[2+i] = -1
+				}
+				evidence := evidenceOf(measured("new", tail, values...), other)
+				got := judgeOnly(t, evidence, []v1alpha1.Gate{gate}, "new", "old")[0]
+				if got.Verdict != want || stalled > 0 && (got.Reason != ReasonNoData || !strings.Contains(got.Message, "was not measured in repetition")) {
+					t.Errorf("%d runs stalled: %s, %s: %s", stalled, got.Verdict, got.Reason, got.Message)
+				}
+			}
+		})
+	}
+}
+
+// TestRoundedRates: rates of a few operations a second are whole numbers, and rounding must not decide.
+func TestRoundedRates(t *testing.T) {
+	const aged, fresh = "aged-scan.readOperationsPerSecond", "fresh-scan.readOperationsPerSecond"
+	for name, test := range map[string]struct {
+		aged, fresh int64
+		verdict     v1alpha1.Verdict
+		reason      string
+	}{
+		"3 of 3 may be 72%":         {3, 3, inconclusive, ReasonTooCoarse},
+		"300 of 300 is 99%":         {300, 300, passed, ReasonHolds},
+		"1 of 3 is at most 60%":     {1, 3, failed, ReasonBelowMinimum},
+		"0 of 3 is at most a fifth": {0, 3, failed, ReasonBelowMinimum},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runs := measured("default", aged, slices.Repeat([]int64{test.aged}, 6)...)
+			others := measured("default", fresh, slices.Repeat([]int64{test.fresh}, 6)...)
+			for i := range runs {
+				runs[i].Phases = append(runs[i].Phases, others[i].Phases...)
+			}
+			got := judgeOnly(t, evidenceOf(runs), []v1alpha1.Gate{ratioGate(aged, fresh, "", "80%", "")}, "default")[0]
+			if got.Verdict != test.verdict || got.Reason != test.reason {
+				t.Errorf("%s, %s: %s", got.Verdict, got.Reason, got.Message)
+			}
+		})
+	}
+}
+
+// TestSharesOfNodes: the share of the worst node is as sure as the operations of one node, not of all.
+func TestSharesOfNodes(t *testing.T) {
+	of, is := countOf(reference{"v", "redo", "busy.shareOver10MillisecondsPartsPerMillion"})
+	metric, _ := results.LookupMetric(of.metric)
+	if !is || of.metric != "busy.writeLatency.count" || metric.Across() != results.AcrossMin {
+		t.Error(of, metric)
+	}
+}
