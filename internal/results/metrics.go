@@ -80,6 +80,11 @@ var binned = regexp.MustCompile(`(^|\.)(read|write|sync)LatencyP[0-9]+Nanosecond
 // Binned says that the metric is only as exact as a bin of fio is wide: up to 1.6%.
 func (m Metric) Binned() bool { return binned.MatchString(m.Name) }
 
+// PowerOfTwo says that a number was rounded down to a power of two, as the maps of free space have it.
+func (m Metric) PowerOfTwo() bool {
+	return m.Name[strings.LastIndexByte(m.Name, '.')+1:] == "largestFreeSegmentBytes"
+}
+
 // jobName is what a section of a job file may be called.
 var jobName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 

@@ -301,6 +301,7 @@ func TestCompareDefinitionsAreChecked(t *testing.T) {
 		"not a number":   {scanned, "old", "NaN%", "is not a percentage"},
 		"no variant":     {scanned, "", "5%", "set it to the variant"},
 		"no other":       {scanned, "only", "5%", `there is no variant "only"`},
+		"power of two":   {"aged-scan.largestFreeSegmentBytes", "old", "5%", "only known down to a power of two"},
 		"unknown metric": {"aged-scan.speed", "old", "5%", "there is no metric"},
 	} {
 		gate := compareGate(c.metric, toVariant, c.variant)

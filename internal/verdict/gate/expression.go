@@ -91,7 +91,7 @@ func (e expressionRule) judge(evidence *Evidence, variants []string) []opinion {
 func (e expressionRule) judgeVariant(ctx context.Context, measured measurements, variant string) opinion {
 	variables := map[string]any{}
 	figures := make([]string, 0, len(e.references))
-	var doubts []doubt
+	var others []alternative
 	// All references need data, even those that && and || would skip.
 	for i, ref := range e.references {
 		full := ref
@@ -105,18 +105,18 @@ func (e expressionRule) judgeVariant(ctx context.Context, measured measurements,
 		variables[variableName(i)] = types.Double(asPart(ref, metric.Median))
 		figures = append(figures, figure(ref, metric))
 		for _, other := range measured.doubts(full, metric.Median) {
-			doubts = append(doubts, doubt{variableName(i), asPart(ref, other)})
+			others = append(others, alternative{doubtAbout(full), variableName(i), asPart(ref, other)})
 		}
 	}
 	decided := e.evaluate(ctx, variables, strings.Join(figures, ", "))
 	decided.variant = variant
-	for _, doubt := range doubts {
+	for _, other := range others {
 		// A share that so few operations tell decides only if the expression says the same of what it may be as well.
-		others := maps.Clone(variables)
-		others[doubt.variable] = types.Double(doubt.value)
-		if other := e.evaluate(ctx, others, ""); other.verdict != decided.verdict && decided.reason != ReasonEvaluationFailed {
-			return opinion{variant: variant, verdict: v1alpha1.VerdictInconclusive, reason: ReasonTooFewOperations, text: fmt.Sprintf(
-				"%s: %s: with %v the expression says the opposite: %s", decided.text, fewBeyond, doubt.value, moreOperations)}
+		changed := maps.Clone(variables)
+		changed[other.variable] = types.Double(other.value)
+		if opposite := e.evaluate(ctx, changed, ""); opposite.verdict != decided.verdict && decided.reason != ReasonEvaluationFailed {
+			return opinion{variant: variant, verdict: v1alpha1.VerdictInconclusive, reason: other.reason, text: fmt.Sprintf(
+				"%s: %s: with %v the expression says the opposite: %s", decided.text, other.why, other.value, other.remedy)}
 		}
 	}
 	return decided
@@ -130,8 +130,9 @@ func asPart(of reference, value int64) float64 {
 	return float64(value)
 }
 
-// doubt is another value that a reference may have.
-type doubt struct {
+// alternative is another value that a reference may have.
+type alternative struct {
+	doubt
 	variable string
 	value    float64
 }

@@ -159,7 +159,8 @@ func (r ratioRule) judgeVariant(evidence *Evidence, of, to reference) opinion {
 	case ratios.rounded && exact != ReasonUnclear:
 		reason, words = ReasonTooCoarse, "these are so few operations a second that rounding them decides: use the bytes a second"
 	case !ratios.rounded && (low.Cmp(plainLow) < 0 || high.Cmp(plainHigh) > 0):
-		reason, words = ReasonTooFewOperations, fewBeyond+": "+moreOperations
+		doubt := doubtAbout(of, to)
+		reason, words = doubt.reason, doubt.String()
 	}
 	return opinion{verdict: verdict, reason: reason, text: text + ": " + words}
 }

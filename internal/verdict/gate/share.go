@@ -7,10 +7,27 @@ import (
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
-const (
-	fewBeyond      = "fewer than ten operations lie beyond its bound"
-	moreOperations = "measure longer, or move the bound to where more operations lie beyond it"
+// doubt is why the truth may be another value than the measured one, and what to do about it.
+type doubt struct{ reason, why, remedy string }
+
+var (
+	fewOperations = doubt{ReasonTooFewOperations, "fewer than ten operations lie beyond its bound",
+		"measure longer, or move the bound to where more operations lie beyond it"}
+	powerOfTwo = doubt{ReasonTooCoarse, "the largest piece is only known down to a power of two, and may be up to twice as large",
+		"use freeSegments"}
 )
+
+// doubtAbout says why there is doubt about one of the metrics, if there is any.
+func doubtAbout(metrics ...reference) doubt {
+	for _, one := range metrics {
+		if metric, _ := results.LookupMetric(one.metric); metric.PowerOfTwo() {
+			return powerOfTwo
+		}
+	}
+	return fewOperations
+}
+
+func (d doubt) String() string { return d.why + ": " + d.remedy }
 
 // doubtful are the values that a share may have as well, if fewer than ten of so many operations lie beyond its bound, or within it:
 // the truth may be as much as ten of them. A percentile too needs ten beyond it.
@@ -41,8 +58,11 @@ func countOf(of reference) (reference, bool) {
 	return of, true
 }
 
-// doubts are the values that the median of a share may have as well.
+// doubts are the values that a median may have as well.
 func (m measurements) doubts(of reference, median int64) []int64 {
+	if metric, _ := results.LookupMetric(of.metric); metric.PowerOfTwo() {
+		return []int64{nextPowerOfTwo(median)}
+	}
 	operations, is := countOf(of)
 	if !is {
 		return nil
@@ -54,6 +74,9 @@ func (m measurements) doubts(of reference, median int64) []int64 {
 	return doubtful(median, count.Median)
 }
 
+// nextPowerOfTwo is what a value that was rounded down to a power of two is less than.
+func nextPowerOfTwo(value int64) int64 { return 2*value - min(1, value) }
+
 // ends are the smallest and the largest value that a metric may have in one repetition.
 func (e *Evidence) ends(of reference, found []sample) (low, high []int64) {
 	counts := map[int32]int64{}
@@ -63,8 +86,12 @@ func (e *Evidence) ends(of reference, found []sample) (low, high []int64) {
 			counts[one.repetition] = one.value
 		}
 	}
+	metric, _ := results.LookupMetric(of.metric)
 	for _, one := range found {
 		least, most := one.value, one.value
+		if metric.PowerOfTwo() {
+			most = nextPowerOfTwo(one.value)
+		}
 		if count, known := counts[one.repetition]; known {
 			for _, other := range doubtful(one.value, count) {
 				least, most = min(least, other), max(most, other)
