@@ -54,6 +54,12 @@ func (j *JobReport) ForgetLatencies() {
 	j.Read.Latency, j.Write.Latency, j.Sync = Latency{}, Latency{}, Latency{}
 }
 
+// ForgetSyncTimes leaves only the number of syncs.
+func (s *Sum) ForgetSyncTimes() { s.Sync = Latency{Count: s.Sync.Count} }
+
+// ForgetSyncTimes leaves only the number of syncs.
+func (j *JobReport) ForgetSyncTimes() { j.Sync = Latency{Count: j.Sync.Count} }
+
 // Flushed says how long it took until what was written was on the disk. Writes to a cache take their time there.
 func (s *Sum) Flushed(took time.Duration) {
 	s.Flush += took

@@ -124,7 +124,7 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 	if kind == results.KindOperate {
 		return begins(metric, "durationNanoseconds|"+reported(phase))
 	}
-	if never(kind, part, onPool, metric) {
+	if never(kind, part, onPool, metric) || untimed(phase, "", metric) {
 		return false
 	}
 	possible := []string{map[string]string{
@@ -167,7 +167,7 @@ func namedCanMeasure(phase *v1alpha1.Phase, onPool bool, name, metric string) bo
 		}
 		return onPool && begins(metric, pools) || !onPool && begins(metric, devices+"|"+disks)
 	}
-	return hasJob(phase, name) && !begins(metric, perByte) &&
+	return hasJob(phase, name) && !begins(metric, perByte) && !untimed(phase, name, metric) &&
 		begins(metric, reads+"|"+writes+"|"+syncs+"|durationNanoseconds|flushNanoseconds|ioErrors")
 }
 
@@ -290,4 +290,21 @@ func hasJob(phase *v1alpha1.Phase, job string) bool {
 		}
 	}
 	return false
+}
+
+// untimed says that fio does not time what a latency is of: requests that a schedule paces, and syncs with libaio. Without a job, it is of
+// all jobs together.
+func untimed(phase *v1alpha1.Phase, job, metric string) bool {
+	if traits, measures := PhaseTraits(phase); !measures || traits.Name != "fio" || !begins(metric, `(read|write|sync)Latency`) {
+		return false
+	}
+	file, err := fiofile.ParseUserFile(phase.Measure.Workload.FIO.JobFile)
+	if err != nil {
+		return false // that is another mistake
+	}
+	jobs := file.Paced()
+	if begins(metric, "syncLatency") {
+		jobs = append(jobs, file.UntimedSyncs()...)
+	}
+	return slices.Contains(jobs, job) || job == "" && len(jobs) > 0
 }

@@ -53,6 +53,10 @@ func TestCanMeasure(t *testing.T) {
 		measuring(v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{}})
 	fio := measuring(v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFile: jobs}})
 	one := measuring(v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFile: "[log]\nrw=write\nsize=1m\n"}})
+	aio := measuring(v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{
+		JobFile: "[log]\nrw=write\nsize=1m\nioengine=libaio\nfsync=1\n[data]\nrw=read\nsize=1m\n"}})
+	paced := measuring(v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{
+		JobFile: "[log]\nrw=write\nsize=1m\nrate_iops=100\n[data]\nrw=read\nsize=1m\n"}})
 	elsewhere := measuring(v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFileFrom: &v1alpha1.ConfigMapKey{Name: "c", Key: "k"}}})
 	together := v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workloads: []v1alpha1.NamedWorkload{
 		{Name: "data", OLTP: &v1alpha1.OLTPWorkload{}}, {Name: "redo-log", Redo: &v1alpha1.RedoWorkload{Sync: "dsync"}}}}}
@@ -88,6 +92,10 @@ func TestCanMeasure(t *testing.T) {
 			"logs.writeBytes log.transactions log.writtenBytesPerApplicationByteMilli"},
 		{"fio on a pool", fio, true, "writtenBytesPerApplicationByteMilli log.writeBytes", "data.readBytesPerApplicationByteMilli"},
 		{"one job", one, false, "writeBytesPerSecond", "log.writeBytesPerSecond"},
+		{"syncs of libaio", aio, false, "syncOperations log.syncOperations writeLatencyP99Nanoseconds log.writeLatencyP99Nanoseconds",
+			"syncLatencyP99Nanoseconds log.syncLatencyMeanNanoseconds syncLatency.shareOver10ms"},
+		{"a paced job", paced, false, "writeOperationsPerSecond data.readLatencyP99Nanoseconds log.writeBytes",
+			"readLatencyP99Nanoseconds log.writeLatencyP99Nanoseconds writeLatency.shareOver10ms"},
 		{"jobs of a ConfigMap", elsewhere, false, "any.readBytes readBytes", "any.transactions"},
 		{"fill", fill, false, "filledBytes allocatedBytes writeBytesPerSecond compressionRatioMilli flushNanoseconds",
 			"readBytesPerSecond poolAllocatedBytes cpuNanoseconds nodeMemoryAvailableBytes deviceWrittenBytes diskBusyPartsPerMillion " +

@@ -66,7 +66,7 @@ func (s *session) dropTotals() {
 }
 
 func (s *session) addLatency(prefix string, latency fio.Latency) {
-	if latency.Count == 0 {
+	if latency.Total() == 0 { // no operations, or times that are not known
 		return
 	}
 	if mean, known := latency.Mean(); known {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,14 +104,12 @@ func (u *userJobs) round(ctx context.Context, s *session, _ int) (figures, error
 	if words := apart(u.jobs, file.Stages()); words != "" {
 		u.apart = words
 	}
-	for _, paced := range u.file.Paced() {
-		// fio times a paced request from when it was sent, and not from when it should have been: what waited behind a stop looks fast.
-		for i := range u.jobs {
-			if u.jobs[i].Name == paced {
-				u.jobs[i].ForgetLatencies()
-			}
-		}
+	// fio times a paced request from when it was sent, and not from when it should have been: what waited behind a stop looks fast.
+	if u.forget(u.file.Paced(), (*fio.JobReport).ForgetLatencies) {
 		sum.ForgetLatencies()
+	}
+	if u.forget(u.file.UntimedSyncs(), (*fio.JobReport).ForgetSyncTimes) {
+		sum.ForgetSyncTimes()
 	}
 	if s.volume.block { // the jobs may have written anywhere on the device, also over our marker
 		err = errors.Join(err, blankEnds(s.volume.path, s.volume.total), s.volume.mark())
@@ -118,11 +117,25 @@ func (u *userJobs) round(ctx context.Context, s *session, _ int) (figures, error
 	return figures{sum: sum, throughput: float64(sum.Read.Bytes+sum.Write.Bytes) / max(sum.Duration.Seconds(), 1e-9), seed: seed}, err
 }
 
+// forget takes away what is wrong of some jobs; false if there are none.
+func (u *userJobs) forget(names []string, what func(*fio.JobReport)) bool {
+	for i := range u.jobs {
+		if slices.Contains(names, u.jobs[i].Name) {
+			what(&u.jobs[i])
+		}
+	}
+	return len(names) > 0
+}
+
 // finish gives each of several jobs figures under its name: those of the last round. Totals are of jobs that ran at the same time.
 func (u *userJobs) finish(s *session, _ fio.Sum) error {
 	if paced := u.file.Paced(); len(paced) > 0 {
 		s.details.Notes = append(s.details.Notes, fmt.Sprintf("latencies are left out: rate or rate_iops of %s paces the requests, and fio does "+
 			"not count how long they wait to be sent; remove it to measure latencies", strings.Join(paced, ", ")))
+	}
+	if untimed := u.file.UntimedSyncs(); len(untimed) > 0 {
+		s.details.Notes = append(s.details.Notes, fmt.Sprintf("latencies of syncs are left out: with ioengine=libaio, fio counts the write before "+
+			"into the syncs of %s; use psync or io_uring to measure them", strings.Join(untimed, ", ")))
 	}
 	if len(u.jobs) < 2 {
 		return nil

@@ -79,6 +79,24 @@ func TestJobsThatEndEarlier(t *testing.T) {
 	}
 }
 
+// TestSyncsOfLibaioHaveNoLatency: fio counts the write before into such a sync, so the latencies of writes and syncs add up to more than
+// the time there was, and the run was Invalid.
+func TestSyncsOfLibaioHaveNoLatency(t *testing.T) {
+	for options, known := range map[string]bool{"ioengine=libaio\nfdatasync=1": false, "ioengine=libaio\nfsync=4": false,
+		"ioengine=psync\nfdatasync=1": true, "fsync=4": true} {
+		t.Run(options, func(t *testing.T) {
+			document, details := newBench(t).valid(userPhase("[a]\nrw=randwrite\nbs=4k\nsize=1m\ntime_based=1\nruntime=1s\n" + options + "\n"))
+			_, there := document.Metrics["syncLatencyMeanNanoseconds"]
+			if said := strings.Contains(strings.Join(details.Notes, "\n"), "latencies of syncs are left out"); there != known || said == known {
+				t.Errorf("latencies are there: %v, said to be left out: %v", there, said)
+			}
+			if document.Metrics["syncOperations"] < 1 || document.Metrics["writeLatencyMeanNanoseconds"] < 1 {
+				t.Errorf("%v", document.Metrics)
+			}
+		})
+	}
+}
+
 // TestPacedJobsHaveNoLatency: fio shows 0.1 µs for requests that may have waited for seconds behind a stop.
 func TestPacedJobsHaveNoLatency(t *testing.T) {
 	b := newBench(t)

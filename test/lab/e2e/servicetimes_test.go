@@ -33,7 +33,7 @@ func TestServiceTimes(t *testing.T) {
 		{"eight reads at once", "--rw=randread --bs=4k --iodepth=8", disk.Delay},
 		{"a write", "--rw=randwrite --bs=4k", disk.Delay},
 		{"a write of half a sector", "--rw=randwrite --bs=512 --blockalign=4k", disk.Delay + disk.UnalignedDelay},
-		{"a flush", "--rw=randwrite --bs=4k --fdatasync=1", disk.FlushDelay},
+		{"a flush", "--rw=randwrite --bs=4k --fdatasync=1 --ioengine=psync", disk.FlushDelay},
 	} {
 		t.Run(test.name, func(t *testing.T) { s.in(t).takes(pod, device(nodes[0], disk.Name), test.arguments, test.want) })
 	}
