@@ -245,6 +245,10 @@ func TestGatesOnMetrics(t *testing.T) {
 	operate := func(name v1alpha1.PhaseName, action v1alpha1.PoolAction) v1alpha1.Phase {
 		return v1alpha1.Phase{Name: name, Operate: &v1alpha1.OperatePhase{PoolAction: action}}
 	}
+	jobs := func(options string) v1alpha1.Phase {
+		return v1alpha1.Phase{Name: "jobs", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{
+			FIO: &v1alpha1.FIOWorkload{JobFile: "[log]\nrw=write\nsize=1m\n" + options + "\n"}}}}
+	}
 	clone := []v1alpha1.Phase{operate("take", v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{Dataset: "data", Name: "s"}}),
 		operate("clone", v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "data", Snapshot: "s", To: "copy"}})}
 	untilScrubbed := v1alpha1.Phase{Name: "busy", Measure: oltp(25).Measure}
@@ -301,6 +305,18 @@ func TestGatesOnMetrics(t *testing.T) {
 			s.Phases = append(s.Phases, untilScrubbed)
 			expression("phase('busy').diskReadsPerReadMilli > 1.0")(s)
 		}, "warning: spec.gates[0].expression: its diskReadsPerReadMilli mixes"},
+		"syncs of libaio": {func(s *spec) {
+			s.Phases = append(s.Phases, jobs("ioengine=libaio\nfdatasync=1"))
+			expression("phase('jobs').share('syncLatency', '>', '1ms') < 0.1")(s)
+		}, "spec.gates[0].expression: has no syncLatency.shareOver1ms: with ioengine=libaio, fio counts the write before into the syncs of log"},
+		"syncs of psync": {func(s *spec) {
+			s.Phases = append(s.Phases, jobs("fdatasync=1"))
+			bound("jobs.syncLatencyP99Nanoseconds")(s)
+		}, ""},
+		"a paced job": {func(s *spec) {
+			s.Phases = append(s.Phases, jobs("rate_iops=100"))
+			bound("jobs.writeLatencyP99Nanoseconds")(s)
+		}, "spec.gates[0].bound.metric: has no writeLatencyP99Nanoseconds: rate or rate_iops of log paces the requests"},
 		"what a clone has": {func(s *spec) {
 			s.Phases = append(s.Phases, clone...)
 			expression("phase('clone').referencedBytes > 1.0 && phase('clone').durationNanoseconds < 1e9")(s)

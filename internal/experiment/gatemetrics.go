@@ -105,6 +105,9 @@ func cannotHave(slots []Slot, ref gate.Reference) string {
 		if at < 0 || workload.CanMeasure(&slot.Phases[at], onPool, ref.Metric) {
 			continue
 		}
+		if why := workload.Untimed(&slot.Phases[at], ref.Metric); why != "" {
+			return fmt.Sprintf("phase %s of variant %q has no %s: %s", ref.Phase, slot.Variant, ref.Metric, why)
+		}
 		target := "storageClass"
 		if onPool {
 			target = "zfs"

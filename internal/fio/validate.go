@@ -231,6 +231,18 @@ func (f UserFile) UntimedSyncs() []string {
 	})
 }
 
+// WhyPaced says why jobs have no latencies, and what to do.
+func WhyPaced(jobs []string) string {
+	return fmt.Sprintf("rate or rate_iops of %s paces the requests, and fio does not count how long they wait to be sent: remove it to measure "+
+		"latencies", strings.Join(jobs, ", "))
+}
+
+// WhyUntimedSyncs is like WhyPaced.
+func WhyUntimedSyncs(jobs []string) string {
+	return fmt.Sprintf("with ioengine=libaio, fio counts the write before into the syncs of %s: use psync or io_uring to measure them",
+		strings.Join(jobs, ", "))
+}
+
 func (f UserFile) jobsWith(match func(settings map[string]string) bool) []string {
 	var names []string
 	for _, section := range f.Sections {

@@ -124,7 +124,7 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 	if kind == results.KindOperate {
 		return begins(metric, "durationNanoseconds|"+reported(phase))
 	}
-	if never(kind, part, onPool, metric) || untimed(phase, "", metric) {
+	if never(kind, part, onPool, metric) || untimed(phase, "", metric) != "" {
 		return false
 	}
 	possible := []string{map[string]string{
@@ -167,7 +167,7 @@ func namedCanMeasure(phase *v1alpha1.Phase, onPool bool, name, metric string) bo
 		}
 		return onPool && begins(metric, pools) || !onPool && begins(metric, devices+"|"+disks)
 	}
-	return hasJob(phase, name) && !begins(metric, perByte) && !untimed(phase, name, metric) &&
+	return hasJob(phase, name) && !begins(metric, perByte) && untimed(phase, name, metric) == "" &&
 		begins(metric, reads+"|"+writes+"|"+syncs+"|durationNanoseconds|flushNanoseconds|ioErrors")
 }
 
@@ -292,19 +292,31 @@ func hasJob(phase *v1alpha1.Phase, job string) bool {
 	return false
 }
 
-// untimed says that fio does not time what a latency is of: requests that a schedule paces, and syncs with libaio. Without a job, it is of
-// all jobs together.
-func untimed(phase *v1alpha1.Phase, job, metric string) bool {
+// Untimed says why fio does not time what a latency is of; empty if it does.
+func Untimed(phase *v1alpha1.Phase, metric string) string {
+	at := strings.LastIndexByte(metric, '.')
+	if derived, err := results.ParseDerived(metric); err == nil {
+		metric = derived.Distribution
+		at = strings.LastIndexByte(metric, '.')
+	}
+	return untimed(phase, metric[:max(at, 0)], metric[at+1:])
+}
+
+// untimed says it of a job, or of all jobs together.
+func untimed(phase *v1alpha1.Phase, job, metric string) string {
 	if traits, measures := PhaseTraits(phase); !measures || traits.Name != "fio" || !begins(metric, `(read|write|sync)Latency`) {
-		return false
+		return ""
 	}
 	file, err := fiofile.ParseUserFile(phase.Measure.Workload.FIO.JobFile)
 	if err != nil {
-		return false // that is another mistake
+		return "" // that is another mistake
 	}
-	jobs := file.Paced()
-	if begins(metric, "syncLatency") {
-		jobs = append(jobs, file.UntimedSyncs()...)
+	of := func(jobs []string) bool { return slices.Contains(jobs, job) || job == "" && len(jobs) > 0 }
+	switch paced, syncs := file.Paced(), file.UntimedSyncs(); {
+	case of(paced):
+		return fiofile.WhyPaced(paced)
+	case of(syncs) && begins(metric, "syncLatency"):
+		return fiofile.WhyUntimedSyncs(syncs)
 	}
-	return slices.Contains(jobs, job) || job == "" && len(jobs) > 0
+	return ""
 }

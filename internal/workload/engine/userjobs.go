@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -130,12 +129,10 @@ func (u *userJobs) forget(names []string, what func(*fio.JobReport)) bool {
 // finish gives each of several jobs figures under its name: those of the last round. Totals are of jobs that ran at the same time.
 func (u *userJobs) finish(s *session, _ fio.Sum) error {
 	if paced := u.file.Paced(); len(paced) > 0 {
-		s.details.Notes = append(s.details.Notes, fmt.Sprintf("latencies are left out: rate or rate_iops of %s paces the requests, and fio does "+
-			"not count how long they wait to be sent; remove it to measure latencies", strings.Join(paced, ", ")))
+		s.details.Notes = append(s.details.Notes, "latencies are left out: "+fio.WhyPaced(paced))
 	}
 	if untimed := u.file.UntimedSyncs(); len(untimed) > 0 {
-		s.details.Notes = append(s.details.Notes, fmt.Sprintf("latencies of syncs are left out: with ioengine=libaio, fio counts the write before "+
-			"into the syncs of %s; use psync or io_uring to measure them", strings.Join(untimed, ", ")))
+		s.details.Notes = append(s.details.Notes, "latencies of syncs are left out: "+fio.WhyUntimedSyncs(untimed))
 	}
 	if len(u.jobs) < 2 {
 		return nil
