@@ -54,6 +54,9 @@ func remarksOf(all []judgement) []remark {
 			found = append(found, unreadable(judged.file, judged.unreadable))
 			continue
 		}
+		if judged.unbuilt {
+			found = append(found, remark{File: judged.file, Severity: severityNote, Message: clean(buildIt(judged.file))})
+		}
 		for _, wrong := range judged.problems {
 			found = append(found, judged.remark(severityError, wrong))
 		}

@@ -90,7 +90,8 @@ func TestRemarksOnATerminal(t *testing.T) {
 func TestValidateFolder(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{"b/a.yaml": read(t, "../../config/samples/quickstart.yaml"), "b/kustomization.yaml": "resources: [a.yaml]",
-		"b/notes.md": "# no manifest", "b/c/wrong.yaml": "kind: none", "empty/c.txt": ""} {
+		"b/notes.md": "# no manifest", "b/c/wrong.yaml": "kind: none", "empty/c.txt": "",
+		"overlay/kustomization.yml": "resources: [../b]"} {
 		path := filepath.Join(folder, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -100,14 +101,20 @@ func TestValidateFolder(t *testing.T) {
 		}
 	}
 	if code, said := judged(t, folder, "b"); code != ExitPassed || !strings.Contains(said, filepath.Join("b", "a.yaml")+":") ||
-		strings.Count(said, "\n") != 1 {
+		strings.Count(said, "\n") != 2 || !strings.Contains(said, "run kubectl kustomize b | ") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
-	code, said := judged(t, folder, "b", "empty", "-o", "json")
+	code, said := judged(t, folder, "b", "empty", "overlay", "-o", "json")
 	var found []remark
-	if err := json.Unmarshal([]byte(said), &found); err != nil || code != ExitFailed || len(found) != 1 || found[0].File != "empty" ||
-		!strings.HasPrefix(found[0].Message, "the folder has no .yaml") {
-		t.Errorf("exit code %d: %v: %s", code, err, said)
+	if err := json.Unmarshal([]byte(said), &found); err != nil || code != ExitFailed || len(found) != 3 {
+		t.Fatalf("exit code %d: %v: %s", code, err, said)
+	}
+	for i, want := range []remark{{File: "b", Severity: severityNote, Message: "its kustomization is not applied"},
+		{File: "empty", Severity: severityError, Message: "the folder has no .yaml"},
+		{File: "overlay", Severity: severityError, Message: "its kustomization is not applied"}} {
+		if found[i].File != want.File || found[i].Severity != want.Severity || !strings.HasPrefix(found[i].Message, want.Message) {
+			t.Errorf("%+v, want %+v", found[i], want)
+		}
 	}
 }
 

@@ -25,10 +25,11 @@ func (a *App) validateCommand() *cobra.Command {
 		Short: "Check manifests without a cluster, with the API server's own rules",
 		Long: `Check manifests without a cluster: the schema and rules of the CRDs as the API server applies them, the gates, and the
 run of every variant. Prints the number of runs and their estimated duration. FILE can be - for the standard input, or a folder for the
-.yaml, .yml and .json files in it. A StorageTarget that a benchmark refers to is looked for in all the files.
+.yaml, .yml and .json files in it, as they are: build a kustomization first. A StorageTarget that a benchmark refers to is looked for in all the files.
 
 ` + exitHelp,
 		Example: `  kubectl storagebench validate experiment.yaml target.yaml
+  kubectl kustomize overlays/lab | kubectl storagebench validate -
   kubectl storagebench validate -o sarif experiments/s03-ageing experiments/s03-ageing/lab > storagebench.sarif`,
 		Args: atLeastOne("validate needs a file: kubectl storagebench validate FILE..."),
 		RunE: func(command *cobra.Command, files []string) error {
@@ -54,7 +55,9 @@ type judgement struct {
 	file string
 	// unreadable says why the file has no manifests.
 	unreadable error
-	manifest   *manifest
+	// unbuilt: the file is a folder with a kustomization, whose patches nothing has applied.
+	unbuilt  bool
+	manifest *manifest
 	// foreign: it belongs to another API group, and is not checked.
 	foreign  bool
 	problems []problem
@@ -74,6 +77,8 @@ func (a *App) judge(ctx context.Context, files []string) (all []judgement, err e
 		inside, err := filesOf(file)
 		if err != nil {
 			all = append(all, judgement{file: file, unreadable: err})
+		} else if kustomized(file) {
+			all = append(all, judgement{file: file, unbuilt: true})
 		}
 		for _, file := range inside {
 			read, err := readManifests(file, a.In)
@@ -107,11 +112,27 @@ func filesOf(path string) ([]string, error) {
 			files = append(files, filepath.Join(path, name))
 		}
 	}
+	if len(files) == 0 && kustomized(path) {
+		return nil, exitf(ExitRefused, "%s: %s", path, buildIt(path))
+	}
 	if len(files) == 0 {
 		return nil, exitf(ExitRefused, "%s: the folder has no .yaml, .yml or .json files: name one that has, for folders in it are not looked "+
 			"into", path)
 	}
 	return files, nil
+}
+
+// kustomized says whether a folder has a kustomization.
+func kustomized(folder string) bool {
+	return slices.ContainsFunc([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, func(name string) bool {
+		info, err := os.Stat(filepath.Join(folder, name))
+		return err == nil && !info.IsDir()
+	})
+}
+
+func buildIt(folder string) string {
+	return fmt.Sprintf("its kustomization is not applied: to check what it makes, run kubectl kustomize %s | kubectl storagebench validate -",
+		folder)
 }
 
 func (s schemas) judgeOne(ctx context.Context, one *manifest, targets []v1alpha1.StorageTarget) judgement {
@@ -145,6 +166,8 @@ func (a *App) sayJudgement(judged judgement) {
 	switch {
 	case judged.unreadable != nil:
 		a.say("%v", judged.unreadable)
+	case judged.unbuilt:
+		a.say("%s: note: %s", judged.file, buildIt(judged.file))
 	case judged.foreign:
 		a.say("%s: %s: not of %s, skipped", one.at("kind"), one, "storagebench.dev")
 	case len(judged.problems) > 0:
