@@ -33,6 +33,7 @@ var plainCases = []plainCase{
 	{name: "fio-two-jobs", phases: twoJobs, metric: "readOperationsPerSecond"},
 	{name: "redo", phases: `{name: it, measure: {workload: {redo: {duration: 5s}}}}`, metric: "writeOperationsPerSecond"},
 	{name: "metadata", phases: `{name: it, measure: {workload: {metadata: {workers: 2, filesPerWorker: 20, duration: 5s}}}}`, metric: "metadataOperationsPerSecond", folderOnly: true},
+	{name: "fio-commits", phases: fmt.Sprintf(oneJob, `write\nioengine=libaio\nfdatasync=1\nnumber_ios=400`), metric: "syncOperations"},
 	{name: "fio-write", phases: fmt.Sprintf(oneJob, "write"), metric: "writeOperationsPerSecond"},
 	{name: "oltp", phases: `{name: fill, fill: {size: 32Mi}}, {name: it, measure: {workload: {oltp: {duration: 5s}}}}`,
 		metric: "readOperationsPerSecond"},
@@ -45,8 +46,11 @@ var plainCases = []plainCase{
 func (p *pools) plain() {
 	s := p.team()
 	before := s.settled()
-	for _, kind := range []struct{ name, dataset string }{{"filesystem", "size: 512Mi"}, {"volume", "type: Volume, size: 256Mi"}} {
-		for _, plain := range some(plainCases, len(plainCases)/2) {
+	for _, kind := range []struct {
+		name, dataset string
+		each          int
+	}{{"filesystem", "size: 512Mi", len(plainCases) / 2}, {"volume", "type: Volume, size: 256Mi", len(plainCases)}} {
+		for _, plain := range some(plainCases, kind.each) {
 			if plain.folderOnly && kind.name == "volume" {
 				continue
 			}

@@ -47,7 +47,7 @@ func TestPools(t *testing.T) {
 		{name: "reuse", test: (*pools).reuse},
 		{name: "benchmarks", test: (*pools).benchmarks},
 		{name: "plain", test: (*pools).plain},
-		{name: "database", test: (*pools).database},
+		{name: "database", test: (*pools).database, long: true},
 		{name: "shared pool", test: (*pools).sharesAPool, long: true},
 		{name: "whole database", test: (*pools).wholeDatabase},
 		{name: "clone_in_volume", test: (*pools).cloneInVolume, long: true},

@@ -34,7 +34,12 @@ func TestThrottles(t *testing.T) {
 			if disk.Slow() {
 				continue // its service times are below its limits: TestServiceTimes
 			}
-			t.Run(node+"/"+disk.Name, func(t *testing.T) { s.in(t).readBack(pod, node, disk) })
+			t.Run(node+"/"+disk.Name, func(t *testing.T) {
+				if disk.Name != disks()[0].Name {
+					long(t)
+				}
+				s.in(t).readBack(pod, node, disk)
+			})
 		}
 	}
 	t.Run("changed", func(t *testing.T) {
