@@ -233,8 +233,8 @@ func (f UserFile) UntimedSyncs() []string {
 
 // WhyPaced says why jobs have no latencies, and what to do.
 func WhyPaced(jobs []string) string {
-	return fmt.Sprintf("rate or rate_iops of %s paces the requests, and fio does not count how long they wait to be sent: remove it to measure "+
-		"latencies", strings.Join(jobs, ", "))
+	return fmt.Sprintf("rate or rate_iops of %s paces the requests, and fio does not count how long they wait to be sent: remove it to "+
+		"measure latencies", strings.Join(jobs, ", "))
 }
 
 // WhyUntimedSyncs is like WhyPaced.

@@ -124,7 +124,7 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 	if kind == results.KindOperate {
 		return begins(metric, "durationNanoseconds|"+reported(phase))
 	}
-	if never(kind, part, onPool, metric) || untimed(phase, "", metric) != "" {
+	if never(phase, part, onPool, metric) {
 		return false
 	}
 	possible := []string{map[string]string{
@@ -151,10 +151,11 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 	return begins(metric, strings.Join(possible, "|")) || !begins(metric, owned)
 }
 
-// never says what a kind of phase, or one of several workloads, has on no target, or not of the disks of a pool.
-func never(kind string, part *Part, onPool bool, metric string) bool {
-	measures := kind == results.KindMeasure
-	return begins(metric, copies) || part != nil && begins(metric, gangs) ||
+// never says what a phase, or one of several workloads, has on no target, or not of the disks of a pool.
+func never(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) bool {
+	measures := KindOf(phase) == results.KindMeasure
+	return untimed(phase, "", metric) != "" ||
+		begins(metric, copies) || part != nil && begins(metric, gangs) ||
 		!onPool && !measures && begins(metric, perByte) ||
 		onPool && (begins(metric, plain) || !measures && begins(metric, times))
 }

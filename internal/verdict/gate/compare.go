@@ -58,8 +58,8 @@ func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string)
 				compare.Metric))
 	}
 	if rule.metric.PowerOfTwo() {
-		mistakes = append(mistakes, fmt.Sprintf("compare.metric %q is only known down to a power of two: compare freeSegments, or use a bound, a "+
-			"ratio or an expression", compare.Metric))
+		mistakes = append(mistakes, fmt.Sprintf("compare.metric %q is only known down to a power of two: compare freeSegments, or use a bound, "+
+			"a ratio or an expression", compare.Metric))
 	}
 	if known := rule.metric.Name != ""; known && rule.to == toHistory && !rule.metric.Primary {
 		mistakes = append(mistakes,
