@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -110,6 +112,18 @@ type outcome struct {
 	documents     map[string]results.PhaseDocument // by phase
 }
 
+// keepReport leaves a report to people: a benchmark goes with its test.
+func keepReport(t *testing.T, name, report string) {
+	t.Helper()
+	const folder = "../../../dist/e2e-reports"
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, name+".md"), []byte(report), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // outcome reads all results of a benchmark, and makes sure that they are whole and agree with each other.
 func (s *space) outcome(benchmark *v1alpha1.StorageBenchmark) outcome {
 	s.t.Helper()
@@ -117,6 +131,7 @@ func (s *space) outcome(benchmark *v1alpha1.StorageBenchmark) outcome {
 	o := outcome{experiment: s.experiment(benchmark), documents: map[string]results.PhaseDocument{}}
 	stored := s.configMap(benchmark.Status.Results.ConfigMap)
 	o.report, o.junit = stored.Data["report.md"], stored.Data["junit.xml"]
+	keepReport(s.t, benchmark.Name, o.report)
 	g.Expect(o.experiment.Benchmark).To(gomega.Equal(results.RunIdentity{Namespace: s.name, Name: benchmark.Name, UID: string(benchmark.UID)}))
 	g.Expect(o.experiment.Runs).To(gomega.HaveLen(1), "one repetition, one attempt")
 	told := o.experiment.Runs[0]
