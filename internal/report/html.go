@@ -284,7 +284,7 @@ func (m *maker) notices() []string {
 	if e.Extended {
 		notices = append(notices, "These results are preliminary: a gate is undecided, and more repetitions follow.")
 	}
-	line := fmt.Sprintf("%d runs, %d of them valid.", len(e.Runs), countValid(e.Runs))
+	line := runsText(e.Runs)
 	if len(e.Groups) > 0 {
 		line += fmt.Sprintf(" The runs on all nodes at the same time are one repetition: there are %d such groups.", len(e.Groups))
 	}

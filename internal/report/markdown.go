@@ -62,13 +62,26 @@ func head(e results.Experiment) string {
 	case results.StateIncomplete:
 		out.WriteString("\nRuns are missing, so nothing is decided. What was measured is below.\n")
 	}
-	if valid := countValid(e.Runs); len(e.Runs) > 0 {
-		fmt.Fprintf(&out, "\n%d runs, %d of them valid.\n", len(e.Runs), valid)
+	if len(e.Runs) > 0 {
+		fmt.Fprintf(&out, "\n%s\n", runsText(e.Runs))
 	}
 	if len(e.Groups) > 0 {
 		fmt.Fprintf(&out, "\nThe runs on all nodes at the same time are one repetition: there are %d such groups.\n", len(e.Groups))
 	}
 	return out.String()
+}
+
+// runsText is such as "6 runs, 3 of them valid."
+func runsText(runs []results.RunResult) string {
+	valid := countValid(runs)
+	switch {
+	case len(runs) != 1:
+		return fmt.Sprintf("%d runs, %d of them valid.", len(runs), valid)
+	case valid == 1:
+		return "1 run, which is valid."
+	default:
+		return "1 run, which is not valid."
+	}
 }
 
 func countValid(runs []results.RunResult) int {
