@@ -158,7 +158,7 @@ func stepDelete(state State, decision *Decision) bool {
 	if state.Benchmark.DeletionTimestamp.IsZero() {
 		return false
 	}
-	decision.say(PositionDeleting, v1alpha1.ReasonCleaningUp, "waiting for %d runs to be torn down", len(state.Runs))
+	decision.say(PositionDeleting, v1alpha1.ReasonCleaningUp, "waiting for %s to be torn down", plural(len(state.Runs), "run"))
 	if deleteRuns(decision, state.Runs) > 0 {
 		releaseBehind(state, decision, state.Runs)
 		return true
@@ -207,8 +207,8 @@ func stepSuperseded(state State, decision *Decision) bool {
 	if TimeOf(old[0].Annotations).Before(state.ScheduledTime) {
 		why = "the next scheduled experiment starts"
 	}
-	decision.say(PositionWaiting, v1alpha1.ReasonSuperseded, "%s: waiting for %d runs of the earlier experiment to be torn down", why,
-		len(old))
+	decision.say(PositionWaiting, v1alpha1.ReasonSuperseded, "%s: waiting for %s of the earlier experiment to be torn down", why,
+		plural(len(old), "run"))
 	if passedOn(state, &old[0]) {
 		decision.say(PositionRunning, v1alpha1.ReasonProgressing, "run %s has passed its pool on to this experiment, and is being torn down",
 			old[0].Name)

@@ -98,7 +98,7 @@ func TestPoolsOfALineage(t *testing.T) {
 		"another spec": {with(nextNight(aged()), onlyTheLast, func(s *State) {
 			s.Benchmark.Spec.Repetitions++
 			*s = settle(*s)
-		}), PositionWaiting, []string{"DeleteRun " + last}, "waiting for 1 runs"},
+		}), PositionWaiting, []string{"DeleteRun " + last}, "waiting for 1 run of the earlier"},
 		"a rerun": {with(aged(), onlyTheLast, func(s *State) {
 			s.Benchmark.Annotations = map[string]string{v1alpha1.AnnotationRerun: "1"}
 			*s = settle(*s)
@@ -171,8 +171,8 @@ func TestAMissingTargetCostsNoAge(t *testing.T) {
 		"missing at work":              {ended, gone, []string{"ReleaseLease"}, "was deleted since this experiment began"},
 		"missing when the next begins": {next, gone, []string{"ReleaseLease"}, "BenchmarkPool " + pool + " is kept for the next scheduled"},
 		"back as it was":               {next, is, []string{"CreateRun"}, "starting run 1"},
-		"back and changed":             {next, changed, stops, "waiting for 1 runs"},
-		"missing, and suspended":       {suspended, gone, stops, "waiting for 1 runs"},
+		"back and changed":             {next, changed, stops, "waiting for 1 run of the earlier"},
+		"missing, and suspended":       {suspended, gone, stops, "waiting for 1 run of the earlier"},
 	} {
 		state := read(test.state, test.found)
 		state.Results = []StoredExperiment{{ConfigMap: "r", Experiment: fresh.Experiment}}
