@@ -66,7 +66,8 @@ func (b boundRule) judgeVariant(evidence *Evidence, of reference) opinion {
 	text += fmt.Sprintf(", the median lies between %d and %d with a confidence of %s", low, high, confidence(len(found), outside, at))
 	verdict, reason, words := b.decide(new(big.Rat).SetInt64(low), new(big.Rat).SetInt64(high))
 	if few := doubted(found, low, high, outside); few && reason == ReasonUnclear {
-		return opinion{verdict: verdict, reason: doubtAbout(of).reason, text: fmt.Sprintf("%s: %s", text, doubtAbout(of))}
+		doubt := doubtAbout(of)
+		return opinion{verdict: verdict, reason: doubt.reason, text: text + ": " + doubt.String()}
 	}
 	return opinion{verdict: verdict, reason: reason, text: text + ": " + words}
 }

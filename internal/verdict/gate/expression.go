@@ -111,7 +111,7 @@ func (e expressionRule) judgeVariant(ctx context.Context, measured measurements,
 	decided := e.evaluate(ctx, variables, strings.Join(figures, ", "))
 	decided.variant = variant
 	for _, other := range others {
-		// A share that so few operations tell decides only if the expression says the same of what it may be as well.
+		// A value that is not known exactly decides only if the expression says the same of what it may be as well.
 		changed := maps.Clone(variables)
 		changed[other.variable] = types.Double(other.value)
 		if opposite := e.evaluate(ctx, changed, ""); opposite.verdict != decided.verdict && decided.reason != ReasonEvaluationFailed {

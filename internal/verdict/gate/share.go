@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/storagebench/storagebench/internal/results"
@@ -19,12 +20,16 @@ var (
 
 // doubtAbout says why there is doubt about one of the metrics, if there is any.
 func doubtAbout(metrics ...reference) doubt {
-	for _, one := range metrics {
-		if metric, _ := results.LookupMetric(one.metric); metric.PowerOfTwo() {
-			return powerOfTwo
-		}
+	if slices.ContainsFunc(metrics, reference.roundedDown) {
+		return powerOfTwo
 	}
 	return fewOperations
+}
+
+// roundedDown says that the metric is only known down to a power of two.
+func (r reference) roundedDown() bool {
+	metric, _ := results.LookupMetric(r.metric)
+	return metric.PowerOfTwo()
 }
 
 func (d doubt) String() string { return d.why + ": " + d.remedy }
@@ -60,7 +65,7 @@ func countOf(of reference) (reference, bool) {
 
 // doubts are the values that a median may have as well.
 func (m measurements) doubts(of reference, median int64) []int64 {
-	if metric, _ := results.LookupMetric(of.metric); metric.PowerOfTwo() {
+	if of.roundedDown() {
 		return []int64{nextPowerOfTwo(median)}
 	}
 	operations, is := countOf(of)
@@ -86,10 +91,10 @@ func (e *Evidence) ends(of reference, found []sample) (low, high []int64) {
 			counts[one.repetition] = one.value
 		}
 	}
-	metric, _ := results.LookupMetric(of.metric)
+	rounded := of.roundedDown()
 	for _, one := range found {
 		least, most := one.value, one.value
-		if metric.PowerOfTwo() {
+		if rounded {
 			most = nextPowerOfTwo(one.value)
 		}
 		if count, known := counts[one.repetition]; known {
