@@ -66,7 +66,7 @@ func TestDeleteInTeardown(t *testing.T) {
 		g.Expect(claim.DeletionTimestamp).NotTo(gomega.BeNil())
 	})
 	l.must(l.live.Delete(t.Context(), benchmark))
-	l.waits(benchmark, v1alpha1.ReasonCleaningUp, "1 runs")
+	l.waits(benchmark, v1alpha1.ReasonCleaningUp, "1 run to be")
 	gomega.NewWithT(t).Expect(l.left(everyKind()...)).To(gomega.ContainElement(gomega.ContainSubstring("Lease")),
 		"the node is kept until the volume is gone")
 	l.must(l.live.Get(t.Context(), client.ObjectKeyFromObject(&claim), &claim))
