@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 const (
@@ -98,7 +100,7 @@ func (a *App) collect(ctx context.Context, options collectOptions) (err error) {
 	if err := errors.Join(ctx.Err(), bundle.close(), file.Close()); err != nil {
 		return err
 	}
-	a.say("%s: %s, %s", name, counted(bundle.objects, "object"), counted(bundle.logs, "log"))
+	a.say("%s: %s, %s", name, spelling.Count(bundle.objects, "object"), spelling.Count(bundle.logs, "log"))
 	for _, missing := range bundle.missing {
 		a.say("  left out: %s", missing)
 	}

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // health is what a check of the cluster has found.
@@ -142,7 +143,7 @@ func (a *App) sayFindings(namespace string, found []finding) {
 			a.say("%21s-> %s", "", clean(one.Remedy))
 		}
 	}
-	a.say("\n%s, %s, %d not seen", counted(counts[sick], "problem"), counted(counts[unsure], "warning"), counts[unseen])
+	a.say("\n%s, %s, %d not seen", spelling.Count(counts[sick], "problem"), spelling.Count(counts[unsure], "warning"), counts[unseen])
 }
 
 // healthWord has the same width for each.

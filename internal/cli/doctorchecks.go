@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 const (
@@ -171,7 +172,7 @@ func examineProgress(ctx context.Context, p *patient) []finding {
 	case len(list.Items) == 0:
 		return []finding{{Health: unseen, Says: "whether the manager works: there is no benchmark in the namespace"}}
 	case len(findings) == 0:
-		return []finding{fine("the manager has looked at %s of the namespace", counted(len(list.Items), "benchmark"))}
+		return []finding{fine("the manager has looked at %s of the namespace", spelling.Count(len(list.Items), "benchmark"))}
 	}
 	return findings
 }

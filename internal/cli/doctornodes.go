@@ -19,6 +19,7 @@ import (
 	"github.com/storagebench/storagebench/config/crd"
 	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/flagenv"
+	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
@@ -134,7 +135,7 @@ func examineAgents(ctx context.Context, p *patient) (findings []finding) {
 			findings = append(findings, warningFound("wait until the update is over", "DaemonSet %s: %d of %d agents are of the new version",
 				name, status.UpdatedNumberScheduled, status.DesiredNumberScheduled))
 		default:
-			findings = append(findings, fine("DaemonSet %s: an agent is ready on each of %s", name, counted(int(status.NumberReady), "node")))
+			findings = append(findings, fine("DaemonSet %s: an agent is ready on each of %s", name, spelling.Count(int(status.NumberReady), "node")))
 		}
 	}
 	findings = append(findings, severalFound("DaemonSets of agents", names)...)

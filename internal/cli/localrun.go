@@ -19,6 +19,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/verdict"
 )
 
@@ -79,7 +80,7 @@ func (l *localRun) execute(ctx context.Context) (results.Experiment, error) {
 		switch {
 		case errors.Is(context.Cause(ctx), errExperimentDeadline): // as in the cluster, the run in progress does not count
 		case ctx.Err() != nil:
-			return results.Experiment{}, exitf(ExitInterrupted, "interrupted after %d of %s: %s", tally.Done, counted(tally.Total, "run"),
+			return results.Experiment{}, exitf(ExitInterrupted, "interrupted after %d of %s: %s", tally.Done, spelling.Count(tally.Total, "run"),
 				l.left(err))
 		case err != nil:
 			return results.Experiment{}, err

@@ -12,6 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/runs"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // localView shows one phase of a local run during its execution.
@@ -118,7 +119,7 @@ func mainFigures(document results.PhaseDocument) string {
 
 func (v *localView) show() {
 	l, now := v.run, v.run.app.Now()
-	head := fmt.Sprintf("%s  on %s, %d of %s done", l.name(), l.storage.path, v.tally.Done, counted(v.tally.Total, "run"))
+	head := fmt.Sprintf("%s  on %s, %d of %s done", l.name(), l.storage.path, v.tally.Done, spelling.Count(v.tally.Total, "run"))
 	if v.tally.Invalid > 0 {
 		head += fmt.Sprintf(", %d invalid", v.tally.Invalid)
 	}

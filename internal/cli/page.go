@@ -18,6 +18,7 @@ import (
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/report/pictures"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // keyPage is the file of the HTML report, folderPictures that of its pictures as files.
@@ -50,7 +51,7 @@ func (a *App) addPage(ctx context.Context, cluster *Cluster, stored *corev1.Conf
 		return nil, explain("read the documents of the phases", err)
 	}
 	if missing > 0 {
-		_, _ = fmt.Fprintf(a.Err, "The pictures are without %s whose ConfigMap is gone or cannot be read.\n", counted(missing, "phase"))
+		_, _ = fmt.Fprintf(a.Err, "The pictures are without %s whose ConfigMap is gone or cannot be read.\n", spelling.Count(missing, "phase"))
 	}
 	drawn := album.Pictures()
 	page, _, err := report.HTML(report.Page{Experiment: experiment, Manifest: manifest, Pictures: drawn})

@@ -12,6 +12,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/report"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 func (a *App) planCommand() *cobra.Command {
@@ -136,7 +137,7 @@ func (a *App) sayPlan(one judgement, all bool) {
 	}
 	table.end()
 	if more := len(plan.Runs) - len(shown); more > 0 {
-		a.say("%s more: add --all", counted(more, "run"))
+		a.say("%s more: add --all", spelling.Count(more, "run"))
 	}
 	if spec.Seed == nil && len(plan.Variants) > 1 {
 		a.say("In the cluster the order is another one of this kind: it depends on the object, unless spec.seed is set.")

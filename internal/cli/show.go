@@ -16,6 +16,7 @@ import (
 	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 	"github.com/storagebench/storagebench/internal/workload"
 )
@@ -103,10 +104,10 @@ func (a *App) sayDefinition(t *tracked) {
 		phases = append(phases, phaseWords(&spec.Phases[i]))
 	}
 	fields = append(fields, [2]string{"Phases", strings.Join(phases, ", ")})
-	repetitions := counted(int(spec.Repetitions), "repetition")
+	repetitions := spelling.Count(int(spec.Repetitions), "repetition")
 	if slots, err := experiment.Expand(spec, experiment.Seed(t.benchmark)); err == nil {
 		names := experiment.VariantNames(slots)
-		repetitions = fmt.Sprintf("%s: %s; %s of each", counted(len(names), "variant"), someOf(names), repetitions)
+		repetitions = fmt.Sprintf("%s: %s; %s of each", spelling.Count(len(names), "variant"), someOf(names), repetitions)
 	}
 	fields = append(fields, [2]string{"Runs", repetitions})
 	if status.Experiment != "" {
@@ -173,7 +174,7 @@ func targetWords(target *v1alpha1.Target) string {
 
 // nodeWords are "2 nodes with LABEL=VALUE".
 func nodeWords(target *v1alpha1.Target) string {
-	return fmt.Sprintf("%s with %s", counted(max(1, int(target.ZFS.Nodes.Count)), "node"),
+	return fmt.Sprintf("%s with %s", spelling.Count(max(1, int(target.ZFS.Nodes.Count)), "node"),
 		metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: target.ZFS.Nodes.MatchLabels}))
 }
 
@@ -222,7 +223,7 @@ func (a *App) showRuns(ctx context.Context, cluster *Cluster, t *tracked, option
 		a.say("\n%s", strings.ToUpper(words[:1])+words[1:])
 	}
 	if hidden := len(all) - len(shown); hidden > 0 {
-		a.say("\n%s are not shown: add --all", counted(hidden, "valid run"))
+		a.say("\n%s are not shown: add --all", spelling.Count(hidden, "valid run"))
 	}
 }
 

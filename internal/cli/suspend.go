@@ -16,6 +16,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 func (a *App) suspendCommand() *cobra.Command {
@@ -91,7 +92,7 @@ func (a *App) suspend(ctx context.Context, cluster *Cluster, name string, connec
 	}
 	a.say("%s is suspended: its node is free when the run in progress is torn down", t.key)
 	if progress := t.benchmark.Status.Progress; t.current() && progress != nil && !t.complete() {
-		a.say("Kept: the numbers of %s", counted(int(progress.RunsDone), "valid run"))
+		a.say("Kept: the numbers of %s", spelling.Count(int(progress.RunsDone), "valid run"))
 		if progress.CurrentRun != "" {
 			a.say("Lost: what run %s has measured so far; it starts over", progress.CurrentRun)
 		}

@@ -14,6 +14,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/storagebench/storagebench/internal/report/pictures"
+	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/sweep"
 )
 
@@ -225,7 +226,7 @@ func (a *App) printSweep(table sweep.Table, places int, format string) error {
 }
 
 func (a *App) saySweep(table sweep.Table, places, outlying int) {
-	a.say("\n%s, %d unlike the others, %d without numbers. %s", counted(places, "place"), outlying, len(table.Missing), sweep.Rule)
+	a.say("\n%s, %d unlike the others, %d without numbers. %s", spelling.Count(places, "place"), outlying, len(table.Missing), sweep.Rule)
 	if table.TooFew {
 		a.say("Fewer than 5 places have all numbers: it is not known what is usual of each.")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // tracked is the known state of a benchmark that the tool waits for.
@@ -225,7 +226,7 @@ func (t *tracked) runsDone() string {
 		return ""
 	}
 	progress := t.benchmark.Status.Progress
-	text := fmt.Sprintf("%d of %s done", progress.RunsDone, counted(int(progress.RunsTotal), "run"))
+	text := fmt.Sprintf("%d of %s done", progress.RunsDone, spelling.Count(int(progress.RunsTotal), "run"))
 	if progress.RunsInvalid > 0 {
 		text += fmt.Sprintf(", %d invalid", progress.RunsInvalid)
 	}

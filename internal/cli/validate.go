@@ -13,6 +13,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // maxProblems is how many errors in a manifest are shown: one wrong value can invalidate hundreds of variants.
@@ -207,20 +208,13 @@ func (e *validated) extent() string {
 	if nodes := e.slots[0].NodeCount(); nodes > 1 {
 		where = fmt.Sprintf(", each on %d nodes at once", nodes)
 	}
-	return fmt.Sprintf(": %s (%s x %s)%s, %s", between(variants*least, len(e.slots), "run"), counted(variants, "variant"),
+	return fmt.Sprintf(": %s (%s x %s)%s, %s", between(variants*least, len(e.slots), "run"), spelling.Count(variants, "variant"),
 		between(least, most, "repetition"), where, takes)
 }
 
 func between(least, most int, noun string) string {
 	if least < most {
-		return fmt.Sprintf("%d to %s", least, counted(most, noun))
+		return fmt.Sprintf("%d to %s", least, spelling.Count(most, noun))
 	}
-	return counted(most, noun)
-}
-
-func counted(count int, noun string) string {
-	if count == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", count, noun)
+	return spelling.Count(most, noun)
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // Action is something to do for a benchmark.
@@ -158,7 +159,7 @@ func stepDelete(state State, decision *Decision) bool {
 	if state.Benchmark.DeletionTimestamp.IsZero() {
 		return false
 	}
-	decision.say(PositionDeleting, v1alpha1.ReasonCleaningUp, "waiting for %s to be torn down", plural(len(state.Runs), "run"))
+	decision.say(PositionDeleting, v1alpha1.ReasonCleaningUp, "waiting for %s to be torn down", spelling.Count(len(state.Runs), "run"))
 	if deleteRuns(decision, state.Runs) > 0 {
 		releaseBehind(state, decision, state.Runs)
 		return true
@@ -208,7 +209,7 @@ func stepSuperseded(state State, decision *Decision) bool {
 		why = "the next scheduled experiment starts"
 	}
 	decision.say(PositionWaiting, v1alpha1.ReasonSuperseded, "%s: waiting for %s of the earlier experiment to be torn down", why,
-		plural(len(old), "run"))
+		spelling.Count(len(old), "run"))
 	if passedOn(state, &old[0]) {
 		decision.say(PositionRunning, v1alpha1.ReasonProgressing, "run %s has passed its pool on to this experiment, and is being torn down",
 			old[0].Name)

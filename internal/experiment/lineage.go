@@ -7,6 +7,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // lineageOf is a hash of what the experiments of a benchmark measure, whatever time of the schedule, or rerun, they belong to. Those that
@@ -114,7 +115,7 @@ func sayKept(state State, decision *Decision) {
 	for _, pool := range state.Pools {
 		if stay[pool.Name] && pool.Age != nil {
 			decision.Message += fmt.Sprintf("; BenchmarkPool %s is kept for the next scheduled experiment (%s and %s on it)", pool.Name,
-				plural(int(pool.Age.Experiments), "experiment"), plural(int(pool.Age.Runs), "run"))
+				spelling.Count(int(pool.Age.Experiments), "experiment"), spelling.Count(int(pool.Age.Runs), "run"))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // ScheduledTime is the scheduled time that the current experiment belongs to. Zero for the first, which starts at once. It is in
@@ -102,7 +103,7 @@ func next(state State, decision *Decision, times timetable, since time.Time) {
 	case due.IsZero():
 		if status.SkippedTimes > 0 {
 			decision.Message += fmt.Sprintf("; skipped because the experiment was still running: %s of the schedule, the last %s",
-				plural(int(status.SkippedTimes), "time"), times.say(status.LastSkippedTime.Time))
+				spelling.Count(int(status.SkippedTimes), "time"), times.say(status.LastSkippedTime.Time))
 		}
 		if status.NextTime != nil {
 			decision.Message += "; the next experiment starts at " + times.say(status.NextTime.Time)
@@ -113,7 +114,7 @@ func next(state State, decision *Decision, times timetable, since time.Time) {
 		decision.say(PositionWaiting, v1alpha1.ReasonScheduled, "the time %s of spec.schedule has come: the next experiment starts",
 			times.say(due))
 		if missed := times.count(since, due) - 1; missed > 0 {
-			decision.Message += fmt.Sprintf("; skipped: %s before it", plural(missed, "time"))
+			decision.Message += fmt.Sprintf("; skipped: %s before it", spelling.Count(missed, "time"))
 		}
 		status.LastTime, status.SkippedTimes, status.LastSkippedTime = stampAt(due), 0, nil
 	}
@@ -147,11 +148,4 @@ func stampAt(at time.Time) *metav1.Time {
 		return nil
 	}
 	return &metav1.Time{Time: at.UTC()}
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }

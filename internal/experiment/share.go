@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // Neighbour is another benchmark of the same namespace that holds nodes, is queued, or waits for the namespace's share.
@@ -41,8 +42,8 @@ func stepShare(state State, decision *Decision) bool {
 	}
 	switch wanted := nodeCount(state); {
 	case state.Limits.LinePerNamespace > 0 && benchmarks >= state.Limits.LinePerNamespace:
-		return say("%d benchmarks of namespace %s hold nodes or are queued, and the limit is %d", benchmarks, namespace,
-			state.Limits.LinePerNamespace)
+		return say("namespace %s has %s in the queue or on nodes, and the limit is %d", namespace,
+			spelling.Count(benchmarks, "benchmark"), state.Limits.LinePerNamespace)
 	case state.Limits.NodesPerNamespace > 0 && nodes > 0 && nodes+wanted > state.Limits.NodesPerNamespace:
 		return say("the benchmarks of namespace %s hold or wait for %d nodes, and the limit is %d; this one wants %d",
 			namespace, nodes, state.Limits.NodesPerNamespace, wanted)

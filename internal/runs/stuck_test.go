@@ -36,7 +36,7 @@ func TestStuckTeardown(t *testing.T) {
 		"not yet":             {[]runChange{ended(grace - time.Second)}, false, "removing"},
 		"the claim is in use": {[]runChange{ended(grace)}, true, "delete the pods that use it, finished ones too"},
 		"a pod is kept": {[]runChange{ended(grace), func(s *runs.State) { s.Pods = 1 }}, true,
-			"1 pods with the labels of the run are not deleted"},
+			"pods with the labels of the run are not deleted (1)"},
 		"a pod is at work": {[]runChange{ended(10 * grace), func(s *runs.State) { s.Pods, s.PodsAtWork = 1, 1 }}, false, "removing"},
 		"a Job is kept": {[]runChange{ended(grace), func(s *runs.State) { s.Phases[0].Executor = runs.ExecutorState{Exists: true, Deleting: true} }},
 			true, "a Job of the run is not deleted"},

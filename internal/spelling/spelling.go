@@ -1,7 +1,18 @@
-// Package spelling finds the name that a user most likely meant.
+// Package spelling finds the name that a user most likely meant, and writes how many there are of something.
 package spelling
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
+
+// Count is such as "1 run" and "2 runs".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
 
 // Nearest is the only name that begins with the given one, or else the name that differs least from it, if it differs little enough to be
 // a slip: in a third of its letters, or in two. Empty if there is none.

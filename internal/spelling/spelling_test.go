@@ -50,3 +50,11 @@ func TestEditDistance(t *testing.T) {
 		}
 	}
 }
+
+func TestCount(t *testing.T) {
+	for n, want := range map[int]string{0: "0 runs", 1: "1 run", 2: "2 runs"} {
+		if got := Count(n, "run"); got != want {
+			t.Errorf("Count(%d) is %q instead of %q", n, got, want)
+		}
+	}
+}

@@ -63,7 +63,7 @@ func TestNamespaceLimit(t *testing.T) {
 	first := l.submit("first", small)
 	l.running("read", 1)
 	second := l.submit("second", small)
-	l.waits(second, v1alpha1.ReasonNamespaceLimit, "1 benchmarks of namespace namespacelimit hold nodes or are queued, and the limit is 1")
+	l.waits(second, v1alpha1.ReasonNamespaceLimit, "namespace namespacelimit has 1 benchmark in the queue or on nodes, and the limit is 1")
 	other := l.submit("other", small, func(b *v1alpha1.StorageBenchmark) { b.Namespace = "limit-other" })
 	l.queued(other, 1, first)
 	l.cluster.Release(nil)

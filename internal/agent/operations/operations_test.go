@@ -338,7 +338,7 @@ func TestOperationsGoOn(t *testing.T) {
 		"trim at work": {trimAction, "", trimmed(zfs.Running, time.Second), decided{"", "", isRunning, "1 of 1"}, "Stop", "Stop",
 			"Stop"},
 		"trim done": {trimAction, "", trimmed(zfs.Finished, time.Second), decided{"", "Succeeded", v1alpha1.ReasonSucceeded,
-			"1 disks"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
+			"1 disk of"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
 		"replace not begun": {replaceAction, diskA + "-part1", func(*State) {}, decided{takes, "", isRunning, "replacing"}, "Cancelled",
 			"Failed", "RemoveFinalizer"},
 		"replace, refused meanwhile": {replaceAction, diskA + "-part1", func(s *State) { s.Policy = nil },

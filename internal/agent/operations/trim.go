@@ -3,6 +3,7 @@ package operations
 import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -72,7 +73,7 @@ func trimStage(state State) operationStage {
 		stage = running("trimming pool %s: %d of %d disks active, %d paused", state.Live.Name, active, disks, paused)
 		stage.stoppable, stage.member = true, state.trimmed()
 	case halted > 0:
-		stage = stopped("the trim of %d disks of pool %s was stopped outside of this operation", halted, state.Live.Name)
+		stage = stopped("the trim of %s of pool %s was stopped outside of this operation", spelling.Count(halted, "disk"), state.Live.Name)
 	default:
 		sum.State = zfs.Finished
 		metrics := []v1alpha1.OperationMetric{metric("trimmedDisks", int64(disks)), metric("errorsFound", sum.Errors), state.seconds()}
@@ -80,7 +81,8 @@ func trimStage(state State) operationStage {
 		if sum.TotalBytes > int64(100*disks) {
 			metrics = append(metrics, metric("trimmedBytes", sum.DoneBytes))
 		}
-		stage = done(metrics, "%d disks of pool %s are trimmed, with %d errors", disks, state.Live.Name, sum.Errors)
+		stage = done(metrics, "trimmed %s of pool %s, with %s", spelling.Count(disks, "disk"), state.Live.Name,
+			spelling.Count(int(sum.Errors), "error"))
 	}
 	stage.progress = state.progress(sum)
 	return stage

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
@@ -51,7 +52,7 @@ func (c *comparison) logarithmsOf(values []float64, first float64) ([]float64, e
 
 // words count what was compared.
 func (d *dayTest) words() string {
-	return fmt.Sprintf("%s, %d there", number(d.now, "experiment"), d.before)
+	return fmt.Sprintf("%s, %d there", spelling.Count(d.now, "experiment"), d.before)
 }
 
 // explain completes the message of a decided comparison with what its p value has or lacks, and says what would decide an open one.
@@ -84,7 +85,7 @@ func (c *comparison) openTrend() string {
 	more, found := trend.MoreUntil(c.accepted(), c.ofDays.passing, mostReference)
 	switch least := math.Expm1(trend.Reach(c.ofDays.passing)); {
 	case found:
-		advice = fmt.Sprintf("%s like these would decide", number(more, "more experiment"))
+		advice = fmt.Sprintf("%s like these would decide", spelling.Count(more, "more experiment"))
 	case trend.NewestAlone.Estimate > c.accepted() && trend.Estimate <= c.accepted():
 		advice = "the newest experiment is worse than the ones before: the next ones will show whether that lasts"
 	case trend.Estimate > c.accepted():

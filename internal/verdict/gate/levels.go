@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 const (
@@ -91,7 +92,7 @@ func (s *Set) Undecidable(order v1alpha1.RunOrder, looks ...Look) string {
 	if len(lacking) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("gates cannot be decided with %s: %s", number(last.Repetitions, "repetition"), strings.Join(lacking, ", "))
+	return fmt.Sprintf("gates cannot be decided with %s: %s", spelling.Count(last.Repetitions, "repetition"), strings.Join(lacking, ", "))
 }
 
 // count counts the comparisons, those of them between variants, and the bounds and ratios.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // preflightRule asks that checks of the storage have no warning in any valid run, or one in each.
@@ -115,7 +116,7 @@ func (p preflightRule) judgeVariant(evidence *Evidence, variant string) opinion 
 		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNotChecked, text: unknown.words(runs)}
 	}
 	return opinion{verdict: v1alpha1.VerdictPassed, reason: ReasonHolds,
-		text: fmt.Sprintf("%s: no warnings (%s)", strings.Join(clean.texts, ", "), number(runs, "run"))}
+		text: fmt.Sprintf("%s: no warnings (%s)", strings.Join(clean.texts, ", "), spelling.Count(runs, "run"))}
 }
 
 // judgeWarned asks for a warning of each check in each run.
@@ -128,7 +129,7 @@ func judgeWarned(clean, warnings, unknown tally, runs int) opinion {
 		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNotChecked, text: unknown.words(runs)}
 	}
 	return opinion{verdict: v1alpha1.VerdictPassed, reason: ReasonHolds,
-		text: fmt.Sprintf("warns as expected: %s (%s)", strings.Join(warnings.texts, "; "), number(runs, "run"))}
+		text: fmt.Sprintf("warns as expected: %s (%s)", strings.Join(warnings.texts, "; "), spelling.Count(runs, "run"))}
 }
 
 // of are the checks of a run that the gate is about. One that is missing could not be made.
@@ -175,7 +176,7 @@ func (t *tally) words(runs int) string {
 	var words []string
 	for _, text := range t.texts {
 		if t.runs[text] < runs {
-			text += fmt.Sprintf(" (%d of %s)", t.runs[text], number(runs, "run"))
+			text += fmt.Sprintf(" (%d of %s)", t.runs[text], spelling.Count(runs, "run"))
 		}
 		words = append(words, text)
 	}

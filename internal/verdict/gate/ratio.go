@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
@@ -142,7 +143,7 @@ func (r ratioRule) judgeVariant(evidence *Evidence, of, to reference) opinion {
 		return *unknown
 	}
 	runs, name := len(ratios.plain), r.name(to.variant)
-	text := fmt.Sprintf("%s = %s (%s)", name, ratioText(median(ratios.plain)), number(runs, ratios.noun))
+	text := fmt.Sprintf("%s = %s (%s)", name, ratioText(median(ratios.plain)), spelling.Count(runs, ratios.noun))
 	at := levelsAt(evidence.Share)
 	outside := stats.MedianOutside(runs, at.passing)
 	if outside == 0 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
@@ -152,7 +153,7 @@ func (c *comparison) enough(family int) string {
 	for 1/ways(len(c.before), n) > c.failingAtBest {
 		n++
 	}
-	return fmt.Sprintf("use at least %d repetitions%s, or compare with more than %s", n, among, number(len(c.before), "run"))
+	return fmt.Sprintf("use at least %d repetitions%s, or compare with more than %s", n, among, spelling.Count(len(c.before), "run"))
 }
 
 // words describe the measurement, such as "scan.readBytesPerSecond is 10.4% lower than in variant old (from -11.0% to -9.8% with a
@@ -166,9 +167,9 @@ func (c *comparison) words() string {
 	if c.ofDays != nil {
 		text.WriteString(c.ofDays.words())
 	} else if c.paired() {
-		fmt.Fprintf(&text, "%s of runs", number(len(c.now), "pair"))
+		fmt.Fprintf(&text, "%s of runs", spelling.Count(len(c.now), "pair"))
 	} else {
-		fmt.Fprintf(&text, "%s, %d there", number(len(c.now), "run"), len(c.before))
+		fmt.Fprintf(&text, "%s, %d there", spelling.Count(len(c.now), "run"), len(c.before))
 	}
 	if far := c.far(); len(far) > 0 {
 		fmt.Fprintf(&text, "; an outlying run in repetition %s, which counts least", strings.Join(far, ", "))

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 const (
@@ -58,15 +59,7 @@ func list(names []string) string {
 
 // figure is a measured value in words, exact.
 func figure(of reference, metric results.MetricResult) string {
-	return fmt.Sprintf("%s = %d (%s)", of, metric.Median, number(int(metric.Runs), "run"))
-}
-
-// number is so many of something.
-func number(count int, noun string) string {
-	if count == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", count, noun)
+	return fmt.Sprintf("%s = %d (%s)", of, metric.Median, spelling.Count(int(metric.Runs), "run"))
 }
 
 // share is a part of a whole in percent, with no more digits than it needs.

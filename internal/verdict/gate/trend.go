@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
@@ -49,7 +50,7 @@ func (c compareRule) history(evidence *Evidence, variant string) (*comparison, *
 	n := len(trend.Values)
 	if n < LeastHistory {
 		return nil, inconclusive(ReasonTooFewExperiments, fmt.Sprintf(
-			"%s has %s including this one, but the history is judged from %d on: run %d more", c.of, number(n, "experiment"),
+			"%s has %s including this one, but the history is judged from %d on: run %d more", c.of, spelling.Count(n, "experiment"),
 			LeastHistory, LeastHistory-n))
 	}
 	reference := min(n-newestExperiments, mostReference)
