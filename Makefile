@@ -45,6 +45,10 @@ audit-rights: ## a table of all rights of the manager and the agent, with the re
 		assets=$$(hack/envtest-assets) && export KUBEBUILDER_ASSETS=$$assets STORAGEBENCH_AUDIT=$(CURDIR)/dist/audit && \
 		go test -timeout 20m ./test/delivery ./test/integration && go test -count=1 -v -run TestRights ./test/audit
 
+.PHONY: upgrade
+upgrade: ## in the lab, upgrades to this checkout while a benchmark of an earlier commit measures [FROM=v0.1.0]
+	@FROM=$(FROM) hack/upgrade
+
 # 1.36 is that of make test. The others are pinned in tools/kube-apiserver-MINOR.
 KUBERNETES ?= 1.35 1.36 1.37
 .PHONY: kubernetes-versions
