@@ -62,7 +62,7 @@ func leftWords(state State, otherwise string) string {
 	case jobs > 0:
 		return "a Job of the run is not deleted: remove the finalizers that others added to it"
 	case state.Pods > 0:
-		return fmt.Sprintf("pods with the labels of the run are not deleted (%d): delete them, and remove the finalizers that others added to them",
+		return fmt.Sprintf("pods with the labels of the run are not deleted (%d): delete them, and remove the finalizers that others added",
 			state.Pods)
 	case state.Claims.Exists && state.Claims.Deleting:
 		return fmt.Sprintf("PersistentVolumeClaim %s is not deleted: delete the pods that use it, finished ones too ('kubectl describe pvc %s' "+
