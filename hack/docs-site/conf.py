@@ -73,9 +73,15 @@ def toctree(caption, links):
 
 
 def folders(app, doctree):
-    """A link to a folder leads to its README, or to the repository. Any other target that is not there is an error."""
+    """A link to a folder leads to its README. One to a folder without it, or to a page that the site does not have, leads to the
+    repository. Any other target that is not there is an error."""
     here = Path(app.env.doc2path(app.env.docname)).parent
     for node in list(doctree.findall(addnodes.pending_xref)):
+        if node.get("refdomain") == "doc":
+            page = f"{node['reftarget']}.md"
+            if node["reftarget"] not in app.env.found_docs and (top / page).is_file():
+                node.replace_self(nodes.reference("", "", *node.children, refuri=f"{repository}/blob/main/{page}", internal=False))
+            continue
         path = (here / unquote(node["reftarget"])).resolve()
         if node["reftype"] != "myst" or node.get("refdomain") or not path.is_dir() or not path.is_relative_to(top):
             continue
