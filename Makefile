@@ -224,6 +224,10 @@ plugins: ## the plugin for Linux, macOS and Windows, into dist/plugins/ [VERSION
 release: ## everything of a release, into dist/release/: VERSION=1.2.3 [REGISTRY=registry.example.org/storagebench] (docs/releasing.md)
 	@VERSION="$(VERSION)" REGISTRY="$(REGISTRY)" hack/release
 
+.PHONY: try-release
+try-release: ## a release through a registry on this machine into a lab: install by digest, quickstart, uninstall, nothing left
+	@VERSION="$(VERSION)" hack/try-release
+
 .PHONY: release-push
 release-push: ## push the images and the chart of dist/release/: REGISTRY=registry.example.org/storagebench
 	@go run -C hack/releaser . push -release $(CURDIR)/dist/release -registry "$(REGISTRY)"

@@ -44,7 +44,7 @@ func main() {
 
 func run(arguments []string) error {
 	if len(arguments) == 0 {
-		return fmt.Errorf("write releaser build or releaser push, with -h for their flags")
+		return fmt.Errorf("write releaser build, releaser push or releaser serve, with -h for their flags")
 	}
 	switch command := arguments[0]; command {
 	case "build":
@@ -65,8 +65,19 @@ func run(arguments []string) error {
 			return fmt.Errorf("-registry is missing: where are the images and the chart to be pushed to?")
 		}
 		return push(*folder, *registry, *plain)
+	case "serve":
+		flags := flag.NewFlagSet("serve", flag.ContinueOnError)
+		address := flags.String("address", "localhost:5000", "listen here")
+		folder := flags.String("folder", "", "the `FOLDER` to keep in what is pushed")
+		if err := flags.Parse(arguments[1:]); err != nil {
+			return err
+		}
+		if *folder == "" {
+			return fmt.Errorf("-folder is missing: where is what is pushed to be kept?")
+		}
+		return serve(*address, *folder)
 	default:
-		return fmt.Errorf("unknown command %q: write build or push", command)
+		return fmt.Errorf("unknown command %q: write build, push or serve", command)
 	}
 }
 

@@ -74,6 +74,15 @@ func TestRelease(t *testing.T) {
 	}
 }
 
+// TestServeIsForThisMachine refuses addresses by which others could push.
+func TestServeIsForThisMachine(t *testing.T) {
+	for _, address := range []string{":5000", "0.0.0.0:5000", "192.0.2.1:5000", "registry.example:5000", "[::]:5000", "5000"} {
+		if err := run([]string{"serve", "-folder", t.TempDir(), "-address", address}); err == nil {
+			t.Errorf("it served at %s", address)
+		}
+	}
+}
+
 // TestSBOM looks for one package of each kind.
 func TestSBOM(t *testing.T) {
 	release := makeRelease(t, makeInputs(t), tool(t, "helm"), "localhost")
