@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/storagebench/storagebench/internal/report/pictures"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -108,7 +109,10 @@ var compared = regexp.MustCompile(`([A-Za-z0-9-]+\.[A-Za-z0-9.-]+) is ((?:as hig
 
 // divided is what a ratio gate says, as "aged.readBytes / fresh.readBytes = 0.835 (6 runs)" or "a.b / a.b of variant old = 2 (6 pairs)".
 var divided = regexp.MustCompile(`([A-Za-z0-9-]+\.[A-Za-z0-9.-]+) / ([A-Za-z0-9-]+\.[A-Za-z0-9.-]+)(?: of variant \S+)? = ` +
-	`([0-9.e+-]+) \([0-9]+ (?:run|pair)s?\)`)
+	`([0-9.e+-]+) \([0-9]+ (?:run|pair)s?\)(?:, the median lies between (\S+) and (\S+) )?`)
+
+// interval of a comparison, as " (from -38.0% to -25.5%; 5 pairs of runs)".
+var interval = regexp.MustCompile(`^ \(from (\S+) to ([^;) ]+)`)
 
 // figuresOf are the metrics that gates name, with their spread over the runs of each variant.
 func figuresOf(of *results.Experiment) []figure {
@@ -142,11 +146,15 @@ func figuresOf(of *results.Experiment) []figure {
 	return figures
 }
 
-// shown is a gate in a few words: the change that a comparison found, a ratio, that of two equal metrics, or a single figure. What is more
-// than that has the verdict alone.
+// shown is a gate in a few words: the change that a comparison found, a ratio, that of two equal metrics, or the figures that it judges. What
+// has none of these has the verdict alone.
 func (g gateResult) shown() string {
-	if match := compared.FindStringSubmatch(g.Message); match != nil {
-		return match[2]
+	if match := compared.FindStringSubmatchIndex(g.Message); match != nil {
+		text := g.Message[match[4]:match[5]]
+		if ends := interval.FindStringSubmatch(g.Message[match[1]:]); ends != nil {
+			text += fmt.Sprintf(" (%s to %s)", ends[1], ends[2])
+		}
+		return text
 	}
 	if ratios := ratiosOf(g.Message); len(ratios) > 0 {
 		return strings.Join(ratios, ", ")
@@ -155,9 +163,6 @@ func (g gateResult) shown() string {
 	segments := segmentsOf(g.Message)
 	for _, one := range segments {
 		text := one.shown()
-		if text == "" {
-			return g.Verdict
-		}
 		if one.variant != "" && len(segments) > 1 {
 			text = one.variant + " " + text
 		}
@@ -166,7 +171,7 @@ func (g gateResult) shown() string {
 	if len(words) == 0 {
 		return g.Verdict
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(words, "; ")
 }
 
 // ratiosOf are those that a ratio gate says, with the variants that it judges if there are several.
@@ -175,6 +180,9 @@ func ratiosOf(message string) []string {
 	all := divided.FindAllStringSubmatchIndex(message, -1)
 	for _, match := range all {
 		text := message[match[6]:match[7]]
+		if match[8] >= 0 {
+			text += fmt.Sprintf(" (%s to %s)", message[match[8]:match[9]], message[match[10]:match[11]])
+		}
 		if of := variantBefore.FindStringSubmatch(message[:match[0]]); of != nil && len(all) > 1 {
 			text = of[1] + " " + text
 		}
@@ -183,11 +191,16 @@ func ratiosOf(message string) []string {
 	return ratios
 }
 
-// segment are the figures of one variant in a message, with commas between them.
+// segment are the figures of one variant in a message, with commas between them. An expression that names variants is one segment.
 type segment struct {
 	variant string
-	names   []string
-	values  []float64
+	figures []said
+}
+
+// said is a figure in a message.
+type said struct {
+	name, variant string
+	value         float64
 }
 
 // variantBefore is the name that a message sets before the figures of one variant, as in "holds for two: ".
@@ -211,25 +224,53 @@ func segmentsOf(message string) []segment {
 			continue
 		}
 		last := &all[len(all)-1]
-		last.names = append(last.names, message[match[2]:match[3]])
-		last.values = append(last.values, number)
+		one := said{name: message[match[2]:match[3]], value: number}
+		if match[4] >= 0 {
+			one.variant = message[match[4]:match[5]]
+		}
+		last.figures = append(last.figures, one)
 	}
 	return all
 }
 
 func (s segment) shown() string {
-	switch len(s.values) {
-	case 1:
-		_, metric, _ := strings.Cut(s.names[0], ".")
-		return metric + " " + strconv.FormatFloat(s.values[0], 'f', -1, 64)
-	case 2:
-		_, above, _ := strings.Cut(s.names[0], ".")
-		_, below, _ := strings.Cut(s.names[1], ".")
-		if above == below && s.values[1] != 0 {
-			return strconv.FormatFloat(s.values[0]/s.values[1], 'g', 3, 64)
-		}
+	if len(s.figures) == 2 && s.figures[0].metric() == s.figures[1].metric() && s.figures[1].value != 0 {
+		return strconv.FormatFloat(s.figures[0].value/s.figures[1].value, 'g', 3, 64)
 	}
-	return ""
+	var words []string
+	for i, one := range s.figures {
+		text := one.shown()
+		if one.variant != "" {
+			text = one.variant + " " + text
+		}
+		if i == 0 || one.name != s.figures[i-1].name {
+			text = s.label(one) + " " + text
+		}
+		words = append(words, text)
+	}
+	return strings.Join(words, ", ")
+}
+
+// label is the name of a metric, with its phase if the segment has the same metric of several phases.
+func (s segment) label(of said) string {
+	if slices.ContainsFunc(s.figures, func(other said) bool { return other.metric() == of.metric() && other.name != of.name }) {
+		return of.name
+	}
+	return of.metric()
+}
+
+// metric is the name without the phase.
+func (s said) metric() string {
+	_, metric, _ := strings.Cut(s.name, ".")
+	return metric
+}
+
+func (s said) shown() string {
+	metric := s.metric()
+	if _, known := results.LookupMetric(metric); known {
+		return pictures.Write(metric, s.value)
+	}
+	return strconv.FormatFloat(s.value, 'f', -1, 64)
 }
 
 // readResult returns nil if there is none.
