@@ -99,7 +99,8 @@ Each row of the [catalogue of experiments](../experiments/README.md) has an over
 
 The shape that is expected comes from field reports, and belongs to their storage. The shape that was measured belongs to the lab, which
 has small disks with limits, and one to six repetitions. A ratio is that of the two medians in the message of a gate, the first to the
-second; brackets say where it lies. The README of the row has all of it. A row that Failed says that the lab does not show the shape, not that it does not exist.
+second; brackets say where it lies. The README of the row has all of it. A row that Failed says that the lab does
+not show the shape, not that it does not exist.
 
 `)
 	fmt.Fprintf(&s, "Rows that have been run: %d of %d.\n\n", run, len(rows))
