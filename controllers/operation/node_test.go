@@ -67,11 +67,14 @@ type fakePool struct {
 	imported   bool
 	loads      int
 	freeing    int64
-	freeUntil  time.Time
-	tops       []*fakeTop
-	scan       *fakeScan
-	removal    *fakeScan
-	datasets   []*fakeDataset
+	// pending is space that is in use until the pool is synced, and stuck makes a sync fail.
+	pending   int64
+	stuck     bool
+	freeUntil time.Time
+	tops      []*fakeTop
+	scan      *fakeScan
+	removal   *fakeScan
+	datasets  []*fakeDataset
 }
 
 type fakeTop struct {

@@ -27,7 +27,8 @@ func (n *fakeNode) look(command zfs.Command) (output []byte, isLook bool, err er
 		text := ""
 		for _, pool := range n.pools {
 			if pool.imported && (pool.name == last || strings.Contains(last, ",")) {
-				text += fmt.Sprintf("%s\t%s\t1000\t100\t900\t3\t10\tONLINE\t%d\t0\t-\t-\t12\n", pool.name, pool.guid, pool.freeing)
+				text += fmt.Sprintf("%s\t%s\t1000\t%d\t900\t3\t10\tONLINE\t%d\t0\t-\t-\t12\n", pool.name, pool.guid, 100+pool.pending,
+					pool.freeing)
 			}
 		}
 		return []byte(text), true, nil
@@ -50,6 +51,10 @@ func (n *fakeNode) look(command zfs.Command) (output []byte, isLook bool, err er
 		return nil, true, nil
 	case "zpool sync":
 		n.clock.Step(n.syncs)
+		if pool == nil || pool.stuck {
+			return nil, true, refusal(zfs.Suspended, command)
+		}
+		pool.pending = 0
 		return nil, true, nil
 	}
 	if command.Program == "zfs" && args[0] == "send" {

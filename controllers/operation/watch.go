@@ -178,6 +178,21 @@ func (w *window) kstat(name string) (text string, found bool, err error) {
 	return string(data), true, nil
 }
 
+// spaceAfter is the space in use once the pool has written what it held in memory, and has freed what it does not need any more. At the
+// last sample that is still in use: after a fill with fsync, its log beside the data. Nil if the pool cannot be written.
+func (w *window) spaceAfter(ctx context.Context) (*poolseries.Space, error) {
+	if err := w.ZFS.Sync(ctx, w.pool.Name); err != nil {
+		w.missing = append(w.missing, "the space without what was pending at the end: "+err.Error())
+		return nil, nil
+	}
+	pool, err := w.ZFS.Pool(ctx, w.pool.Name)
+	if err != nil {
+		return nil, err
+	}
+	space := poolseries.SpaceOf(pool)
+	return &space, nil
+}
+
 // result closes the window: the last histograms, and the proof that the pool was not imported again meanwhile.
 func (w *window) result(ctx context.Context) (operations.Result, error) {
 	sizes, err := w.ZFS.RequestSizes(ctx, w.pool.Name)
@@ -185,6 +200,10 @@ func (w *window) result(ctx context.Context) (operations.Result, error) {
 		return operations.Result{}, err
 	}
 	latencies, err := w.ZFS.Latencies(ctx, w.pool.Name)
+	if err != nil {
+		return operations.Result{}, err
+	}
+	after, err := w.spaceAfter(ctx)
 	if err != nil {
 		return operations.Result{}, err
 	}
@@ -200,6 +219,9 @@ func (w *window) result(ctx context.Context) (operations.Result, error) {
 	document, err := w.recorder.Document(w.pool.Status)
 	if err != nil {
 		return operations.Result{}, err
+	}
+	if after != nil {
+		document.After = *after
 	}
 	addedSizes, sizesErr := zfs.HistogramsSince(sizes, w.sizes)
 	addedLatencies, latenciesErr := zfs.HistogramsSince(latencies, w.latencies)

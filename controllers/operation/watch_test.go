@@ -2,11 +2,15 @@ package operation
 
 import (
 	"context"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/agent/operations"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
@@ -66,6 +70,46 @@ func TestSamplesOfASlowNode(t *testing.T) {
 			}
 			if diff := cmp.Diff(c.want, document.Series.OffsetMilliseconds); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestSpaceAfter: what a pool frees once it is synced is not in use after a window. A pool that cannot be synced says so.
+func TestSpaceAfter(t *testing.T) {
+	for name, c := range map[string]struct {
+		stuck   bool
+		want    int64
+		missing string
+	}{
+		"synced": {false, 100, ""},
+		"stuck":  {true, 170, "the space without what was pending at the end"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := newNode(t)
+			node.pools[0].pending, node.pools[0].stuck = 70, c.stuck
+			agent := &Reconciler{ZFS: zfs.New(node), Root: node.root, Clock: node.clock}
+			w := &window{Reconciler: agent, interval: time.Second,
+				pool: &operations.Pool{PoolSummary: zfs.PoolSummary{Name: "bench0", GUID: node.pools[0].guid},
+					LoadGUID: strconv.Itoa(node.pools[0].loads)}}
+			if err := w.begin(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if err := w.sample(t.Context(), true); err != nil {
+					t.Fatal(err)
+				}
+				node.clock.Step(time.Second)
+			}
+			result, err := w.result(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Contains(result.Metrics, v1alpha1.OperationMetric{Name: "allocatedBytesAfter", Value: c.want}) {
+				t.Errorf("the space in use is not %d: %v", c.want, result.Metrics)
+			}
+			if strings.Contains(result.Message, "the space without") != (c.missing != "") || !strings.Contains(result.Message, c.missing) {
+				t.Errorf("the message is %q", result.Message)
 			}
 		})
 	}

@@ -34,7 +34,7 @@ type Document struct {
 	EndedAt time.Time `json:"endedAt"`
 	// Before is the space at the first sample.
 	Before Space `json:"before"`
-	// After is the space at the last sample.
+	// After is the space after the last sample, once the pool has written what it held in memory and freed what it does not need.
 	After Space `json:"after"`
 	// Series are the samples: one more than there are intervals.
 	Series Series `json:"series"`

@@ -152,7 +152,7 @@ func (r *Recorder) Document(status zfs.Status) (Document, error) {
 	}
 	document := Document{Version: Version, Pool: r.last.Pool.Name, GUID: r.last.Pool.GUID, StartedAt: r.first.At.UTC(),
 		EndedAt: r.last.At.UTC(),
-		Before:  spaceOf(r.first.Pool), After: spaceOf(r.last.Pool), TransactionGroups: r.groups}
+		Before:  SpaceOf(r.first.Pool), After: SpaceOf(r.last.Pool), TransactionGroups: r.groups}
 	for _, point := range kept {
 		document.Series.OffsetMilliseconds = append(document.Series.OffsetMilliseconds, point.offset)
 		document.Series.AllocatedBytes = append(document.Series.AllocatedBytes, point.allocated)
@@ -189,7 +189,8 @@ func (r *Recorder) vdev(at int, kept []point) Vdev {
 	return vdev
 }
 
-func spaceOf(pool zfs.PoolSummary) Space {
+// SpaceOf a pool, as zpool list has it.
+func SpaceOf(pool zfs.PoolSummary) Space {
 	return Space{SizeBytes: pool.Size, AllocatedBytes: pool.Allocated, FragmentationPercent: pool.FragmentationPercent}
 }
 

@@ -281,7 +281,7 @@ func diskMetrics() []Metric {
 func poolMetrics() []Metric {
 	return []Metric{
 		{"smallDiskReadsPartsPerMillion", UnitPartsPerMillion, "Reads of the disks below 32 KiB, from the start of the pod.", Lower, false},
-		{"poolAllocatedBytes", UnitBytes, "Space in use on the pool afterwards.", Neither, false},
+		{"poolAllocatedBytes", UnitBytes, "Space in use on the pool afterwards, once it has written and freed what was pending.", Neither, false},
 		{"longestTransactionGroupNanoseconds", UnitNanoseconds, "Longest writing of a transaction group, from the start of the pod.", Lower,
 			false},
 		{"gangBlocks", UnitCount, "Blocks that found no piece of free space large enough, on all pools of the node.", Lower, false},
