@@ -16,6 +16,7 @@ const (
 	assumedBytesPerSecond = 100 << 20
 	assumedRounds         = 8
 	phaseOverhead         = 10 * time.Second
+	poolsOverhead         = 30 * time.Second // of a run, to create its pools, and to destroy them
 )
 
 // spent is a duration in its two parts.
@@ -93,6 +94,9 @@ func estimateRun(slot *experiment.Slot) spent {
 	var all spent
 	size := volumeBytes(slot)
 	filled := size
+	if slot.Target.ZFS != nil {
+		all.asked += poolsOverhead
+	}
 	for _, phase := range slot.Phases {
 		all.asked += phaseOverhead
 		if slot.NodeCount() > 1 { // all nodes work at the same time, but wait for each other
