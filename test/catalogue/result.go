@@ -235,7 +235,7 @@ func segmentsOf(message string) []segment {
 
 func (s segment) shown() string {
 	if len(s.figures) == 2 && s.figures[0].metric() == s.figures[1].metric() && s.figures[1].value != 0 {
-		return strconv.FormatFloat(s.figures[0].value/s.figures[1].value, 'g', 3, 64)
+		return strconv.FormatFloat(s.figures[0].value/s.figures[1].value, 'g', 4, 64)
 	}
 	var words []string
 	for i, one := range s.figures {
