@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
@@ -20,7 +22,8 @@ func serve(address, folder string) error {
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return fmt.Errorf("-address %s can be reached from other machines, and anyone could push to it: write localhost:PORT", address)
 	}
-	server := http.Server{Addr: address, Handler: registry.New(registry.WithBlobHandler(registry.NewDiskBlobHandler(folder))),
+	quiet := registry.Logger(log.New(io.Discard, "", 0)) // a line for each request; clients say what fails
+	server := http.Server{Addr: address, Handler: registry.New(registry.WithBlobHandler(registry.NewDiskBlobHandler(folder)), quiet),
 		ReadHeaderTimeout: time.Minute}
 	fmt.Fprintf(os.Stderr, ">> a registry for this machine, at %s\n", address)
 	return server.ListenAndServe()
