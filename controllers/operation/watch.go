@@ -180,17 +180,16 @@ func (w *window) kstat(name string) (text string, found bool, err error) {
 
 // spaceAfter is the space in use once the pool has written what it held in memory, and has freed what it does not need any more. At the
 // last sample that is still in use: after a fill with fsync, its log beside the data. Nil if the pool cannot be written.
-func (w *window) spaceAfter(ctx context.Context) (*poolseries.Space, error) {
-	if err := w.ZFS.Sync(ctx, w.pool.Name); err != nil {
-		w.missing = append(w.missing, "the space without what was pending at the end: "+err.Error())
-		return nil, nil
+func (w *window) spaceAfter(ctx context.Context) (after *poolseries.Space, err error) {
+	if stuck := w.ZFS.Sync(ctx, w.pool.Name); stuck != nil {
+		w.missing = append(w.missing, "the space without what was pending at the end: "+stuck.Error())
+	} else {
+		var pool zfs.PoolSummary
+		pool, err = w.ZFS.Pool(ctx, w.pool.Name)
+		space := poolseries.SpaceOf(pool)
+		after = &space
 	}
-	pool, err := w.ZFS.Pool(ctx, w.pool.Name)
-	if err != nil {
-		return nil, err
-	}
-	space := poolseries.SpaceOf(pool)
-	return &space, nil
+	return after, err
 }
 
 // result closes the window: the last histograms, and the proof that the pool was not imported again meanwhile.
