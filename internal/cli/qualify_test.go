@@ -102,6 +102,9 @@ func TestQualifyRunsOneAfterTheOther(t *testing.T) {
 		var benchmark v1alpha1.StorageBenchmark
 		key := types.NamespacedName{Namespace: "lab", Name: name}
 		g.Eventually(func() error { return h.client.Get(t.Context(), key, &benchmark) }, time.Minute, 10*time.Millisecond).Should(gomega.Succeed())
+		if i > 0 { // watching has waited for the first
+			g.Eventually(h.watched, time.Minute).Should(gomega.Receive()) // the fake repeats no events
+		}
 		var all v1alpha1.StorageBenchmarkList
 		if err := h.client.List(t.Context(), &all); err != nil || len(all.Items) != i+1 {
 			t.Fatalf("%v: there are %d benchmarks", err, len(all.Items))
