@@ -26,7 +26,7 @@ func (r *Reconciler) endJobs(ctx context.Context) {
 	}
 }
 
-func (r *Reconciler) uncount(ctx context.Context, name string, progress v1alpha1.OperationProgress) error {
+func (r *Reconciler) uncount(ctx context.Context, name string, progress *v1alpha1.OperationProgress) error {
 	var operation v1alpha1.PoolOperation
 	if err := r.Live.Get(ctx, client.ObjectKey{Name: name}, &operation); err != nil {
 		return client.IgnoreNotFound(err)
@@ -36,9 +36,9 @@ func (r *Reconciler) uncount(ctx context.Context, name string, progress v1alpha1
 		return nil
 	}
 	operation.Status.Attempts = slices.Delete(operation.Status.Attempts, at, at+1)
-	if progress.DoneBytes > 0 {
-		progress.Message = ""
-		operation.Status.Progress = &progress
+	if progress != nil && progress.DoneBytes > 0 {
+		operation.Status.Progress = progress
+		operation.Status.Progress.Message = ""
 	}
 	if err := r.Client.Status().Update(ctx, &operation); err != nil {
 		return fmt.Errorf("remove the attempt from PoolOperation %s: %w", name, err)

@@ -126,10 +126,10 @@ func TestAnAgentThatIsAskedToEndHasNotDied(t *testing.T) {
 	}
 	expect(t, w.settle("op"), "Succeeded", v1alpha1.ReasonSucceeded)
 	// What is over or gone is left alone.
-	if err := w.agent.uncount(t.Context(), "op", v1alpha1.OperationProgress{}); err != nil || len(w.get("op").Status.Attempts) != 1 {
+	if err := w.agent.uncount(t.Context(), "op", &v1alpha1.OperationProgress{}); err != nil || len(w.get("op").Status.Attempts) != 1 {
 		t.Errorf("attempts %q: %v", w.get("op").Status.Attempts, err)
 	}
-	if err := w.agent.uncount(t.Context(), "unknown", v1alpha1.OperationProgress{}); err != nil {
+	if err := w.agent.uncount(t.Context(), "unknown", &v1alpha1.OperationProgress{}); err != nil {
 		t.Error(err)
 	}
 	gone, cancel := context.WithCancel(t.Context())

@@ -220,7 +220,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, operation *v1alpha1.PoolOp
 func onlyProgress(before, after v1alpha1.PoolOperationStatus) bool {
 	was, is := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady),
 		meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
-	return was != nil && is != nil && was.Reason == is.Reason && before.Outcome == after.Outcome && before.Handle == after.Handle &&
+	begins := before.Progress == nil && after.Progress != nil // phases wait for it
+	return !begins && was != nil && is != nil && was.Reason == is.Reason && before.Outcome == after.Outcome && before.Handle == after.Handle &&
 		slices.Equal(before.Attempts, after.Attempts) &&
 		before.PoolUID == after.PoolUID && before.ToPoolUID == after.ToPoolUID && before.ObservedGeneration == after.ObservedGeneration
 }
@@ -231,7 +232,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if r.Agent == "" {
 		return errors.New("this agent process has no identity")
 	}
-	r.jobs.ended = make(chan event.GenericEvent)
+	r.jobs.changed = make(chan event.GenericEvent)
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		if err := r.restoreOrphans(ctx); err != nil {
 			ctrl.Log.Error(err, "restore module parameters of deleted operations")
@@ -250,7 +251,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.PoolOperation{}, builder.WithPredicates(asked(), unsettled())).
 		Watches(&v1alpha1.PoolOperation{}, handler.EnqueueRequestsFromMapFunc(r.unfinished), builder.WithPredicates(ends())).
 		Watches(&v1alpha1.BenchmarkPool{}, handler.EnqueueRequestsFromMapFunc(r.operationsOf), builder.WithPredicates(poolTurns())).
-		WatchesRawSource(source.Channel(r.jobs.ended, &handler.EnqueueRequestForObject{})).
+		WatchesRawSource(source.Channel(r.jobs.changed, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 }

@@ -20,8 +20,8 @@ import (
 type jobs struct {
 	mutex sync.Mutex
 	all   map[types.UID]*job
-	// ended triggers another reconcile.
-	ended   chan event.GenericEvent
+	// changed triggers a reconcile of an operation whose job has begun its work or has ended.
+	changed chan event.GenericEvent
 	closing bool
 }
 
@@ -32,6 +32,9 @@ type job struct {
 	stop   chan struct{}
 	cancel context.CancelFunc
 	done   chan struct{}
+
+	// working triggers a reconcile: the work itself has begun.
+	working func()
 
 	mutex   sync.Mutex
 	state   operations.Job
@@ -49,7 +52,10 @@ type work struct {
 func (j *job) report(progress v1alpha1.OperationProgress) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	j.state.Progress = progress
+	if j.state.Progress == nil {
+		go j.working()
+	}
+	j.state.Progress = &progress
 }
 
 // look returns the state of an operation's job. Nil if there is none.
@@ -77,11 +83,11 @@ func (j *jobs) start(operation *v1alpha1.PoolOperation, now clock.PassiveClock, 
 	}
 	// It outlives the reconcile that starts it.
 	ctx, cancel := context.WithCancel(context.Background())
-	begun := &job{name: operation.Name, stop: make(chan struct{}), cancel: cancel, done: make(chan struct{}),
-		state: operations.Job{Running: true}}
-	j.all[operation.UID] = begun
 	reference := &v1alpha1.PoolOperation{}
 	reference.Name = operation.Name
+	begun := &job{name: operation.Name, stop: make(chan struct{}), cancel: cancel, done: make(chan struct{}),
+		working: func() { j.announce(reference) }, state: operations.Job{Running: true}}
+	j.all[operation.UID] = begun
 	if !what.graceful {
 		go func() {
 			select {
@@ -126,12 +132,12 @@ func (j *job) finish(result operations.Result, err error, at time.Time) {
 
 // announce triggers a reconcile, without waiting for it.
 func (j *jobs) announce(operation *v1alpha1.PoolOperation) {
-	if j.ended == nil {
+	if j.changed == nil {
 		return
 	}
 	const patience = time.Minute // the reconciler also checks periodically
 	select {
-	case j.ended <- event.GenericEvent{Object: operation}:
+	case j.changed <- event.GenericEvent{Object: operation}:
 	case <-time.After(patience):
 	}
 }
@@ -198,12 +204,12 @@ func (j *jobs) only(name string, alive types.UID) {
 }
 
 // stopAll ends all jobs, waits for them, and returns the operations of the running ones with their progress.
-func (j *jobs) stopAll() (interrupted map[string]v1alpha1.OperationProgress) {
+func (j *jobs) stopAll() (interrupted map[string]*v1alpha1.OperationProgress) {
 	j.mutex.Lock()
 	j.closing = true
 	open := slices.Collect(maps.Values(j.all))
 	j.mutex.Unlock()
-	interrupted = map[string]v1alpha1.OperationProgress{}
+	interrupted = map[string]*v1alpha1.OperationProgress{}
 	for _, each := range open {
 		select {
 		case <-each.done:

@@ -21,7 +21,7 @@ var untilCancelled = work{do: func(ctx context.Context, j *job) (operations.Resu
 
 func TestAJobIsStopped(t *testing.T) {
 	var all jobs
-	all.ended = make(chan event.GenericEvent)
+	all.changed = make(chan event.GenericEvent)
 	operation := wanted("op", v1alpha1.PoolAction{})
 	if err := all.start(operation, clock.RealClock{}, untilCancelled); err != nil {
 		t.Fatal(err)
@@ -31,8 +31,10 @@ func TestAJobIsStopped(t *testing.T) {
 	}
 	all.stop(operation.UID)
 	all.stop(operation.UID)
-	if woken := <-all.ended; woken.Object.GetName() != "op" {
-		t.Errorf("woken is %s", woken.Object.GetName())
+	for range 2 { // its work begins, and ends
+		if woken := <-all.changed; woken.Object.GetName() != "op" {
+			t.Errorf("woken is %s", woken.Object.GetName())
+		}
 	}
 	if job := all.look(operation.UID); job.Running || !job.Stopped || !errors.Is(job.Err, context.Canceled) || job.Progress.DoneBytes != 7 ||
 		job.EndedAt.IsZero() {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/agent/operations"
@@ -112,5 +113,29 @@ func TestSpaceAfter(t *testing.T) {
 				t.Errorf("the message is %q", result.Message)
 			}
 		})
+	}
+}
+
+// TestAnObservationIsReportedAtOnce: a phase waits for its first sample, so it is written without waiting for the next interval. Before
+// that, nothing says that samples are taken.
+func TestAnObservationIsReportedAtOnce(t *testing.T) {
+	w := newWorld(t, wanted("op", v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{}}))
+	w.agent.jobs.changed = make(chan event.GenericEvent)
+	for range 2 {
+		if _, err := w.turn("op"); err != nil {
+			t.Fatal(err)
+		}
+		if began := w.get("op").Status; began.StartedAt == nil || began.Progress != nil {
+			t.Fatalf("before the first sample: %+v", began)
+		}
+	}
+	if woken := <-w.agent.jobs.changed; woken.Object.GetName() != "op" {
+		t.Errorf("woken is %s", woken.Object.GetName())
+	}
+	if _, err := w.turn("op"); err != nil {
+		t.Fatal(err)
+	}
+	if progress := w.get("op").Status.Progress; progress == nil || progress.Message != "observing until spec.cancel is set" {
+		t.Errorf("after the first sample: %+v", progress)
 	}
 }

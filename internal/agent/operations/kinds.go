@@ -166,15 +166,15 @@ func jobStage(state State) operationStage {
 	case job == nil:
 		return pending("begins: %s", name)
 	case job.Running:
-		stage := running("%s", job.Progress.Message)
-		if job.Progress.Message == "" {
-			stage.message = name + " is running"
+		stage := running("%s is running", name)
+		if job.Progress != nil && job.Progress.Message != "" {
+			stage.message = job.Progress.Message
 		}
-		stage.stoppable, stage.progress = true, &job.Progress
+		stage.stoppable, stage.progress = true, job.Progress
 		return stage
 	case job.Err == nil:
 		stage := done(slices.Concat(job.Metrics, []v1alpha1.OperationMetric{state.seconds()}), "%s", job.Message)
-		stage.result.Data, stage.result.DataDigest, stage.progress = job.Data, job.DataDigest, &job.Progress
+		stage.result.Data, stage.result.DataDigest, stage.progress = job.Data, job.DataDigest, job.Progress
 		stage.result.WorkedUntil = job.WorkedUntil
 		return stage
 	case job.Stopped:

@@ -74,8 +74,9 @@ type Object struct {
 
 // Job is long-running work of the agent itself.
 type Job struct {
-	Running  bool
-	Progress v1alpha1.OperationProgress
+	Running bool
+	// Progress is nil until the work itself has begun.
+	Progress *v1alpha1.OperationProgress
 	// Stopped says that it ended on request.
 	Stopped bool
 	// Err of its end, which was at EndedAt.
