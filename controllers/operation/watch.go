@@ -147,7 +147,6 @@ func (w *window) sample(ctx context.Context, wanted bool) error {
 
 // count reads the pool and its counters, and measures how long that took. On a busy node it may take seconds: the sample is
 // assigned to the middle.
-// is of the middle of them.
 func (w *window) count(ctx context.Context, sample *poolseries.Sample) (took time.Duration, err error) {
 	before := w.Clock.Now()
 	if sample.Pool, err = w.ZFS.Pool(ctx, w.pool.Name); err != nil {
@@ -180,16 +179,13 @@ func (w *window) kstat(name string) (text string, found bool, err error) {
 
 // spaceAfter is the space in use once the pool has written what it held in memory, and has freed what it does not need any more. At the
 // last sample that is still in use: after a fill with fsync, its log beside the data. Nil if the pool cannot be written.
-func (w *window) spaceAfter(ctx context.Context) (after *poolseries.Space, err error) {
+func (w *window) spaceAfter(ctx context.Context) (*poolseries.Space, error) {
 	if stuck := w.ZFS.Sync(ctx, w.pool.Name); stuck != nil {
-		w.missing = append(w.missing, "the space without what was pending at the end: "+stuck.Error())
-	} else {
-		var pool zfs.PoolSummary
-		pool, err = w.ZFS.Pool(ctx, w.pool.Name)
-		space := poolseries.SpaceOf(pool)
-		after = &space
+		w.missing = append(w.missing, "the space in use afterwards: "+stuck.Error())
+		return nil, nil //nolint:nilnil // there is none, and the rest of the window is good
 	}
-	return after, err
+	pool, err := w.ZFS.Pool(ctx, w.pool.Name)
+	return new(poolseries.SpaceOf(pool)), err
 }
 
 // result closes the window: the last histograms, and the proof that the pool was not imported again meanwhile.
@@ -219,9 +215,7 @@ func (w *window) result(ctx context.Context) (operations.Result, error) {
 	if err != nil {
 		return operations.Result{}, err
 	}
-	if after != nil {
-		document.After = *after
-	}
+	document.After = after
 	addedSizes, sizesErr := zfs.HistogramsSince(sizes, w.sizes)
 	addedLatencies, latenciesErr := zfs.HistogramsSince(latencies, w.latencies)
 	if err := errors.Join(sizesErr, latenciesErr); err != nil {
@@ -252,14 +246,16 @@ func summary(document poolseries.Document) []v1alpha1.OperationMetric {
 	metrics := []v1alpha1.OperationMetric{
 		{Name: "windowMilliseconds", Value: document.EndedAt.Sub(document.StartedAt).Milliseconds()},
 		{Name: "allocatedBytesBefore", Value: document.Before.AllocatedBytes},
-		{Name: "allocatedBytesAfter", Value: document.After.AllocatedBytes},
 	}
 	add := func(name string, value int64) {
 		metrics = append(metrics, v1alpha1.OperationMetric{Name: name, Value: value})
 	}
-	if before, after := document.Before.FragmentationPercent, document.After.FragmentationPercent; before != nil && after != nil {
-		add("fragmentationPercentBefore", *before)
-		add("fragmentationPercentAfter", *after)
+	if document.After != nil {
+		add("allocatedBytesAfter", document.After.AllocatedBytes)
+		if before, after := document.Before.FragmentationPercent, document.After.FragmentationPercent; before != nil && after != nil {
+			add("fragmentationPercentBefore", *before)
+			add("fragmentationPercentAfter", *after)
+		}
 	}
 	if len(document.Vdevs) > 0 {
 		var pool, disks poolseries.Counters

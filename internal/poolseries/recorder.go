@@ -152,7 +152,7 @@ func (r *Recorder) Document(status zfs.Status) (Document, error) {
 	}
 	document := Document{Version: Version, Pool: r.last.Pool.Name, GUID: r.last.Pool.GUID, StartedAt: r.first.At.UTC(),
 		EndedAt: r.last.At.UTC(),
-		Before:  SpaceOf(r.first.Pool), After: SpaceOf(r.last.Pool), TransactionGroups: r.groups}
+		Before:  SpaceOf(r.first.Pool), TransactionGroups: r.groups}
 	for _, point := range kept {
 		document.Series.OffsetMilliseconds = append(document.Series.OffsetMilliseconds, point.offset)
 		document.Series.AllocatedBytes = append(document.Series.AllocatedBytes, point.allocated)

@@ -18,9 +18,12 @@ const metricGang = "gangBlocks"
 // diskMetrics are the metrics of a pool and its disks during a measured phase. Counters that an OpenZFS version lacks are absent.
 func diskMetrics(d poolseries.Document, phase results.PhaseDocument) map[string]int64 {
 	const partsPerMillionPerPercent = 10_000
-	metrics := map[string]int64{"poolAllocatedBytes": d.After.AllocatedBytes}
-	if percent := d.After.FragmentationPercent; percent != nil {
-		metrics["freeSpaceFragmentationPartsPerMillion"] = *percent * partsPerMillionPerPercent
+	metrics := map[string]int64{}
+	if d.After != nil {
+		metrics["poolAllocatedBytes"] = d.After.AllocatedBytes
+		if percent := d.After.FragmentationPercent; percent != nil {
+			metrics["freeSpaceFragmentationPartsPerMillion"] = *percent * partsPerMillionPerPercent
+		}
 	}
 	if groups := d.TransactionGroups; groups != nil {
 		metrics["longestTransactionGroupNanoseconds"] = groups.LongestSyncNanoseconds

@@ -16,7 +16,7 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func TestDiskMetrics(t *testing.T) {
 	percent := int64(7)
 	document := poolseries.Document{Version: poolseries.Version, StartedAt: start,
-		After:             poolseries.Space{AllocatedBytes: 5, FragmentationPercent: &percent},
+		After:             &poolseries.Space{AllocatedBytes: 5, FragmentationPercent: &percent},
 		Gang:              &poolseries.Gang{Writes: 3},
 		TransactionGroups: &poolseries.TransactionGroups{LongestSyncNanoseconds: 9},
 		RequestSizes: []poolseries.Histogram{{Bounds: []int64{8 << 10, 16 << 10, 32 << 10}, Columns: map[string][]int64{

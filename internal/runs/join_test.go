@@ -24,7 +24,7 @@ func fillRun() *v1alpha1.BenchmarkRun {
 // TestJoined: the result of a phase on a pool tells what its companions found, or that they found nothing.
 func TestJoined(t *testing.T) {
 	began := time.Unix(1000, 0).UTC()
-	series := poolseries.Document{Version: poolseries.Version, After: poolseries.Space{AllocatedBytes: 77}, Missing: []string{"gang blocks"}}
+	series := poolseries.Document{Version: poolseries.Version, After: &poolseries.Space{AllocatedBytes: 77}, Missing: []string{"gang blocks"}}
 	data, digest, err := series.Pack()
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestOnlyWhatLastsHasAPart(t *testing.T) {
 // TestJoinedOfWorkloads: what the disks of a pool did is said of the workloads on it, and of no other.
 func TestJoinedOfWorkloads(t *testing.T) {
 	operation := func(reads int64) *v1alpha1.PoolOperation {
-		series := poolseries.Document{Version: poolseries.Version, StartedAt: start, After: poolseries.Space{AllocatedBytes: reads},
+		series := poolseries.Document{Version: poolseries.Version, StartedAt: start, After: &poolseries.Space{AllocatedBytes: reads},
 			Gang:         &poolseries.Gang{Writes: reads / 100},
 			RequestSizes: []poolseries.Histogram{{Bounds: []int64{8192}, Columns: map[string][]int64{"sync_read_ind": {reads}}}},
 			Series:       poolseries.Series{OffsetMilliseconds: []int64{0, 10_000}}, Vdevs: []poolseries.Vdev{{Name: "a", Disk: true,

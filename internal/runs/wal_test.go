@@ -72,7 +72,7 @@ func TestWALOnAVolume(t *testing.T) {
 func TestJoinedOfWAL(t *testing.T) {
 	began := time.Unix(1000, 0).UTC()
 	operation := func(written int64) *v1alpha1.PoolOperation {
-		series := poolseries.Document{Version: poolseries.Version, StartedAt: began, After: poolseries.Space{AllocatedBytes: written},
+		series := poolseries.Document{Version: poolseries.Version, StartedAt: began, After: &poolseries.Space{AllocatedBytes: written},
 			RequestSizes: []poolseries.Histogram{{Bounds: []int64{8192}, Columns: map[string][]int64{"sync_write_ind": {written}}}},
 			Series:       poolseries.Series{OffsetMilliseconds: []int64{0, 10_000}}, Vdevs: []poolseries.Vdev{{Name: "a", Disk: true,
 				ReadOperations: []int64{0, 0}, WriteOperations: []int64{0, 0}, ReadBytes: []int64{0, 0}, WriteBytes: []int64{0, 10 * written}}}}
