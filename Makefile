@@ -120,10 +120,6 @@ verify: generate manifests ## generated files and go.mod are up to date: the tre
 demo: ## from nothing to a verdict and its report, in the lab [LAB=lab]; in your own cluster with CLUSTER=current
 	@CLUSTER=$(CLUSTER) LAB=$(LAB) hack/demo
 
-.PHONY: experiment
-experiment: ## an experiment of experiments/ in the lab, with its report: make experiment NAME=s03-ageing [LAB=lab]
-	@EXPERIMENT=$(NAME) TIMEOUT=12h LAB=$(LAB) hack/demo
-
 .PHONY: catalogue
 catalogue: ## rows of experiments/ in labs of their own, hours for all: [ROW="S14 S20", ROW=short] [FORCE=1]; results in docs/catalogue.md
 	@hack/catalogue

@@ -22,7 +22,7 @@ var example = row{ID: "S99", Question: "Does a scan survive?", Folder: "ageing-s
 
 func exampleResult(t *testing.T) *result {
 	t.Helper()
-	found, err := readReport(example, "testdata/results.json", circumstances{"cd88eb7d1f3a", command(example)})
+	found, err := readReport(example, "testdata/results.json", "cd88eb7d1f3a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestNoResult(t *testing.T) {
 		if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if found, err := readReport(example, file, circumstances{}); err == nil || !strings.Contains(err.Error(), says) {
+		if found, err := readReport(example, file, ""); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, %v", change[1], found, err)
 		}
 	}
@@ -187,8 +187,12 @@ func TestCatalogueIsComplete(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(page), section(one)) {
+		above, _, found := strings.Cut(string(page), section(one))
+		if !found {
 			t.Errorf("%s/README.md does not say what the lab showed: run 'go run ./test/catalogue pages'", one.Folder)
+		}
+		if !strings.Contains(above, "\n"+command(one)) {
+			t.Errorf("%s/README.md does not say how to run it: write %s", one.Folder, command(one))
 		}
 	}
 	if short < 3 {

@@ -74,7 +74,7 @@ func section(one row) string {
 		s.WriteString("\n")
 	}
 	s.WriteString("| | |\n|---|---|\n")
-	fmt.Fprintf(&s, "| command | `%s` |\n", found.Command)
+	fmt.Fprintf(&s, "| command | `%s` |\n", command(one))
 	if len(found.Lab) > 0 {
 		fmt.Fprintf(&s, "| lab | `%s` |\n", strings.Join(found.Lab, "`, `"))
 	}
@@ -143,8 +143,8 @@ func versions(found *result) string {
 	return strings.Join(all, ", ")
 }
 
-// command repeats a row.
-func command(one row) string { return "make catalogue ROW=" + one.ID }
+// command runs a row, even if it has a result.
+func command(one row) string { return "make catalogue ROW=" + one.ID + " FORCE=1" }
 
 // cell is text that neither ends a cell of a table nor becomes markup.
 func cell(text string) string {

@@ -28,8 +28,6 @@ type result struct {
 	Took string `json:"took"`
 	// Commit of the project.
 	Commit string `json:"commit"`
-	// Command that repeats it.
-	Command string `json:"command"`
 	// Lab are the variables of make that differ from the defaults of the lab.
 	Lab []string `json:"lab,omitempty"`
 	// Inputs is the hash of the row that was measured.
@@ -68,11 +66,8 @@ var versionKeys = []struct{ key, title string }{
 	{"zfs.version", "OpenZFS"}, {"kernel", "Linux"}, {"fio", "fio"}, {"postgres.version", "PostgreSQL"},
 }
 
-// circumstances are what results.json does not know.
-type circumstances struct{ commit, command string }
-
 // resultOf takes from an experiment what the pages of a row show. An experiment that did not end has no result.
-func resultOf(one row, of *results.Experiment, how circumstances) (*result, error) {
+func resultOf(one row, of *results.Experiment, commit string) (*result, error) {
 	if of.Benchmark.Name != one.Folder {
 		return nil, fmt.Errorf("these are results of %s, not of %s", of.Benchmark.Name, one.Folder)
 	}
@@ -81,7 +76,7 @@ func resultOf(one row, of *results.Experiment, how circumstances) (*result, erro
 	}
 	found := &result{
 		Verdict: of.Verdict, Message: of.Message, Date: of.FinishedAt.UTC().Format("2006-01-02"),
-		Took: of.FinishedAt.Sub(*of.StartedAt).Round(1e9).String(), Commit: how.commit, Command: how.command,
+		Took: of.FinishedAt.Sub(*of.StartedAt).Round(1e9).String(), Commit: commit,
 		Lab: one.Lab, Inputs: one.Inputs, Experiment: of.Experiment, Runs: len(of.Runs), Versions: map[string][]string{},
 	}
 	for i := range of.Runs {

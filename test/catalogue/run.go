@@ -128,7 +128,7 @@ func (b bench) keep(ctx context.Context, one row, folder string) error {
 	if err := b.call(ctx, b.plugin, "report", one.Folder, "--namespace", b.namespace, "--output-dir", report); err != nil {
 		return err
 	}
-	found, err := readReport(one, filepath.Join(report, "results.json"), circumstances{b.commit, command(one)})
+	found, err := readReport(one, filepath.Join(report, "results.json"), b.commit)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (b bench) keep(ctx context.Context, one row, folder string) error {
 	return nil
 }
 
-func readReport(one row, file string, how circumstances) (*result, error) {
+func readReport(one row, file string, commit string) (*result, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func readReport(one row, file string, how circumstances) (*result, error) {
 	if err := json.Unmarshal(text, &of); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return resultOf(one, &of, how)
+	return resultOf(one, &of, commit)
 }
 
 func (b bench) call(ctx context.Context, program string, arguments ...string) error {
