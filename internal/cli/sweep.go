@@ -41,9 +41,9 @@ at a time, and compare what was measured. Each place gets a StorageBenchmark of 
 place of the one in spec.target.zfs.pool.vdevs.
 
 ` + sweep.Rule + `
-At least 5 places are needed to say what is usual. A place that has already ended is not measured again.
+A place that has already ended is not measured again.
 
-The exit code is 1 if there is an outlier, and 2 if a place has no numbers or there are too few places. Others:
+The exit code is 1 if there is an outlier, and 2 if a place has no numbers or there are too few places or runs. Others:
 ` + exitHelp,
 		Example: `  kubectl storagebench sweep -f scan.yaml --nodes disktype=nvme
   kubectl storagebench sweep -f scan.yaml --nodes kubernetes.io/os=linux --parallel 4 -o json
@@ -228,7 +228,7 @@ func (a *App) printSweep(table sweep.Table, places int, format string) error {
 func (a *App) saySweep(table sweep.Table, places, outlying int) {
 	a.say("\n%s, %d unlike the others, %d without numbers. %s", spelling.Count(places, "place"), outlying, len(table.Missing), sweep.Rule)
 	if table.TooFew {
-		a.say("Fewer than 5 places have all numbers: it is not known what is usual of each.")
+		a.say("Fewer than 5 places, or than 2 with 3 repetitions, have all numbers: it is not known what is usual of each.")
 	}
 	for _, value := range table.Values {
 		if value.Outlier {

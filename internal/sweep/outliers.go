@@ -22,8 +22,12 @@ const (
 	leastAway = 0.0488
 	// leastStep is the difference that is worth naming where values are small: they are whole numbers.
 	leastStep = 2
+	// leastRuns of each of fewer places are as many as show that one is worse, and clearlyWorse is by how much: a share of the other's.
+	leastRuns    = 3
+	clearlyWorse = 0.8
 	// Rule says what an outlier is.
-	Rule = "An outlier is more than 8 median deviations, and at least 5%, from the median of all."
+	Rule = "An outlier is more than 8 median deviations, and at least 5%, from the median of all. Of 2 to 4 places, it is one that is worse " +
+		"than each other one by 20%, in all of its runs, at least 3 each."
 )
 
 // Result is what was measured at a place.
@@ -41,6 +45,10 @@ type Value struct {
 	Phase   string `json:"phase"`
 	Metric  string `json:"metric"`
 	Median  int64  `json:"median"`
+	// Min and Max of so many runs.
+	Min  int64 `json:"min"`
+	Max  int64 `json:"max"`
+	Runs int32 `json:"runs"`
 	// OfAll is the median of all places.
 	OfAll int64 `json:"medianOfAll"`
 	// AwayPartsPerMillion is how much the value is above that median; negative if it is below.
@@ -48,7 +56,7 @@ type Value struct {
 	// Outlier, and Worse if it is on the bad side.
 	Outlier bool `json:"outlier,omitempty"`
 	Worse   bool `json:"worse,omitempty"`
-	// TooFew says that so few places have this metric that no outlier can be named.
+	// TooFew says that so few places have this metric, with so few runs, that no outlier can be named.
 	TooFew bool `json:"tooFew,omitempty"`
 }
 
@@ -61,7 +69,7 @@ type Table struct {
 	Values []Value `json:"values"`
 	// Missing are places without numbers, or without some of them, with the reason.
 	Missing map[string]string `json:"missing,omitempty"`
-	// TooFew says that so few places have some metric, or any, that no outlier of it can be named.
+	// TooFew says that no outlier of some metric can be named, as so few places have it, with so few runs.
 	TooFew bool `json:"tooFew,omitempty"`
 }
 
@@ -79,13 +87,14 @@ func Judge(all []Result) Table {
 			if values[of] == nil {
 				subjects = append(subjects, of)
 			}
-			values[of] = append(values[of], Value{Place: one.Place, Variant: of.variant, Phase: of.phase, Metric: of.metric, Median: metric.Median})
+			values[of] = append(values[of], Value{Place: one.Place, Variant: of.variant, Phase: of.phase, Metric: of.metric,
+				Median: metric.Median, Min: metric.Min, Max: metric.Max, Runs: metric.Runs})
 		}
 	}
 	table.lacking(all, subjects, values)
 	table.TooFew = len(subjects) == 0
 	for _, of := range subjects {
-		table.TooFew = table.TooFew || len(values[of]) < leastPlaces
+		table.TooFew = table.TooFew || tooFew(values[of])
 		table.Values = append(table.Values, mark(of.metric, values[of])...)
 	}
 	slices.SortFunc(table.Values, func(a, b Value) int {
@@ -189,7 +198,7 @@ func mark(metric string, values []Value) []Value {
 	known, _ := results.LookupMetric(metric)
 	for i := range values {
 		value := &values[i]
-		value.TooFew = len(values) < leastPlaces
+		value.TooFew = tooFew(values)
 		value.OfAll = int64(math.Round(middle))
 		if middle > 0 {
 			value.AwayPartsPerMillion = int64(math.Round(1e6 * (float64(value.Median)/middle - 1)))
@@ -199,7 +208,7 @@ func mark(metric string, values []Value) []Value {
 		if value.Median > 0 {
 			logarithms, at = append(logarithms, math.Log(float64(value.Median))), append(at, i)
 		}
-		value.Outlier = value.Median <= 0 && middle > 0 && len(values) >= leastPlaces
+		value.Outlier = value.Median <= 0 && middle > 0 && len(values) >= leastPlaces || isWorst(known.Better, values, i)
 	}
 	if len(values) >= leastPlaces {
 		for i, far := range stats.OutliersBeyond(logarithms, farAway) {
@@ -210,6 +219,33 @@ func mark(metric string, values []Value) []Value {
 		values[i].Worse = values[i].Worse && values[i].Outlier
 	}
 	return values
+}
+
+// tooFew says that none of these can be named.
+func tooFew(values []Value) bool {
+	return len(values) < leastPlaces &&
+		(len(values) < 2 || slices.ContainsFunc(values, func(v Value) bool { return v.Runs < leastRuns }))
+}
+
+// isWorst says of one of few places that each of its runs is worse than all runs of the others, and its median by so much that it
+// matters. Nothing shows what is usual of so few, so one that is better is not named.
+func isWorst(better results.Direction, values []Value, one int) bool {
+	if len(values) >= leastPlaces || tooFew(values) {
+		return false
+	}
+	is := values[one]
+	for i, other := range values {
+		slower, faster := is, other
+		if better == results.Lower {
+			slower, faster = other, is
+		}
+		apart := slower.Max < faster.Min && float64(slower.Median) <= clearlyWorse*float64(faster.Median) &&
+			faster.Median-slower.Median >= leastStep
+		if i != one && !apart {
+			return false
+		}
+	}
+	return true
 }
 
 // Words say of a value how far it is from the others.

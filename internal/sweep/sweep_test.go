@@ -35,6 +35,36 @@ func fleet(random *rand.Rand, places int, noise float64) (all []Result) {
 	return all
 }
 
+// repeated is what several runs measured at a place.
+func repeated(node string, rates ...int64) Result {
+	one := at(node, rates[0], 2e6)
+	for i, rate := range rates[1:] {
+		run := at(node, rate, 2e6).Experiment.Runs[0]
+		run.Repetition = int32(i + 2)
+		one.Experiment.Runs = append(one.Experiment.Runs, run)
+	}
+	one.Experiment.Variants = results.Summarise(one.Experiment.Runs)
+	return one
+}
+
+// drawn are the values of some places, each of three runs with noise. The first place is at a level of its own.
+func drawn(random *rand.Rand, places int, noise, first float64) []Value {
+	values := make([]Value, places)
+	for i := range values {
+		level := 8e8
+		if i == 0 {
+			level *= first
+		}
+		var runs []int64
+		for range 3 {
+			runs = append(runs, int64(level*math.Exp(noise*random.NormFloat64())))
+		}
+		slices.Sort(runs)
+		values[i] = Value{Metric: "readBytesPerSecond", Min: runs[0], Median: runs[1], Max: runs[2], Runs: 3}
+	}
+	return values
+}
+
 func outliers(table Table) (found []string) {
 	for _, value := range table.Values {
 		if value.Outlier {
@@ -84,6 +114,15 @@ func TestOutliers(t *testing.T) {
 		{"three whose numbers cannot be used", unusable, "", false, 3},
 		{"one metric is missing at one of five", lacking, "", true, 1},
 		{"whole numbers", small, "", false, 0},
+		{"the slower one of two", []Result{repeated("a", 8e8, 9e8, 7e8), repeated("b", 4e8, 5e8, 6e8)}, "b readBytesPerSecond", false, 0},
+		{"the slower one of four", []Result{repeated("a", 8e8, 9e8, 7e8), repeated("b", 4e8, 5e8, 6e8), repeated("c", 7e8, 9e8, 7e8),
+			repeated("d", 14e8, 15e8, 15e8)}, "b readBytesPerSecond", false, 0},
+		{"one of two without any bytes", []Result{repeated("a", 8e8, 9e8, 7e8), repeated("b", 0, 0, 0)}, "b readBytesPerSecond", false, 0},
+		{"one of two that is 14% slower", []Result{repeated("a", 7e8, 7e8, 7e8), repeated("b", 6e8, 6e8, 6e8)}, "", false, 0},
+		{"one run of two is as fast", []Result{repeated("a", 8e8, 9e8, 7e8), repeated("b", 4e8, 5e8, 7e8)}, "", false, 0},
+		{"two slower ones of three", []Result{repeated("a", 8e8, 9e8, 7e8), repeated("b", 4e8, 5e8, 4e8), repeated("c", 4e8, 5e8, 4e8)}, "", false, 0},
+		{"two runs are too few", []Result{repeated("a", 8e8, 9e8), repeated("b", 4e8, 5e8)}, "", true, 0},
+		{"one place", []Result{repeated("a", 8e8, 9e8, 7e8)}, "", true, 0},
 	} {
 		table := Judge(test.all)
 		if got := strings.Join(outliers(table), "; "); got != test.want || table.TooFew != test.tooFew || len(table.Missing) != test.missing {
@@ -92,6 +131,15 @@ func TestOutliers(t *testing.T) {
 	}
 	if first := Judge(slow).Values[0]; !first.Worse || !strings.Contains(first.Words(), "% below the median of") || !strings.Contains(first.Words(), "worse") {
 		t.Errorf("%+v: %s", first, first.Words())
+	}
+	slower := []Result{at("a", 8e8, 2e6), at("b", 8e8, 4e6)}
+	for i := range slower { // a latency is worse if it is longer
+		slower[i].Experiment.Runs = append(slower[i].Experiment.Runs, slower[i].Experiment.Runs[0], slower[i].Experiment.Runs[0])
+		slower[i].Experiment.Runs[1].Repetition, slower[i].Experiment.Runs[2].Repetition = 2, 3
+		slower[i].Experiment.Variants = results.Summarise(slower[i].Experiment.Runs)
+	}
+	if got := outliers(Judge(slower)); !slices.Equal(got, []string{"b readLatencyP99Nanoseconds"}) {
+		t.Errorf("of two latencies: %v", got)
 	}
 	if first := Judge(fast).Values[0]; first.Worse || strings.Contains(first.Words(), "worse") {
 		t.Errorf("%+v: %s", first, first.Words())
@@ -130,6 +178,33 @@ func TestAlarms(t *testing.T) {
 		t.Logf("%d places, noise %.1f%%: false alarms in %.2f%% of sweeps for each metric, a disk that is 20%% slower found in %.1f%%", test.places,
 			100*test.noise, 100*rate, 100*power)
 		if rate > test.most || test.noise <= 0.02 && test.places == 40 && power < 0.99 {
+			t.Errorf("false alarms %.4f, found %.3f", rate, power)
+		}
+	}
+}
+
+// TestAlarmsOfFewPlaces: one of two to four places is hardly ever named by chance.
+func TestAlarmsOfFewPlaces(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	const metric, trials = "readBytesPerSecond", 10_000
+	named := func(v Value) bool { return v.Outlier }
+	for _, test := range []struct {
+		places             int
+		noise, most, power float64
+	}{{2, 0.02, 0, 0.99}, {4, 0.02, 0, 0.99}, {2, 0.1, 0.02, 0.8}, {4, 0.1, 0.01, 0.6}} {
+		alarms, found := 0, 0
+		for range trials {
+			if slices.ContainsFunc(mark(metric, drawn(random, test.places, test.noise, 1)), named) {
+				alarms++
+			}
+			if slow := mark(metric, drawn(random, test.places, test.noise, 0.6)); slow[0].Outlier && slow[0].Worse {
+				found++
+			}
+		}
+		rate, power := float64(alarms)/trials, float64(found)/trials
+		t.Logf("%d places, noise %.1f%%: false alarms in %.2f%% of sweeps for each metric, a disk that is 40%% slower found in %.1f%%", test.places,
+			100*test.noise, 100*rate, 100*power)
+		if rate > test.most || power < test.power {
 			t.Errorf("false alarms %.4f, found %.3f", rate, power)
 		}
 	}
