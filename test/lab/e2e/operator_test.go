@@ -52,6 +52,7 @@ func TestOperator(t *testing.T) {
 		{name: "volume too small", test: volumeTooSmall, long: true},
 		{name: "disk full", test: diskFull},
 		{name: "broken disk", test: brokenDisk, long: true},
+		{name: "slow node", test: slowNode, long: true},
 	} {
 		part(t, use.name, func(t *testing.T) {
 			if use.long {
