@@ -121,7 +121,7 @@ demo: ## from nothing to a verdict and its report, in the lab [LAB=lab]; in your
 	@CLUSTER=$(CLUSTER) LAB=$(LAB) hack/demo
 
 .PHONY: catalogue
-catalogue: ## rows of experiments/ in labs of their own, hours for all: [ROW="S14 S20", ROW=short] [FORCE=1]; results in docs/catalogue.md
+catalogue: ## rows of experiments/ in labs of their own, hours for all: [ROW="S14 S20", ROW=short] [FORCE=1, AGAIN=1]; results in docs/catalogue.md
 	@hack/catalogue
 
 ##@ The lab: a real cluster with ZFS nodes on this machine (docs/tasks/lab.md)

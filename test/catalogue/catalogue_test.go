@@ -67,6 +67,9 @@ func TestResultAndPages(t *testing.T) {
 		t.Error(difference)
 	}
 	golden(t, "section.md", section(one))
+	another := *one.Result
+	another.Commit, another.Verdict = "0123456789ab", "Passed"
+	one.Earlier = &another
 	waiting := row{ID: "S100", Question: "And | now?", Folder: "s100-now", Shape: "a < b"}
 	golden(t, "not-run.md", section(waiting))
 	golden(t, "catalogue.md", catalogue([]row{one, waiting}))
@@ -215,24 +218,27 @@ func TestPlan(t *testing.T) {
 		{ID: "S3", Folder: "s03-c", Short: true, Inputs: "new", Result: &result{Inputs: "old"}}, {ID: "X1", Folder: "x1-d"},
 		{ID: "X2", Folder: "x2-e", Short: true, Inputs: "same", Result: &result{Inputs: "same"}},
 		{ID: "X3", Folder: "x3-f", Inputs: "same", Result: &result{Inputs: "same", Verdict: "Invalid"}},
+		{ID: "X4", Folder: "x4-g", Inputs: "same", Result: &result{Inputs: "same"}, Earlier: &result{Inputs: "same"}},
+		{ID: "X5", Folder: "x5-h", Inputs: "same", Result: &result{Inputs: "same"}, Earlier: &result{Inputs: "old"}},
 	}
 	for _, c := range []struct {
 		names, commit string
-		force         bool
+		which         selection
 		want, says    string
 	}{
-		{"", "", false, "s01-a s03-c x1-d x3-f\ns02-b\tLAB_FLAGS=--disk 1:size=1Gi\n", ""},
-		{"", "", true, "s01-a s03-c x1-d x2-e x3-f\ns02-b ageing-small\tLAB_FLAGS=--disk 1:size=1Gi\n", ""},
-		{"x1-d s1", "", false, "x1-d s01-a\n", ""},
-		{"S99", "", false, "", ""},
-		{"S99", "", true, "ageing-small\tLAB_FLAGS=--disk 1:size=1Gi\n", ""},
-		{"short", "00000002aaaa", false, "s03-c\n", ""},
-		{"short", "00000003aaaa+changes", false, "x2-e\n", ""},
-		{"short", "main", false, "", `"main" is no hash`},
-		{"S7", "", false, "", "there is no row S7: write one of S1 to X3, or short"},
+		{"", "", selection{}, "s01-a s03-c x1-d x3-f\ns02-b\tLAB_FLAGS=--disk 1:size=1Gi\n", ""},
+		{"", "", selection{again: true}, "ageing-small\tLAB_FLAGS=--disk 1:size=1Gi\nx2-e x5-h\n", ""},
+		{"", "", selection{force: true}, "s01-a s03-c x1-d x2-e x3-f x4-g x5-h\ns02-b ageing-small\tLAB_FLAGS=--disk 1:size=1Gi\n", ""},
+		{"x1-d s1", "", selection{}, "x1-d s01-a\n", ""},
+		{"S99", "", selection{}, "", ""},
+		{"S99", "", selection{force: true}, "ageing-small\tLAB_FLAGS=--disk 1:size=1Gi\n", ""},
+		{"short", "00000002aaaa", selection{}, "s03-c\n", ""},
+		{"short", "00000003aaaa+changes", selection{}, "x2-e\n", ""},
+		{"short", "main", selection{}, "", `"main" is no hash`},
+		{"S7", "", selection{}, "", "there is no row S7: write one of S1 to X5, or short"},
 	} {
 		var out bytes.Buffer
-		err := plan(rows, c.names, c.commit, c.force, &out)
+		err := plan(rows, c.names, c.commit, c.which, &out)
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) || out.String() != c.want {
 			t.Errorf("%+v: %q, %v", c, out.String(), err)
 		}

@@ -42,7 +42,9 @@ func start(ctx context.Context, words []string, out io.Writer) error {
 	b := bench{out: out}
 	flags := flag.NewFlagSet("catalogue "+words[0], flag.ContinueOnError)
 	names := flags.String("rows", "", "`ROWS` such as \"S14 S20\", or short; all by default")
-	force := flags.Bool("force", false, "also rows that have a result of the same experiment, overlay and disks")
+	var which selection
+	flags.BoolVar(&which.force, "force", false, "also rows that have a result of the same experiment, overlay and disks")
+	flags.BoolVar(&which.again, "again", false, "rows that have one such result, to see whether it repeats")
 	flags.StringVar(&b.root, "root", ".", "`FOLDER` of the checkout")
 	flags.StringVar(&b.commit, "commit", "", "`HASH` of the project")
 	flags.StringVar(&b.kubectl, "kubectl", "kubectl", "`PATH` of kubectl")
@@ -58,7 +60,7 @@ func start(ctx context.Context, words []string, out io.Writer) error {
 	}
 	switch words[0] {
 	case "plan":
-		return plan(rows, *names, b.commit, *force, out)
+		return plan(rows, *names, b.commit, which, out)
 	case "run":
 		chosen, err := choose(rows, *names, b.commit)
 		if err != nil {
@@ -74,16 +76,22 @@ func start(ctx context.Context, words []string, out io.Writer) error {
 	return fmt.Errorf("there is no command %q: write plan, run or pages", words[0])
 }
 
+// selection says which rows run besides those without a result, or instead of them.
+type selection struct{ force, again bool }
+
 // plan leaves out rows whose result is of what they are now. The short row always runs: it tests the project.
-func plan(rows []row, names, commit string, force bool, out io.Writer) error {
+func plan(rows []row, names, commit string, which selection, out io.Writer) error {
 	chosen, err := choose(rows, names, commit)
 	if err != nil {
 		return err
 	}
 	var due []row
 	for _, one := range chosen {
-		kept := one.Result != nil && one.Result.Inputs == one.Inputs && one.Result.Verdict != "Invalid"
-		if force || names == shortName || !kept {
+		wanted := !one.current()
+		if which.again {
+			wanted = one.current() && !one.repeated()
+		}
+		if wanted || which.force || names == shortName {
 			due = append(due, one)
 		}
 	}

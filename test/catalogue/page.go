@@ -118,7 +118,37 @@ not show the shape, not that it does not exist.
 		}
 		fmt.Fprintf(&s, "%s | %s | %s | %s | %s |\n", measured(found), verdict, found.Date, versions(found), found.Commit)
 	}
+	s.WriteString(twice(rows))
 	return s.String()
+}
+
+// twice shows both results of the rows that have run twice.
+func twice(rows []row) string {
+	var s strings.Builder
+	count, same := 0, 0
+	for _, one := range rows {
+		if !one.repeated() {
+			continue
+		}
+		count++
+		if one.Result.Verdict == one.Earlier.Verdict {
+			same++
+		}
+		fmt.Fprintf(&s, "| [%s](../experiments/%s) | %s | %s |\n", one.ID, one.Folder, once(one.Earlier), once(one.Result))
+	}
+	return fmt.Sprintf(`
+## Does it repeat?
+`+"`make catalogue AGAIN=1`"+` runs rows a second time, with the same experiment, overlay and disks.
+
+Rows that have been run twice: %d. The verdict was the same in %d of them.
+
+| row | first | second |
+|---|---|---|
+%s`, count, same, s.String())
+}
+
+func once(found *result) string {
+	return fmt.Sprintf("%s (%s, %s)<br>%s", found.Verdict, found.Date, found.Commit, measured(found))
 }
 
 func measured(found *result) string {

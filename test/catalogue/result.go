@@ -15,8 +15,14 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// resultFile is where the result of a row is kept, in its folder lab.
-const resultFile = "result.json"
+// resultFile is where the result of a row is kept, in its folder lab. earlierFile has that of the run before it.
+const (
+	resultFile  = "result.json"
+	earlierFile = "earlier.json"
+)
+
+// invalid is the verdict without usable numbers.
+const invalid = "Invalid"
 
 // result is what a row showed in the lab: the part of results.json that its pages need.
 type result struct {

@@ -32,8 +32,8 @@ type row struct {
 	Short bool
 	// Inputs is a hash of what is measured: the experiment, its overlay and the lab's disks.
 	Inputs string
-	// Result is nil if the row has not run yet.
-	Result *result
+	// Result is nil if the row has not run yet. Earlier is that of the run before it, of the same inputs.
+	Result, Earlier *result
 }
 
 // labVariables are what lab.env may set, besides SHORT=1.
@@ -81,7 +81,10 @@ func (r *row) load(folder string) error {
 	if r.Inputs, err = hashOf(folder); err != nil {
 		return err
 	}
-	r.Result, err = readResult(filepath.Join(folder, "lab", resultFile))
+	if r.Result, err = readResult(filepath.Join(folder, "lab", resultFile)); err != nil {
+		return err
+	}
+	r.Earlier, err = readResult(filepath.Join(folder, "lab", earlierFile))
 	return err
 }
 
@@ -136,7 +139,9 @@ func hashOf(folder string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	files = slices.DeleteFunc(files, func(file string) bool { return filepath.Base(file) == resultFile })
+	files = slices.DeleteFunc(files, func(file string) bool {
+		return filepath.Base(file) == resultFile || filepath.Base(file) == earlierFile
+	})
 	sum := sha256.New()
 	makefile, err := os.ReadFile(filepath.Join(folder, "..", "..", "Makefile"))
 	if err != nil {
@@ -191,6 +196,14 @@ func shortRow(rows []row, commit string) (row, error) {
 	}
 	return short[number%uint64(len(short))], nil
 }
+
+// current says that a row has run as it is now.
+func (r *row) current() bool {
+	return r.Result != nil && r.Result.Inputs == r.Inputs && r.Result.Verdict != invalid
+}
+
+// repeated says that it has run twice.
+func (r *row) repeated() bool { return r.current() && r.Earlier != nil && r.Earlier.Inputs == r.Inputs }
 
 // group are rows that run in the same lab, one after another.
 type group struct {

@@ -132,7 +132,13 @@ func (b bench) keep(ctx context.Context, one row, folder string) error {
 	if err != nil {
 		return err
 	}
-	if err := found.write(filepath.Join(b.root, "experiments", one.Folder, "lab", resultFile)); err != nil {
+	lab := filepath.Join(b.root, "experiments", one.Folder, "lab")
+	if one.current() {
+		if err := one.Result.write(filepath.Join(lab, earlierFile)); err != nil {
+			return err
+		}
+	}
+	if err := found.write(filepath.Join(lab, resultFile)); err != nil {
 		return err
 	}
 	rows, err := loadRows(b.root)
@@ -143,7 +149,7 @@ func (b bench) keep(ctx context.Context, one row, folder string) error {
 	if err := writePages(b.root, rows); err != nil {
 		return err
 	}
-	if found.Verdict == "Invalid" {
+	if found.Verdict == invalid {
 		return fmt.Errorf("%s: %s: %s", one.ID, found.Verdict, found.Message)
 	}
 	return nil

@@ -98,8 +98,14 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %s, %v", file, text, err)
 		}
 	}
+	if err := runOnly(t.Context(), t, b); err != nil { // a second time
+		t.Fatal(err)
+	}
+	if rows, err = loadRows(b.root); err != nil || !rows[0].repeated() {
+		t.Errorf("the first result is not kept: %+v, %v", rows[0].Earlier, err)
+	}
 	var out bytes.Buffer
-	if err := plan(rows, "", "", false, &out); err != nil || out.Len() > 0 {
+	if err := plan(rows, "", "", selection{}, &out); err != nil || out.Len() > 0 {
 		t.Errorf("the row would run again: %s, %v", out.String(), err)
 	}
 }
