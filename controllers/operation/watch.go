@@ -179,13 +179,15 @@ func (w *window) kstat(name string) (text string, found bool, err error) {
 
 // spaceAfter is the space in use once the pool has written what it held in memory, and has freed what it does not need any more. At the
 // last sample that is still in use: after a fill with fsync, its log beside the data. Nil if the pool cannot be written.
-func (w *window) spaceAfter(ctx context.Context) (*poolseries.Space, error) {
+func (w *window) spaceAfter(ctx context.Context) (after *poolseries.Space, err error) {
 	if stuck := w.ZFS.Sync(ctx, w.pool.Name); stuck != nil {
 		w.missing = append(w.missing, "the space in use afterwards: "+stuck.Error())
-		return nil, nil //nolint:nilnil // there is none, and the rest of the window is good
+	} else {
+		var pool zfs.PoolSummary
+		pool, err = w.ZFS.Pool(ctx, w.pool.Name)
+		after = new(poolseries.SpaceOf(pool))
 	}
-	pool, err := w.ZFS.Pool(ctx, w.pool.Name)
-	return new(poolseries.SpaceOf(pool)), err
+	return after, err
 }
 
 // result closes the window: the last histograms, and the proof that the pool was not imported again meanwhile.
