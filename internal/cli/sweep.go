@@ -226,9 +226,9 @@ func (a *App) printSweep(table sweep.Table, places int, format string) error {
 }
 
 func (a *App) saySweep(table sweep.Table, places, outlying int) {
-	a.say("\n%s, %d unlike the others, %d without numbers. %s", spelling.Count(places, "place"), outlying, len(table.Missing), sweep.Rule)
+	a.say("\n%s, %d unlike the others, %d lacking numbers. %s", spelling.Count(places, "place"), outlying, len(table.Missing), sweep.Rule)
 	if table.TooFew {
-		a.say("Fewer than 5 places, or than 2 with 3 repetitions, have all numbers: it is not known what is usual of each.")
+		a.say("Some metrics are those of fewer than 5 places, or of fewer than 2 with 3 repetitions: these name no outlier.")
 	}
 	for _, value := range table.Values {
 		if value.Outlier {

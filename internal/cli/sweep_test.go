@@ -119,7 +119,7 @@ func TestSweep(t *testing.T) {
 		most     int
 		says     []string
 	}{
-		{"alike", "1", func(string) int64 { return 800 << 20 }, ExitPassed, 1, []string{"6 places, 0 unlike the others, 0 without numbers",
+		{"alike", "1", func(string) int64 { return 800 << 20 }, ExitPassed, 1, []string{"6 places, 0 unlike the others, 0 lacking numbers",
 			"node-0", "0.0% above the median of 800 MiB/s"}},
 		{"one slow", "2", func(node string) int64 {
 			if node == "node-3" {
@@ -132,7 +132,7 @@ func TestSweep(t *testing.T) {
 				return 0
 			}
 			return 800 << 20
-		}, ExitInconclusive, 4, []string{"MISSING  node-2: DevicesNotGranted: there is no such disk", "6 places, 0 unlike the others, 1 without"}},
+		}, ExitInconclusive, 4, []string{"MISSING  node-2: DevicesNotGranted: there is no such disk", "6 places, 0 unlike the others, 1 lacking"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := fleetHub(t, 6)
@@ -168,7 +168,7 @@ func TestSweepKeepsWhatEnded(t *testing.T) {
 		refuse     bool
 		says       []string
 	}{
-		"no node": {homeless, ExitInconclusive, false, []string{"MISSING  node-3: NoNode: no node is Ready", "1 without numbers", "node-5   alike"}},
+		"no node": {homeless, ExitInconclusive, false, []string{"MISSING  node-3: NoNode: no node is Ready", "1 lacking numbers", "node-5   alike"}},
 		"timeout": {endless, ExitTimeout, false, []string{"MISSING  node-3: ", "MISSING  node-5: the sweep was ended before its turn", "node-2   unknown"}},
 		"refused": {endless, ExitUnavailable, true, []string{"MISSING  node-3: ", "MISSING  node-5: ", "node-2   unknown"}},
 	} {
