@@ -235,12 +235,12 @@ func isWorst(better results.Direction, values []Value, one int) bool {
 	}
 	is := values[one]
 	for i, other := range values {
-		slower, faster := is, other
+		small, large := is, other
 		if better == results.Lower {
-			slower, faster = other, is
+			small, large = other, is
 		}
-		apart := slower.Max < faster.Min && float64(slower.Median) <= clearlyWorse*float64(faster.Median) &&
-			faster.Median-slower.Median >= leastStep
+		apart := small.Max < large.Min && float64(small.Median) <= clearlyWorse*float64(large.Median) &&
+			large.Median-small.Median >= leastStep
 		if i != one && !apart {
 			return false
 		}
