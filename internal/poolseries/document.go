@@ -34,8 +34,7 @@ type Document struct {
 	EndedAt time.Time `json:"endedAt"`
 	// Before is the space at the first sample.
 	Before Space `json:"before"`
-	// After is the space after the last sample, once the pool has written what it held in memory and freed what it does not need. Absent if
-	// it could not.
+	// After is the space after the last sample, once the pool has written and freed what was pending. Absent if it could not.
 	After *Space `json:"after,omitempty"`
 	// Series are the samples: one more than there are intervals.
 	Series Series `json:"series"`
