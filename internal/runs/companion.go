@@ -146,7 +146,7 @@ func HasEnded(operation *v1alpha1.PoolOperation) bool { return operation.Status.
 func operationWords(operation *v1alpha1.PoolOperation) string {
 	ready := meta.FindStatusCondition(operation.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil {
-		return "its agent has not reconciled it: is an agent running on node " + operation.Spec.NodeName + "?"
+		return "not reconciled yet: an agent must be running on node " + operation.Spec.NodeName
 	}
 	return ready.Reason + ": " + ready.Message
 }

@@ -53,7 +53,7 @@ func TestCompanions(t *testing.T) {
 		{"which has to count", []runChange{jobless(false)}, runstest.Operation(observe, "", 0, 0), nil, nil, "PhaseRunning", "", "",
 			10 * time.Minute},
 		{"and never does", []runChange{jobless(false), longAgo}, runstest.Operation(observe, "", 0, 0), nil, nil, "PodNotStarted", "final",
-			"is an agent running on node n1?", 0},
+			"an agent must be running on node n1", 0},
 		{"it counts: the pod", []runChange{jobless(false)}, counting, nil, []string{"StartPhase 0"}, "PhaseRunning", "", "", 0},
 		{"it failed: the pod all the same", []runChange{jobless(false)}, runstest.Operation(observe, v1alpha1.OutcomeFailed, 0, 0), nil,
 			[]string{"StartPhase 0"}, "PhaseRunning", "", "", 0},

@@ -204,8 +204,8 @@ func poolCondition(pool *v1alpha1.BenchmarkPool) (reason, message string, ready,
 	condition := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case condition == nil:
-		return v1alpha1.ReasonPoolNotReady, "no agent has reconciled it: is an agent running on node " + pool.Spec.NodeName +
-			" (label storagebench.dev/lab=true)?", false, false
+		return v1alpha1.ReasonPoolNotReady, "not reconciled yet: an agent must be running on node " + pool.Spec.NodeName +
+			" (label storagebench.dev/lab=true)", false, false
 	case condition.ObservedGeneration != pool.Generation:
 		return v1alpha1.ReasonPoolNotReady, "its agent has not reconciled it yet", false, false
 	}

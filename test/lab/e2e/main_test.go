@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -140,4 +142,16 @@ func restoreDisk(ctx context.Context, node string, disk vm.Disk) error {
 // disks are all disks with limits that a node has.
 func disks() []vm.Disk {
 	return append(append(append([]vm.Disk{}, made.Disks...), made.Volumes...), made.Files)
+}
+
+// built is a program made of a package of the module in a folder. It runs on every node.
+func built(t *testing.T, module, name string) (program string) {
+	t.Helper()
+	program = filepath.Join(t.TempDir(), filepath.Base(name))
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", program, name)
+	build.Dir, build.Env = module, append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", name, err, output)
+	}
+	return program
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -166,13 +165,7 @@ func (p *pools) driver() {
 // startNodeService builds the node service, brings it to the node and starts it there.
 func (p *pools) startNodeService(id string) {
 	p.t.Helper()
-	program := filepath.Join(p.t.TempDir(), driverUnit)
-	build := exec.CommandContext(p.t.Context(), "go", "build", "-buildvcs=false", "-o", program, "./cmd/zfsdriver-node")
-	build.Dir, build.Env = filepath.Join(root, "test", "zfsdriver", "node"), append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := build.CombinedOutput(); err != nil {
-		p.t.Fatalf("build the node service of the driver: %v\n%s", err, output)
-	}
-	file, err := os.Open(program)
+	file, err := os.Open(built(p.t, filepath.Join(root, "test", "zfsdriver", "node"), "./cmd/zfsdriver-node"))
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -51,12 +51,7 @@ func (s *space) plugin(words ...string) (said string, code int) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	program := filepath.Join(s.t.TempDir(), "kubectl-storagebench")
-	build := exec.CommandContext(s.t.Context(), "go", "build", "-buildvcs=false", "-o", program, "./cmd/kubectl-storagebench")
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := build.CombinedOutput(); err != nil {
-		s.t.Fatalf("build kubectl-storagebench: %v\n%s", err, output)
-	}
+	program := built(s.t, root, "./cmd/kubectl-storagebench")
 	var output bytes.Buffer
 	command := exec.CommandContext(s.t.Context(), program, append(words, "--namespace", s.name, "--kubeconfig", kubeconfig)...)
 	command.Stdout, command.Stderr = &output, &output
