@@ -23,7 +23,9 @@ type validated struct {
 	hash      string
 	// slots are its runs. Empty if they are not known.
 	slots []experiment.Slot
-	gates *gate.Set
+	// storage is how fast it is, for estimates.
+	storage speed
+	gates   *gate.Set
 	// warnings are about what this release does not know, at their fields.
 	warnings []problem
 	// missing are the StorageTargets that are in none of the files, as a list.
@@ -117,9 +119,6 @@ func (s schemas) expand(ctx context.Context, checked *validated, targets []v1alp
 	problems = append(problems, checked.foreseen()...)
 	if err != nil {
 		checked.slots = nil
-	}
-	if late := overdue(spec, checked.slots); late != "" {
-		checked.notes = append(checked.notes, late)
 	}
 	if len(problems) == 0 { // else the API server would say the same again, about each variant
 		problems = s.rehearse(ctx, checked)

@@ -1,36 +1,70 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
 // Assumptions of the estimate, because the storage is unknown. Only the requested durations are certain.
 const (
-	assumedBytesPerSecond = 100 << 20
-	assumedRounds         = 8
-	phaseOverhead         = 10 * time.Second
-	poolsOverhead         = 30 * time.Second // of a run, to create its pools, and to destroy them
+	assumedSpeed  speed = 100 << 20
+	assumedRounds       = 8
+	phaseOverhead       = 10 * time.Second
+	poolsOverhead       = 30 * time.Second // of a run, to create its pools, and to destroy them
 )
 
-// spent is a duration in its two parts.
+// speed of storage, in bytes per second: a flag.
+type speed int64
+
+func addSpeed(flags *pflag.FlagSet, of *speed) {
+	*of = assumedSpeed
+	flags.Var(of, "speed", "`SIZE` that the storage moves in a second, such as 30Mi, for the estimate of the time. Count what it moves in "+
+		"small requests if the experiment has fragment phases")
+}
+
+// Set implements pflag.Value.
+func (s *speed) Set(value string) error {
+	size, err := resource.ParseQuantity(value)
+	if err != nil || size.Value() <= 0 {
+		return errors.New("write a size that is moved in a second, such as 30Mi")
+	}
+	*s = speed(size.Value())
+	return nil
+}
+
+func (s *speed) String() string { return resource.NewQuantity(int64(*s), resource.BinarySI).String() }
+
+// Type implements pflag.Value.
+func (s *speed) Type() string { return "size" }
+
+// spent is what a run needs: time, and bytes to move.
 type spent struct {
-	asked, moving time.Duration
+	asked time.Duration
+	bytes int64
 }
 
 func (s *spent) add(other spent) {
 	s.asked += other.asked
-	s.moving += other.moving
+	s.bytes += other.bytes
+}
+
+func (s *spent) on(storage speed) time.Duration {
+	return s.asked + time.Duration(float64(s.bytes)/float64(storage)*float64(time.Second))
 }
 
 // estimate is a sentence on the duration of the runs.
-func estimate(slots []experiment.Slot) string {
+func estimate(slots []experiment.Slot, storage speed) string {
 	all := estimateRuns(slots)
 	text := ""
 	for i := range slots {
@@ -38,18 +72,18 @@ func estimate(slots []experiment.Slot) string {
 			text = ", plus the phases that depend on the size of the pool"
 		}
 	}
-	if all.moving > 0 {
-		text = " on storage that moves 100 MiB/s" + text
+	if all.bytes > 0 {
+		text = " on storage that moves " + report.Bytes(int64(storage)) + "/s" + text
 	}
 	if slices.ContainsFunc(slots, endsEarlier) {
 		text += ", less if operations end before the longest time of their phases"
 	}
-	return "about " + roughly(all.asked+all.moving) + text
+	return "about " + roughly(all.on(storage)) + text
 }
 
 // overdue says that the runs take longer than the experiment has. Empty if they do not. Repetitions that adaptive adds are left out: it
 // adds none that does not fit.
-func overdue(spec *v1alpha1.StorageBenchmarkSpec, slots []experiment.Slot) string {
+func overdue(spec *v1alpha1.StorageBenchmarkSpec, slots []experiment.Slot, storage speed) string {
 	if spec.Deadline == nil {
 		return ""
 	}
@@ -60,11 +94,12 @@ func overdue(spec *v1alpha1.StorageBenchmarkSpec, slots []experiment.Slot) strin
 		}
 	}
 	all := estimateRuns(first)
-	if all.asked+all.moving <= spec.Deadline.Duration.Duration {
+	takes := all.on(storage)
+	if takes <= spec.Deadline.Duration.Duration {
 		return ""
 	}
 	return fmt.Sprintf("its runs take about %s, and spec.deadline is %s: if they have not ended by then, the verdict is Inconclusive "+
-		"(DeadlineExceeded)", roughly(all.asked+all.moving), brief(spec.Deadline.Duration.Duration))
+		"(DeadlineExceeded)", roughly(takes), brief(spec.Deadline.Duration.Duration))
 }
 
 // endsEarlier says whether a run has a phase that lasts as long as its operation, and counts with its longest time.
@@ -105,18 +140,18 @@ func estimateRun(slot *experiment.Slot) spent {
 		switch {
 		case phase.Fill != nil:
 			filled = fillBytes(phase.Fill, size)
-			all.moving += moving(filled)
+			all.bytes += filled
 		case phase.Fragment != nil:
-			all.moving += moving(filled) * time.Duration(fragmentRounds(phase.Fragment))
+			all.bytes += filled * int64(fragmentRounds(phase.Fragment))
 		case phase.Free != nil:
 			filled -= shareOf(phase.Free.Share, filled)
 		case phase.Measure != nil:
 			once := estimateMeasure(&phase, filled)
-			rounds := time.Duration(1)
+			rounds := int64(1)
 			if rule := phase.Measure.SteadyState; rule != nil {
-				rounds = time.Duration(max(1, rule.WindowRounds))
+				rounds = max(1, int64(rule.WindowRounds))
 			}
-			all.add(spent{once.asked * rounds, once.moving * rounds})
+			all.add(spent{once.asked * time.Duration(rounds), once.bytes * rounds})
 		}
 	}
 	return all
@@ -149,13 +184,9 @@ func estimateMeasure(phase *v1alpha1.Phase, filled int64) spent {
 	traits, _ := workload.PhaseTraits(phase)
 	all := spent{asked: traits.Duration + traits.RampUp + traits.Guess}
 	if traits.Moves != nil {
-		all.moving = moving(traits.Moves(filled))
+		all.bytes = traits.Moves(filled)
 	}
 	return all
-}
-
-func moving(bytes int64) time.Duration {
-	return time.Duration(float64(bytes) / assumedBytesPerSecond * float64(time.Second))
 }
 
 // roughly writes two units at most, rounded as coarsely as the guess is.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +19,7 @@ func TestEstimate(t *testing.T) {
 	const overhead = phaseOverhead
 	for _, test := range []struct {
 		phases        string
-		asked, moving time.Duration
+		asked, moving time.Duration // on storage that moves 100 MiB/s
 	}{
 		{"{name: p, fill: {to: 50%}}", overhead, 5 * time.Second},
 		{"{name: p, fill: {size: 100Mi}}", overhead, time.Second},
@@ -50,8 +52,9 @@ func TestEstimate(t *testing.T) {
 			t.Errorf("%s: %v", test.phases, problems)
 			continue
 		}
-		if got := estimateRun(&checked.slots[0]); got.asked != test.asked || got.moving.Round(time.Second) != test.moving {
-			t.Errorf("%s: %v asked, %v moving", test.phases, got.asked, got.moving)
+		got := estimateRun(&checked.slots[0])
+		if moving := got.on(assumedSpeed) - got.asked; got.asked != test.asked || moving.Round(time.Second) != test.moving {
+			t.Errorf("%s: %v asked, %v moving", test.phases, got.asked, moving)
 		}
 	}
 }
@@ -61,11 +64,11 @@ func TestEstimateOfOperations(t *testing.T) {
 	phase := v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{
 		Duration: &v1alpha1.Duration{Duration: metav1.Duration{Duration: time.Hour}}}}}}
 	slot := experiment.Slot{Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}, Phases: []v1alpha1.Phase{phase}}
-	if got := estimate([]experiment.Slot{slot}); !strings.HasPrefix(got, "about 1h") || strings.Contains(got, "less if") {
+	if got := estimate([]experiment.Slot{slot}, assumedSpeed); !strings.HasPrefix(got, "about 1h") || strings.Contains(got, "less if") {
 		t.Errorf("an hour: %s", got)
 	}
 	slot.Phases[0].Measure.Until = v1alpha1.UntilOperationEnds
-	if got := estimate([]experiment.Slot{slot}); !strings.HasPrefix(got, "about 1h") || !strings.Contains(got, "less if operations end") {
+	if got := estimate([]experiment.Slot{slot}, assumedSpeed); !strings.HasPrefix(got, "about 1h") || !strings.Contains(got, "less if operations end") {
 		t.Errorf("at most an hour: %s", got)
 	}
 }
@@ -87,7 +90,7 @@ func TestExtent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := (&validated{benchmark: benchmark, slots: slots}).extent(); !strings.HasPrefix(got, want) {
+		if got := (&validated{benchmark: benchmark, slots: slots, storage: assumedSpeed}).extent(); !strings.HasPrefix(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -110,8 +113,32 @@ func TestOverdue(t *testing.T) {
 		if spec.Deadline = nil; deadline > 0 {
 			spec.Deadline = runstest.Lasting(deadline)
 		}
-		if got := overdue(spec, slots); !strings.HasPrefix(got, want) || want == "" && got != "" {
+		if got := overdue(spec, slots, assumedSpeed); !strings.HasPrefix(got, want) || want == "" && got != "" {
 			t.Errorf("%v: %q, want %q", deadline, got, want)
+		}
+	}
+}
+
+// TestSpeed: who knows the storage gets an estimate for it, also of the deadline.
+func TestSpeed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "slow.yaml")
+	text := "apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata: {name: slow}\nspec:\n  deadline: 15m\n" +
+		"  target: {storageClass: {size: 6000Mi}}\n  phases: [{name: p, fill: {size: 6000Mi}}]\n  repetitions: 2\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const late = "its runs take about 20m, and spec.deadline is 15m"
+	if code, said := validate(t, file, "--speed", "10Mi"); code != ExitPassed || !strings.Contains(said, "about 20m on storage that moves 10.0 MiB/s") ||
+		!strings.Contains(said, late) {
+		t.Errorf("slow: %d %s", code, said)
+	}
+	if code, said := validate(t, file); code != ExitPassed || !strings.Contains(said, "about 2m on storage that moves 100 MiB/s") ||
+		strings.Contains(said, "deadline") {
+		t.Errorf("by default: %d %s", code, said)
+	}
+	for _, wrong := range []string{"0", "-1Mi", "fast", ""} {
+		if code, said := validate(t, file, "--speed", wrong); code != ExitUsage || !strings.Contains(said, "such as 30Mi") {
+			t.Errorf("%q: %d %s", wrong, code, said)
 		}
 	}
 }

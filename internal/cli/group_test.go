@@ -57,6 +57,7 @@ func TestExtentOfAGroup(t *testing.T) {
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
+		checked.estimateOn(assumedSpeed)
 		return checked.extent(), estimateRun(&checked.slots[0])
 	}
 	alone, once := extent("1")
@@ -64,7 +65,7 @@ func TestExtentOfAGroup(t *testing.T) {
 	if strings.Contains(alone, "at once") || !strings.Contains(text, "6 runs (1 variant x 6 repetitions), each on 2 nodes at once") {
 		t.Errorf("%s\n%s", alone, text)
 	}
-	if both.moving != once.moving || both.asked != once.asked+runs.StartAllowance {
+	if both.bytes != once.bytes || both.asked != once.asked+runs.StartAllowance {
 		t.Errorf("%+v and %+v", once, both)
 	}
 }

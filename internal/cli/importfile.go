@@ -34,7 +34,7 @@ func (a *App) importFile(ctx context.Context, options samplesOptions) error {
 	manifest := found.Manifest()
 	checked := *a
 	checked.In, checked.Out = strings.NewReader(manifest), io.Discard
-	all, err := checked.judge(ctx, []string{"-"})
+	all, err := checked.judge(ctx, []string{"-"}, assumedSpeed)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,7 @@ import (
 )
 
 func (a *App) planCommand() *cobra.Command {
-	all := false
-	var format string
+	all, format, storage := false, "", speed(0)
 	command := &cobra.Command{
 		Use:   "plan FILE...",
 		Short: "Show what a StorageBenchmark would do: runs in their order, time, space, and devices that are overwritten",
@@ -26,10 +25,11 @@ the space of a run, and the devices that are overwritten. Name the files of thei
 		Example: "  kubectl storagebench plan ageing.yaml target.yaml",
 		Args:    atLeastOne("plan needs a file: kubectl storagebench plan FILE..."),
 		RunE: func(command *cobra.Command, files []string) error {
-			return a.plan(command.Context(), files, all, format)
+			return a.plan(command.Context(), files, storage, all, format)
 		},
 	}
 	a.addFormat(command, &format, structured)
+	addSpeed(command.Flags(), &storage)
 	command.Flags().BoolVar(&all, "all", false, fmt.Sprintf("show all runs, even if there are more than %d", fewRuns))
 	return command
 }
@@ -80,7 +80,7 @@ func planFor(one judgement) plannedBenchmark {
 	for _, name := range experiment.VariantNames(slots) {
 		slot := &slots[slices.IndexFunc(slots, func(one experiment.Slot) bool { return one.Variant == name })]
 		spent := estimateRun(slot)
-		variant := plannedVariant{name, int64((spent.asked + spent.moving).Seconds()), max(0, volumeBytes(slot)), nil}
+		variant := plannedVariant{name, int64(spent.on(one.checked.storage).Seconds()), max(0, volumeBytes(slot)), nil}
 		for i := range slot.Phases {
 			variant.Phases = append(variant.Phases, phaseWords(&slot.Phases[i]))
 		}
@@ -90,8 +90,8 @@ func planFor(one judgement) plannedBenchmark {
 	return plan
 }
 
-func (a *App) plan(ctx context.Context, files []string, all bool, format string) error {
-	judged, err := a.judge(ctx, files)
+func (a *App) plan(ctx context.Context, files []string, storage speed, all bool, format string) error {
+	judged, err := a.judge(ctx, files, storage)
 	if err != nil {
 		return err
 	}

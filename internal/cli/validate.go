@@ -20,7 +20,7 @@ import (
 const maxProblems = 20
 
 func (a *App) validateCommand() *cobra.Command {
-	format := ""
+	format, storage := "", speed(0)
 	command := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check manifests without a cluster, with the API server's own rules",
@@ -35,7 +35,7 @@ for in all the files.
   kubectl storagebench validate -o sarif experiments/s03-ageing experiments/s03-ageing/lab > storagebench.sarif`,
 		Args: atLeastOne("validate needs a file: kubectl storagebench validate FILE..."),
 		RunE: func(command *cobra.Command, files []string) error {
-			all, err := a.judge(command.Context(), files)
+			all, err := a.judge(command.Context(), files, storage)
 			if err != nil {
 				return err
 			}
@@ -49,6 +49,7 @@ for in all the files.
 		},
 	}
 	a.addFormat(command, &format, []string{formatText, formatJSON, formatSARIF})
+	addSpeed(command.Flags(), &storage)
 	return command
 }
 
@@ -68,8 +69,8 @@ type judgement struct {
 
 func (j judgement) valid() bool { return j.unreadable == nil && len(j.problems) == 0 }
 
-// judge checks all files, even after an error. Files that cannot be read come first.
-func (a *App) judge(ctx context.Context, files []string) (all []judgement, err error) {
+// judge checks all files, even after an error. Files that cannot be read come first. The speed of the storage is for estimates.
+func (a *App) judge(ctx context.Context, files []string, storage speed) (all []judgement, err error) {
 	known, err := loadSchemas()
 	if err != nil {
 		return nil, err
@@ -92,7 +93,11 @@ func (a *App) judge(ctx context.Context, files []string) (all []judgement, err e
 	}
 	targets := known.storageTargets(ctx, manifests)
 	for _, one := range manifests {
-		all = append(all, known.judgeOne(ctx, one, targets))
+		judged := known.judgeOne(ctx, one, targets)
+		if judged.checked != nil {
+			judged.checked.estimateOn(storage)
+		}
+		all = append(all, judged)
 	}
 	return all, nil
 }
@@ -193,6 +198,14 @@ func (a *App) sayJudgement(judged judgement) {
 	}
 }
 
+// estimateOn estimates the time of the runs.
+func (e *validated) estimateOn(storage speed) {
+	e.storage = storage
+	if late := overdue(&e.benchmark.Spec, e.slots, storage); late != "" {
+		e.notes = append(e.notes, late)
+	}
+}
+
 // extent is ": 6 runs (1 variant x 6 repetitions), about 30m ...", with adaptive ": 6 to 12 runs (1 variant x 6 to 12 repetitions), at most
 // about 1h ...".
 func (e *validated) extent() string {
@@ -201,7 +214,7 @@ func (e *validated) extent() string {
 	}
 	variants, least := len(experiment.VariantNames(e.slots)), int(e.benchmark.Spec.Repetitions)
 	most := len(e.slots) / variants
-	where, takes := "", estimate(e.slots)
+	where, takes := "", estimate(e.slots, e.storage)
 	if least < most {
 		takes = "at most " + takes
 	}

@@ -17,10 +17,10 @@ func read(t *testing.T, path string) string {
 }
 
 // validate runs the command and returns what it says, with the folder of a file left out.
-func validate(t *testing.T, path string) (int, string) {
+func validate(t *testing.T, path string, flags ...string) (int, string) {
 	t.Helper()
 	app, out, errors := testApp()
-	code := app.Main(t.Context(), []string{"validate", path})
+	code := app.Main(t.Context(), append([]string{"validate", path}, flags...))
 	return code, strings.ReplaceAll(out.String()+errors.String(), filepath.Dir(path)+"/", "")
 }
 
