@@ -65,8 +65,8 @@ type Reconciler struct {
 	Clock clock.WithTicker
 
 	jobs jobs
-	// written is when the status of an operation was last written.
-	written writtenTimes
+	// written has the time.Time of the last written status, by client.ObjectKey.
+	written sync.Map
 	// parameters is held while a module parameter and its record are changed.
 	parameters sync.Mutex
 }
@@ -83,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.Live.Get(ctx, request.NamespacedName, &operation); err != nil {
 		if err = client.IgnoreNotFound(err); err == nil {
 			r.jobs.only(request.Name, "")
-			r.written.forget(request.NamespacedName)
+			r.written.Delete(request.NamespacedName)
 		}
 		return reconcile.Result{}, err
 	}
@@ -96,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if outlived(&operation) {
 		_, err := r.writeStatus(ctx, &operation, seen(&operation))
-		r.written.forget(request.NamespacedName)
+		r.written.Delete(request.NamespacedName)
 		return reconcile.Result{RequeueAfter: 10 * time.Millisecond}, err // there may be a finalizer to remove
 	}
 	if known := (operations.State{Operation: &operation, Now: r.Clock.Now()}); known.NeverBegins() {
@@ -145,37 +145,10 @@ func (r *Reconciler) step(ctx context.Context, operation *v1alpha1.PoolOperation
 	return reconcile.Result{RequeueAfter: decision.Recheck}, actErr
 }
 
-// writtenTimes are times by object.
-type writtenTimes struct {
-	mutex sync.Mutex
-	times map[client.ObjectKey]time.Time
-}
-
-func (w *writtenTimes) at(key client.ObjectKey) time.Time {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	return w.times[key]
-}
-
-func (w *writtenTimes) set(key client.ObjectKey, at time.Time) {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	if w.times == nil {
-		w.times = map[client.ObjectKey]time.Time{}
-	}
-	w.times[key] = at
-}
-
-func (w *writtenTimes) forget(key client.ObjectKey) {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	delete(w.times, key)
-}
-
 // forget drops the agent's state of an operation.
 func (r *Reconciler) forget(operation *v1alpha1.PoolOperation) {
 	r.jobs.drop(operation.UID)
-	r.written.forget(client.ObjectKeyFromObject(operation))
+	r.written.Delete(client.ObjectKeyFromObject(operation))
 }
 
 // runError is an error of the action itself. Other errors may pass.
@@ -203,7 +176,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, operation *v1alpha1.PoolOp
 		return 0, nil
 	}
 	key, now := client.ObjectKeyFromObject(operation), r.Clock.Now()
-	if wait := r.written.at(key).Add(progressInterval).Sub(now); wait > 0 && onlyProgress(operation.Status, status) {
+	written, _ := r.written.Load(key)
+	last, _ := written.(time.Time)
+	if wait := last.Add(progressInterval).Sub(now); wait > 0 && onlyProgress(operation.Status, status) {
 		return wait, nil
 	}
 	changed := operation.DeepCopy()
@@ -211,7 +186,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, operation *v1alpha1.PoolOp
 	if err := r.Client.Status().Update(ctx, changed); err != nil {
 		return 0, client.IgnoreNotFound(fmt.Errorf("write the status of PoolOperation %s: %w", operation.Name, err))
 	}
-	r.written.set(key, now)
+	r.written.Store(key, now)
 	write.Announce(r.Recorder, operation, operation.Status.Conditions, status.Conditions)
 	return 0, nil
 }

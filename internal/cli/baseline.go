@@ -44,29 +44,36 @@ The results are added to those in the ConfigMap of that name, or in --add-to: a 
 }
 
 func (a *App) baselineShowCommand() *cobra.Command {
+	all := false
+	command := a.showAcceptedCommand("baseline", func(baseline results.Baseline) { a.showBaseline(baseline, all) })
+	command.Example += "\n  kubectl storagebench baseline show nightly-baseline --all"
+	command.Flags().BoolVar(&all, "all", false, "all metrics instead of the primary ones, and the environment")
+	return command
+}
+
+// showAcceptedCommand prints a baseline or a calibration as the given table.
+func (a *App) showAcceptedCommand(kind string, table func(results.Baseline)) *cobra.Command {
 	var connection Connection
 	var format string
-	all := false
+	example := fmt.Sprintf("kubectl storagebench %s show %s.yaml", kind, kind)
 	command := &cobra.Command{
-		Use:   "show FILE|NAME",
-		Short: "Print a baseline, in a file or in a ConfigMap of the cluster, as a table",
-		Example: `  kubectl storagebench baseline show baseline.yaml
-  kubectl storagebench baseline show nightly-baseline --all`,
-		Args: exactlyOne("baseline show needs one file, or the name of one ConfigMap: kubectl storagebench baseline show baseline.yaml"),
+		Use:     "show FILE|NAME",
+		Short:   "Print a " + kind + ", in a file or in a ConfigMap of the cluster, as a table",
+		Example: "  " + example,
+		Args:    exactlyOne(kind + " show needs one file, or the name of one ConfigMap: " + example),
 		RunE: func(command *cobra.Command, names []string) error {
-			baseline, err := a.readAccepted(command.Context(), names[0], connection)
+			accepted, err := a.readAccepted(command.Context(), names[0], connection)
 			if err != nil {
 				return err
 			}
 			if format != formatText {
-				return a.printDocument(baseline, format)
+				return a.printDocument(accepted, format)
 			}
-			a.showBaseline(baseline, all)
+			table(accepted)
 			return nil
 		},
 	}
 	connection.addFlags(command.Flags())
-	command.Flags().BoolVar(&all, "all", false, "all metrics instead of the primary ones, and the environment")
 	a.addFormat(command, &format, structured)
 	return command
 }

@@ -15,7 +15,7 @@ const calibrationSuffix = "-calibration"
 
 func (a *App) calibrationCommand() *cobra.Command {
 	return group("calibration", "Accept the noise between equal runs, as a file for Git", a.calibrationAcceptCommand(),
-		a.calibrationShowCommand())
+		a.showAcceptedCommand("calibration", a.showCalibration))
 }
 
 func (a *App) calibrationAcceptCommand() *cobra.Command {
@@ -37,32 +37,6 @@ of a baseline. The results are added to those in the ConfigMap of that name, or 
 		Example: `  kubectl storagebench calibration accept nightly-noise --note "node-a, idle" > calibration.yaml
   kubectl storagebench calibration accept twins --same-variants > calibration.yaml`,
 	})
-}
-
-func (a *App) calibrationShowCommand() *cobra.Command {
-	var connection Connection
-	var format string
-	command := &cobra.Command{
-		Use:     "show FILE|NAME",
-		Short:   "Print a calibration, in a file or in a ConfigMap of the cluster, as a table",
-		Example: `  kubectl storagebench calibration show calibration.yaml`,
-		Args: exactlyOne("calibration show needs one file, or the name of one ConfigMap: kubectl storagebench calibration show " +
-			"calibration.yaml"),
-		RunE: func(command *cobra.Command, names []string) error {
-			calibration, err := a.readAccepted(command.Context(), names[0], connection)
-			if err != nil {
-				return err
-			}
-			if format != formatText {
-				return a.printDocument(calibration, format)
-			}
-			a.showCalibration(calibration)
-			return nil
-		},
-	}
-	connection.addFlags(command.Flags())
-	a.addFormat(command, &format, structured)
-	return command
 }
 
 func (a *App) showCalibration(calibration results.Baseline) {

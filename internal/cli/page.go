@@ -33,12 +33,7 @@ const (
 // addPage makes the HTML report, which is too large for the ConfigMap, from what is in it and the documents of the phases.
 func (a *App) addPage(ctx context.Context, cluster *Cluster, stored *corev1.ConfigMap,
 	benchmark *v1alpha1.StorageBenchmark) ([]report.Picture, error) {
-	text, found := stored.Data[reportKeys["json"]]
-	if !found {
-		return nil, exitf(ExitNotFound, "ConfigMap %s/%s has no %s, from which the HTML report is made", stored.Namespace, stored.Name,
-			reportKeys["json"])
-	}
-	experiment, err := decodeExperiment("ConfigMap "+stored.Namespace+"/"+stored.Name, []byte(text))
+	experiment, err := experimentIn(stored)
 	if err != nil {
 		return nil, err
 	}

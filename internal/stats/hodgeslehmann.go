@@ -1,9 +1,6 @@
 package stats
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // maxAverages bounds the memory for differences and Walsh averages: 32 MiB.
 const maxAverages = 1 << 22
@@ -43,22 +40,4 @@ func checkConfidence(confidence float64) error {
 		return fmt.Errorf("a confidence of %g: it lies between 0.5 and 1", confidence)
 	}
 	return nil
-}
-
-// String says it in the unit of the values.
-func (s Shift) String() string {
-	return s.words(func(value float64) string { return fmt.Sprintf("%+.4g", value) })
-}
-
-// Percent says it of a shift of logarithms: ln 1.05 is +5%.
-func (s Shift) Percent() string {
-	return s.words(func(value float64) string { return fmt.Sprintf("%+.1f%%", 100*math.Expm1(value)) })
-}
-
-func (s Shift) words(unit func(float64) string) string {
-	if !s.Interval.Known {
-		return fmt.Sprintf("%s, no interval: so few values give a confidence of at most %.1f%%", unit(s.Estimate), 100*s.Interval.Confidence)
-	}
-	return fmt.Sprintf("%s, between %s and %s with a confidence of %.1f%%",
-		unit(s.Estimate), unit(s.Interval.Low), unit(s.Interval.High), 100*s.Interval.Confidence)
 }

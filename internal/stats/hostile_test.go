@@ -95,12 +95,6 @@ func TestHostileArguments(t *testing.T) {
 	}
 }
 
-func TestNothingInWords(t *testing.T) {
-	if got := (Shift{}).String(); got != "+0, no interval: so few values give a confidence of at most 0.0%" {
-		t.Errorf("%q", got)
-	}
-}
-
 // FuzzTests wants an error, or p-values and intervals that are some.
 func FuzzTests(f *testing.F) {
 	f.Add(1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 0.5)

@@ -68,7 +68,7 @@ func TestOutlyingPairsCountLeast(t *testing.T) {
 			t.Errorf("%d pairs: p = %g, marked %g", n, before.Greater, after.Greater)
 		}
 		if shift := marked.Shift(0.02, 0.05); shift.Interval.Low < 0.25 || math.Abs(shift.Estimate-0.3) > 0.02 {
-			t.Errorf("%d pairs: %s", n, shift)
+			t.Errorf("%d pairs: %+v", n, shift)
 		}
 	}
 }

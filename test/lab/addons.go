@@ -141,8 +141,3 @@ func (l *Lab) waitAddons(ctx context.Context, cluster client.Client, log io.Writ
 		return true, "", nil
 	})
 }
-
-// volumesSince watches from a revision on.
-func volumesSince(revision string) *metav1.ListOptions {
-	return &metav1.ListOptions{ResourceVersion: revision}
-}

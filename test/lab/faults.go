@@ -18,11 +18,7 @@ import (
 
 // Machine talks to the virtual machine of a node. The caller closes it.
 func (l *Lab) Machine(ctx context.Context, node string) (*vm.Machine, error) {
-	s, err := l.load()
-	if err != nil {
-		return nil, err
-	}
-	n, err := s.number(node)
+	s, n, err := l.loadNode(node)
 	if err != nil {
 		return nil, err
 	}
@@ -90,11 +86,7 @@ var NodeActions = []string{"reset", "shutdown", "off", "on"}
 // Node resets a node, shuts it down in order, cuts its power, or switches it on and waits until it is ready. A node that runs is on,
 // unless its QEMU hangs: then its power is cut first.
 func (l *Lab) Node(ctx context.Context, node, action string, log io.Writer) error {
-	s, err := l.load()
-	if err != nil {
-		return err
-	}
-	n, err := s.number(node)
+	s, n, err := l.loadNode(node)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -121,7 +122,8 @@ func (l *Lab) keepVolumes(ctx context.Context) error {
 			return err
 		}
 	}
-	changes, err := cluster.Watch(ctx, &corev1.PersistentVolumeList{}, &client.ListOptions{Raw: volumesSince(volumes.ResourceVersion)})
+	later := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: volumes.ResourceVersion}}
+	changes, err := cluster.Watch(ctx, &corev1.PersistentVolumeList{}, later)
 	if err != nil {
 		return err
 	}
@@ -145,11 +147,7 @@ func (l *Lab) takeBack(ctx context.Context, cluster client.Client, volume *corev
 		return nil
 	}
 	node, disk := volume.Labels[labelNode], volume.Labels[labelDisk]
-	s, err := l.load()
-	if err != nil {
-		return err
-	}
-	n, err := s.number(node)
+	s, n, err := l.loadNode(node)
 	if err != nil {
 		return err
 	}

@@ -46,11 +46,7 @@ func (l *Lab) diskFile(s *state, n int, disk string) string {
 
 // DiskFile is the file behind a disk of a node: what a node has written is in it once the node has flushed its disk.
 func (l *Lab) DiskFile(node, disk string) (string, error) {
-	s, err := l.load()
-	if err != nil {
-		return "", err
-	}
-	n, err := s.number(node)
+	s, n, err := l.loadNode(node)
 	if err != nil {
 		return "", err
 	}

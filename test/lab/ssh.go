@@ -65,11 +65,7 @@ func (k keyPair) authorizedKey() string {
 
 // Command is a command on a node, by SSH. Without arguments it is a shell.
 func (l *Lab) Command(ctx context.Context, node string, arguments ...string) (*exec.Cmd, error) {
-	s, err := l.load()
-	if err != nil {
-		return nil, err
-	}
-	n, err := s.number(node)
+	s, n, err := l.loadNode(node)
 	if err != nil {
 		return nil, err
 	}

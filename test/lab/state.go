@@ -123,6 +123,16 @@ func (l *Lab) load() (*state, error) {
 	return &loaded, nil
 }
 
+// loadNode is the state of the lab, and the number of a node in it.
+func (l *Lab) loadNode(name string) (*state, int, error) {
+	s, err := l.load()
+	if err != nil {
+		return nil, 0, err
+	}
+	n, err := s.number(name)
+	return s, n, err
+}
+
 // Options are those that the lab was made with.
 func (l *Lab) Options() (Options, error) {
 	s, err := l.load()

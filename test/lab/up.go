@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/test/lab/build"
 	"github.com/storagebench/storagebench/test/lab/proc"
 	"github.com/storagebench/storagebench/test/lab/progress"
@@ -96,7 +97,7 @@ func (l *Lab) start(ctx context.Context, s *state, until string, report *progres
 		return report.Step("start-controlplane", "control plane", func(io.Writer) error { return l.plane(s).Start(groupContext) })
 	})
 	group.Go(func() error {
-		return report.Step("start-nodes", fmt.Sprintf("booting %s", count(s.Options.Nodes, "node")), func(log io.Writer) error {
+		return report.Step("start-nodes", fmt.Sprintf("booting %s", spelling.Count(s.Options.Nodes, "node")), func(log io.Writer) error {
 			return l.bootNodes(groupContext, s, log)
 		})
 	})
@@ -133,18 +134,10 @@ func (l *Lab) start(ctx context.Context, s *state, until string, report *progres
 	}); err != nil {
 		return l.explain(err)
 	}
-	report.Say("lab %s is up with %s of %s each; logs in %s", l.Name, count(s.Options.Nodes, "node"), count(len(s.Options.Disks), "disk"),
+	report.Say("lab %s is up with %s of %s each; logs in %s", l.Name, spelling.Count(s.Options.Nodes, "node"), spelling.Count(len(s.Options.Disks), "disk"),
 		l.Logs())
 	report.Say("use it with: export KUBECONFIG=%s", l.plane(s).Kubeconfig())
 	return nil
-}
-
-// count is a number with its noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // explain adds to an error the last lines of the logs of parts that do not run.
