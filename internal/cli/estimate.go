@@ -67,10 +67,8 @@ func (s *spent) on(storage speed) time.Duration {
 func estimate(slots []experiment.Slot, storage speed) string {
 	all := estimateRuns(slots)
 	text := ""
-	for i := range slots {
-		if volumeBytes(&slots[i]) == 0 {
-			text = ", plus the phases that depend on the size of the pool"
-		}
+	if slices.ContainsFunc(slots, fillsPool) {
+		text = ", plus the phases that depend on the size of the pool"
 	}
 	if all.bytes > 0 {
 		text = " on storage that moves " + report.Bytes(int64(storage)) + "/s" + text
@@ -105,6 +103,13 @@ func overdue(spec *v1alpha1.StorageBenchmarkSpec, slots []experiment.Slot, stora
 // endsEarlier says whether a run has a phase that lasts as long as its operation, and counts with its longest time.
 func endsEarlier(slot experiment.Slot) bool {
 	return slices.ContainsFunc(slot.Phases, func(phase v1alpha1.Phase) bool { return workload.EndsWithOperation(&phase) })
+}
+
+// fillsPool says whether a run fills a share of its pool, whose size is not known.
+func fillsPool(slot experiment.Slot) bool {
+	return volumeBytes(&slot) == 0 && slices.ContainsFunc(slot.Phases, func(phase v1alpha1.Phase) bool {
+		return phase.Fill != nil && phase.Fill.Size == nil
+	})
 }
 
 // volumeBytes is the size of the volume of a run. 0 if it is the size of a pool, which depends on its disks.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -70,6 +71,18 @@ func TestEstimateOfOperations(t *testing.T) {
 	slot.Phases[0].Measure.Until = v1alpha1.UntilOperationEnds
 	if got := estimate([]experiment.Slot{slot}, assumedSpeed); !strings.HasPrefix(got, "about 1h") || !strings.Contains(got, "less if operations end") {
 		t.Errorf("at most an hour: %s", got)
+	}
+}
+
+// TestEstimateOfAPool: how much a share of a pool is, is not known, and it is said so, but not of a fill that has a size.
+func TestEstimateOfAPool(t *testing.T) {
+	const unknown = "plus the phases that depend on the size of the pool"
+	size := v1alpha1.Amount{Quantity: resource.MustParse("100Mi")}
+	for fill, want := range map[*v1alpha1.FillPhase]bool{{To: "80%"}: true, {Size: &size}: false} {
+		slot := experiment.Slot{Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}, Phases: []v1alpha1.Phase{{Fill: fill}}}
+		if got := estimate([]experiment.Slot{slot}, assumedSpeed); strings.Contains(got, unknown) != want {
+			t.Errorf("%+v: %s", fill, got)
+		}
 	}
 }
 
