@@ -118,6 +118,7 @@ func TestShown(t *testing.T) {
 		"holds for all 2 variants: x: a.b = 75 (3 runs), at most 1M; y: a.b = 7 (3 runs), at most 1M":                  "x b 75; y b 7",
 		"a.b is 32.1% lower than in variant two (from -38.0% to -25.5%; 5 pairs of runs): too few":                     "32.1% lower than in variant two (-38.0% to -25.5%)",
 		"a.b is as high as in variant two: fine":                                                                       "as high as in variant two",
+		"a.readBytes = 2048 (5 runs), the median lies between 1024 and 3072 with a confidence of 93.8%: at least 1Ki":  "readBytes 2 KiB (1 KiB to 3 KiB)",
 		"a.freeSegments = 75 (3 runs); an expression judges medians":                                                   "freeSegments 75",
 		"a.gangBlocks = 5 (1 run), b.gangBlocks = 0 (1 run)":                                                           "a.gangBlocks 5, b.gangBlocks 0",
 		"holds for all 2 variants: x: a.b = 1 (3 runs), c.b = 2 (3 runs); y: a.b = 3 (3 runs), c.b = 4 (3 runs)":       "x 0.5; y 0.75",

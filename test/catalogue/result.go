@@ -102,8 +102,9 @@ func resultOf(one row, of *results.Experiment, commit string) (*result, error) {
 	return found, nil
 }
 
-// value is a figure in the message of a gate, as "read.readOperationsPerSecond of variant zfs = 1000 (3 runs)".
-var value = regexp.MustCompile(`([A-Za-z0-9-]+\.[A-Za-z0-9.-]+)(?: of variant (\S+))? = (-?[0-9]+) \([0-9]+ runs?\)`)
+// value is a figure in the message of a gate, as "read.readOperationsPerSecond of variant zfs = 1000 (3 runs)". Bounds have an interval too.
+var value = regexp.MustCompile(`([A-Za-z0-9-]+\.[A-Za-z0-9.-]+)(?: of variant (\S+))? = (-?[0-9]+) \([0-9]+ runs?\)` +
+	`(?:, the median lies between (-?[0-9]+) and (-?[0-9]+) )?`)
 
 // compared is how the message of a comparison begins: "read.readOperationsPerSecond is 10.0% lower than".
 var compared = regexp.MustCompile(`([A-Za-z0-9-]+\.[A-Za-z0-9.-]+) is ((?:as high as|[0-9.]+% (?:higher|lower) than)[^(;:]*[^(;: ])`)
@@ -202,6 +203,8 @@ type segment struct {
 type said struct {
 	name, variant string
 	value         float64
+	// low and high are the ends of its interval, if it has one.
+	low, high *float64
 }
 
 // variantBefore is the name that a message sets before the figures of one variant, as in "holds for two: ".
@@ -220,18 +223,24 @@ func segmentsOf(message string) []segment {
 			}
 			all = append(all, one)
 		}
-		number, err := strconv.ParseFloat(message[match[6]:match[7]], 64)
-		if err != nil { // not of the pattern
-			continue
-		}
 		last := &all[len(all)-1]
-		one := said{name: message[match[2]:match[3]], value: number}
+		one := said{name: message[match[2]:match[3]], value: number(message[match[6]:match[7]])}
+		if match[8] >= 0 {
+			low, high := number(message[match[8]:match[9]]), number(message[match[10]:match[11]])
+			one.low, one.high = &low, &high
+		}
 		if match[4] >= 0 {
 			one.variant = message[match[4]:match[5]]
 		}
 		last.figures = append(last.figures, one)
 	}
 	return all
+}
+
+// number is a figure of the pattern.
+func number(text string) float64 {
+	parsed, _ := strconv.ParseFloat(text, 64)
+	return parsed
 }
 
 func (s segment) shown() string {
@@ -267,11 +276,19 @@ func (s said) metric() string {
 }
 
 func (s said) shown() string {
+	text := s.inUnit(s.value)
+	if s.low != nil {
+		text += fmt.Sprintf(" (%s to %s)", s.inUnit(*s.low), s.inUnit(*s.high))
+	}
+	return text
+}
+
+func (s said) inUnit(value float64) string {
 	metric := s.metric()
 	if _, known := results.LookupMetric(metric); known {
-		return pictures.Write(metric, s.value)
+		return pictures.Write(metric, value)
 	}
-	return strconv.FormatFloat(s.value, 'f', -1, 64)
+	return strconv.FormatFloat(value, 'f', -1, 64)
 }
 
 // readResult returns nil if there is none.
