@@ -18,10 +18,11 @@ import (
 
 // Assumptions of the estimate, because the storage is unknown. Only the requested durations are certain.
 const (
-	assumedSpeed  speed = 100 << 20
-	assumedRounds       = 8
-	phaseOverhead       = 10 * time.Second
-	poolsOverhead       = 30 * time.Second // of a run, to create its pools, and to destroy them
+	assumedSpeed        speed = 100 << 20
+	assumedRounds             = 8
+	phaseOverhead             = 10 * time.Second
+	observationOverhead       = 5 * time.Second  // of a phase on a pool, which is observed
+	poolsOverhead             = 30 * time.Second // of a run, to create its pools, and to destroy them
 )
 
 // speed of storage, in bytes per second: a flag.
@@ -135,7 +136,7 @@ func estimateRun(slot *experiment.Slot) spent {
 	size := volumeBytes(slot)
 	filled := size
 	if slot.Target.ZFS != nil {
-		all.asked += poolsOverhead
+		all.asked += poolsOverhead + observationOverhead*time.Duration(len(slot.Phases))
 	}
 	for _, phase := range slot.Phases {
 		all.asked += phaseOverhead

@@ -120,8 +120,8 @@ func TestOverdue(t *testing.T) {
 		slots[i].Repetition = int32(i + 1)
 	}
 	for deadline, want := range map[time.Duration]string{
-		0: "", 12 * time.Minute: "", 10 * time.Minute: "its runs take about 11m, and spec.deadline is 10m: if",
-		time.Minute: "its runs take about 11m, and spec.deadline is 1m: if",
+		0: "", 13 * time.Minute: "", 10 * time.Minute: "its runs take about 12m, and spec.deadline is 10m: if",
+		time.Minute: "its runs take about 12m, and spec.deadline is 1m: if",
 	} {
 		if spec.Deadline = nil; deadline > 0 {
 			spec.Deadline = runstest.Lasting(deadline)

@@ -32,7 +32,7 @@ for in all the files.
 ` + exitHelp,
 		Example: `  kubectl storagebench validate experiment.yaml target.yaml
   kubectl kustomize overlays/lab | kubectl storagebench validate -
-  kubectl storagebench validate -o sarif experiments/s03-ageing experiments/s03-ageing/lab > storagebench.sarif`,
+  kubectl storagebench validate -o sarif experiments/s03-ageing experiments/s03-ageing/lab/target.yaml > storagebench.sarif`,
 		Args: atLeastOne("validate needs a file: kubectl storagebench validate FILE..."),
 		RunE: func(command *cobra.Command, files []string) error {
 			all, err := a.judge(command.Context(), files, storage)
