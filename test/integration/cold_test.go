@@ -1,8 +1,6 @@
 package integration
 
 import (
-	"context"
-	"fmt"
 	"sync"
 	"testing"
 
@@ -36,53 +34,31 @@ func TestColdAndArchive(t *testing.T) {
 		}
 		return sim.Script{}
 	})
-	l.background("a look at the operations", func(ctx context.Context) error {
-		operations, err := l.live.Watch(ctx, &v1alpha1.PoolOperationList{})
-		if err != nil {
-			return err
+	watchAll(l, &v1alpha1.PoolOperationList{}, func(change watch.EventType, operation *v1alpha1.PoolOperation) {
+		guard.Lock()
+		defer guard.Unlock()
+		action := operation.Spec.Action
+		switch {
+		case operation.Labels[v1alpha1.LabelPhase] != "scan":
+		case change == watch.Added && action.Observe != nil:
+			order = append(order, "observe")
+		case change == watch.Added && action.ExportImport != nil:
+			order = append(order, "export")
+		case change == watch.Modified && action.ExportImport != nil && operation.Status.Outcome != "" && operation.DeletionTimestamp == nil:
+			order = append(order, "imported")
 		}
-		defer operations.Stop()
-		for ctx.Err() == nil {
-			select {
-			case <-ctx.Done():
-			case event := <-operations.ResultChan():
-				operation, is := event.Object.(*v1alpha1.PoolOperation)
-				if !is || operation.Labels[v1alpha1.LabelPhase] != "scan" || operation.Labels[v1alpha1.LabelNamespace] != l.namespaces[0] {
-					continue
-				}
-				guard.Lock()
-				switch {
-				case event.Type == watch.Added && operation.Spec.Action.Observe != nil:
-					order = append(order, "observe")
-				case event.Type == watch.Added && operation.Spec.Action.ExportImport != nil:
-					order = append(order, "export")
-				case event.Type == watch.Modified && operation.Spec.Action.ExportImport != nil && operation.Status.Outcome != "" &&
-					operation.DeletionTimestamp == nil:
-					order = append(order, "imported")
-				}
-				guard.Unlock()
-			}
-		}
-		return nil
 	})
-	benchmark := l.submit("bench", fmt.Sprintf(`
-target:
-  zfs:
-    nodes: {matchLabels: {lab-of: %s}}
-    pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}
-    dataset: {provisioner: Local, size: 64Mi}
-    volumes:
-    - {name: archive, pool: {vdevs: [{devices: [/dev/disk/by-id/b]}]}, dataset: {provisioner: Local, size: 64Mi}}
+	benchmark := l.submitOnDisks("bench", twoDisks+`
 phases:
-- {name: fill, fill: {to: 50%%}}
+- {name: fill, fill: {to: 50%}}
 - {name: scan, measure: {cache: Cold, workload: {scan: {streams: 4}}}}
-- {name: less, free: {share: 30%%}}
-- {name: switch, measure: {workload: {redo: {duration: 1m, archive: {volume: archive}}}}}
+- {name: less, free: {share: 30%}}
+- {name: switch, measure: {workload: {redo: {duration: 1m, archive: {volume: other}}}}}
 repetitions: 1
 gates:
 - {name: log-keeps-up, expression: "phase('switch').workload('redo').writeOperationsPerSecond > 1000.0"}
 - {name: archive-keeps-up, expression: "phase('switch').workload('archive').writeBytesPerSecond > 1000.0"}
-`, l.namespaces[0]), func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.NodeSelector = nil })
+`)
 	l.finished(benchmark, v1alpha1.VerdictPassed)
 	g := gomega.NewWithT(t)
 	guard.Lock()
@@ -90,7 +66,7 @@ gates:
 	g.Expect(order).To(gomega.HaveExactElements("export", "imported", "observe", "pod"))
 	g.Expect(asked.Parts).To(gomega.HaveLen(2))
 	g.Expect([]string{asked.Parts[0].Name, asked.Parts[1].Name, asked.Parts[1].Archives, asked.Parts[1].Path}).To(
-		gomega.Equal([]string{"redo", "archive", "redo", "/data-archive"}))
+		gomega.Equal([]string{"redo", "archive", "redo", "/data-other"}))
 	_, outcome := l.results(benchmark, naming.ResultsName("bench", experiment.ID(l.get(benchmark))))
 	g.Expect(outcome.Runs[0].Phases[2].Kind).To(gomega.Equal("free"))
 	l.poolsGone()

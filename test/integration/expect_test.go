@@ -21,10 +21,12 @@ func workloadKinds() []client.ObjectList {
 	return []client.ObjectList{&batchv1.JobList{}, &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}}
 }
 
+// heldKinds are workloadKinds and the Leases of nodes: what an experiment holds until it is over.
+func heldKinds() []client.ObjectList { return append(workloadKinds(), &coordinationv1.LeaseList{}) }
+
 // everyKind is all that a benchmark may ever make, with itself.
 func everyKind() []client.ObjectList {
-	return append(workloadKinds(), &coordinationv1.LeaseList{}, &v1alpha1.BenchmarkRunList{}, &v1alpha1.StorageBenchmarkList{},
-		&corev1.ConfigMapList{})
+	return append(heldKinds(), &v1alpha1.BenchmarkRunList{}, &v1alpha1.StorageBenchmarkList{}, &corev1.ConfigMapList{})
 }
 
 // left lists what there is of the given kinds in the lab, with the volumes behind its claims.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,25 +51,44 @@ func again(step func(context.Context) (bool, error)) func(context.Context) error
 	}
 }
 
+// oneDisk is a target on a pool of one disk, and twoDisks has another volume, on another disk. More of the target may follow.
+const (
+	oneDisk = `
+target:
+  zfs:
+    pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}
+    dataset: {provisioner: Local, size: 64Mi}`
+	twoDisks = oneDisk + `
+    volumes:
+    - {name: other, pool: {vdevs: [{devices: [/dev/disk/by-id/b]}]}, dataset: {provisioner: Local, size: 64Mi}}`
+)
+
+// submitOnDisks creates a benchmark with a target on disks, on the nodes of the lab, which startNodes has labelled.
+func (l *lab) submitOnDisks(name, spec string, change ...func(*v1alpha1.StorageBenchmark)) *v1alpha1.StorageBenchmark {
+	l.t.Helper()
+	return l.submit(name, spec, append(change, func(b *v1alpha1.StorageBenchmark) {
+		b.Spec.PodTemplate.NodeSelector = nil // the target selects the nodes
+		b.Spec.Target.ZFS.Nodes.MatchLabels = map[string]string{"lab-of": l.namespaces[0]}
+	})...)
+}
+
 // together is an experiment on so many nodes at once.
 func (l *lab) together(name string, count int32, change ...func(*v1alpha1.StorageBenchmark)) *v1alpha1.StorageBenchmark {
 	l.t.Helper()
-	spec := small + fmt.Sprintf(`
+	return l.submitOnDisks(name, small+fmt.Sprintf(`
 target:
   zfs:
-    nodes: {matchLabels: {lab-of: %s}, count: %d}
+    nodes: {count: %d}
     pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}
     perNode: [{nodeName: %s, pool: {vdevs: [{devices: [/dev/disk/by-id/b]}]}}]
     dataset: {size: 64Mi}
-`, l.namespaces[0], count, l.nodes[1])
-	anywhere := func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.NodeSelector = nil }
-	return l.submit(name, spec, append([]func(*v1alpha1.StorageBenchmark){anywhere}, change...)...)
+`, count, l.nodes[1]), change...)
 }
 
 // poolsGone waits until there is no pool.
 func (l *lab) poolsGone() {
 	l.t.Helper()
-	l.nothingLeft(append(workloadKinds(), &coordinationv1.LeaseList{})...)
+	l.nothingLeft(heldKinds()...)
 	l.eventually("no pool is left", func(g gomega.Gomega) {
 		var pools v1alpha1.BenchmarkPoolList
 		g.Expect(l.live.List(l.t.Context(), &pools, client.MatchingLabels{v1alpha1.LabelNamespace: l.namespaces[0]})).To(gomega.Succeed())

@@ -10,7 +10,6 @@ import (
 
 	"github.com/onsi/gomega"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,7 +33,7 @@ gates: [{name: fast, expression: "phase('read').readOperationsPerSecond > 1000.0
 				benchmark.Spec.Repetitions, benchmark.Spec.Target.StorageClass.VolumeMode = 2, mode
 			})
 			benchmark = l.finished(benchmark, v1alpha1.VerdictPassed)
-			l.nothingLeft(append(workloadKinds(), &coordinationv1.LeaseList{})...)
+			l.nothingLeft(heldKinds()...)
 			l.executedOnce(4)
 			checkStatus(l, benchmark)
 			checkRuns(l)

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -53,6 +54,23 @@ func (j *journal) follow(watching watch.Interface) {
 		j.entries = append(j.entries, entry{at: time.Now(), deleted: change.Type == watch.Deleted, object: object})
 		j.mutex.Unlock()
 	}
+}
+
+// watchAll shows all versions of the lab's objects of a kind that is in no namespace, from now until the end of the test.
+func watchAll[T client.Object](l *lab, list client.ObjectList, see func(watch.EventType, T)) {
+	l.t.Helper()
+	// The test's own context ends before its background does, which would look like a watch that broke off.
+	watching, err := l.live.Watch(context.Background(), list, client.MatchingLabels{v1alpha1.LabelNamespace: l.namespaces[0]})
+	l.must(err)
+	l.background(fmt.Sprintf("the watch for %T", list), func(ctx context.Context) error {
+		context.AfterFunc(ctx, watching.Stop)
+		for change := range watching.ResultChan() {
+			if object, is := change.Object.(T); is {
+				see(change.Type, object)
+			}
+		}
+		return nil
+	})
 }
 
 // all is what was seen so far.

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -169,6 +170,20 @@ func (l *lab) startManager(config *rest.Config) {
 	l.must(controllers.Setup(manager, options))
 	l.stop = l.background("the manager", manager.Start)
 }
+
+// startManagerThrough starts the manager with all its requests going through a function that passes them on.
+func (l *lab) startManagerThrough(pass func(request *http.Request, next http.RoundTripper) (*http.Response, error)) {
+	l.t.Helper()
+	wrapped := rest.CopyConfig(config)
+	wrapped.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) { return pass(request, next) })
+	})
+	l.startManager(wrapped)
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 // small is an experiment of one run with two phases.
 const small = `

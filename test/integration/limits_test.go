@@ -10,7 +10,6 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 
 	batchv1 "k8s.io/api/batch/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -46,7 +45,7 @@ func TestLimits(t *testing.T) {
 		l.waits(benchmark, v1alpha1.ReasonLimitExceeded, test.says, "ask the cluster's admin")
 		g.Expect(l.get(benchmark).Status.StartedAt).To(gomega.BeNil(), name)
 	}
-	l.nothingLeft(append(workloadKinds(), &coordinationv1.LeaseList{})...)
+	l.nothingLeft(heldKinds()...)
 	l.finished(l.submit("modest", small), v1alpha1.VerdictPassed)
 }
 
@@ -75,7 +74,7 @@ func TestNamespaceLimit(t *testing.T) {
 	l.running("read", 1)
 	l.cluster.Release(nil)
 	l.finished(second, v1alpha1.VerdictPassed)
-	l.nothingLeft(append(workloadKinds(), &coordinationv1.LeaseList{})...)
+	l.nothingLeft(heldKinds()...)
 }
 
 // TestStuckTeardown gives the node back although a claim does not go, and tidies up when it does.
@@ -84,26 +83,19 @@ func TestStuckTeardown(t *testing.T) {
 	l := newLab(t, nil, "stuck-other")
 	l.grace = time.Second
 	l.startManager(config)
-	const foreign = "example.com/kept"
 	stuck := l.submit("stuck", small, func(b *v1alpha1.StorageBenchmark) { b.Spec.Repetitions = 2 })
 	claim := &corev1.PersistentVolumeClaim{}
-	l.eventually("a tenant keeps the claim of the run", func(g gomega.Gomega) {
+	l.eventually("the run has a claim, which a tenant keeps", func(g gomega.Gomega) {
 		g.Expect(l.live.Get(t.Context(), client.ObjectKey{Namespace: l.namespaces[0], Name: l.firstRun("stuck")},
 			claim)).To(gomega.Succeed())
-		before := claim.DeepCopy()
-		claim.Finalizers = append(claim.Finalizers, foreign)
-		g.Expect(l.live.Patch(t.Context(), claim, client.MergeFrom(before))).To(gomega.Succeed())
 	})
+	l.changeFinalizers(claim, append(claim.Finalizers, "example.com/kept"))
 	l.waits(stuck, v1alpha1.ReasonTeardownStuck, "the nodes are released until run", claim.Name+" is not deleted")
 	l.finished(l.submit("other", small, func(b *v1alpha1.StorageBenchmark) { b.Namespace = "stuck-other" }), v1alpha1.VerdictPassed)
-	l.eventually("the tenant removes its finalizer", func(g gomega.Gomega) {
-		g.Expect(l.live.Get(t.Context(), client.ObjectKeyFromObject(claim), claim)).To(gomega.Succeed())
-		before := claim.DeepCopy()
-		claim.Finalizers = nil
-		g.Expect(l.live.Patch(t.Context(), claim, client.MergeFrom(before))).To(gomega.Succeed())
-	})
+	l.must(l.live.Get(t.Context(), client.ObjectKeyFromObject(claim), claim))
+	l.changeFinalizers(claim, nil)
 	l.finished(stuck, v1alpha1.VerdictPassed)
-	l.nothingLeft(append(workloadKinds(), &coordinationv1.LeaseList{})...)
+	l.nothingLeft(heldKinds()...)
 	gomega.NewWithT(t).Expect(l.journal.mostAtOnce(l.node)).To(gomega.Equal(1), "pods on the node at the same time")
 }
 
@@ -123,9 +115,7 @@ func TestKeptJob(t *testing.T) {
 		l.must(l.live.List(t.Context(), &jobs, client.InNamespace(l.namespaces[0])))
 		gomega.NewWithT(t).Expect(jobs.Items).NotTo(gomega.BeEmpty(), "the Job is kept all the time: else nothing is shown")
 		for i := range jobs.Items {
-			before := jobs.Items[i].DeepCopy()
-			jobs.Items[i].Finalizers = finalizers
-			l.must(l.live.Patch(t.Context(), &jobs.Items[i], client.MergeFrom(before)))
+			l.changeFinalizers(&jobs.Items[i], finalizers)
 		}
 	}
 	keep("example.com/kept")
@@ -133,7 +123,7 @@ func TestKeptJob(t *testing.T) {
 	l.waits(kept, v1alpha1.ReasonTeardownStuck, "the nodes are released until run", "remove the finalizers")
 	keep()
 	l.finished(kept, v1alpha1.VerdictInconclusive)
-	l.nothingLeft(append(workloadKinds(), &coordinationv1.LeaseList{})...)
+	l.nothingLeft(heldKinds()...)
 }
 
 // firstRun is the name of the first run of a benchmark.
@@ -158,5 +148,5 @@ func TestMaxHold(t *testing.T) {
 	g.Expect(passed.Reason).To(gomega.Equal(v1alpha1.ReasonDeadlineExceeded))
 	g.Expect(passed.Message).To(gomega.ContainSubstring("10s"))
 	g.Expect(benchmark.Status.HoldUntil).NotTo(gomega.BeNil())
-	l.nothingLeft(append(workloadKinds(), &coordinationv1.LeaseList{})...)
+	l.nothingLeft(heldKinds()...)
 }

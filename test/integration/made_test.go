@@ -1,8 +1,6 @@
 package integration
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
 
@@ -44,16 +42,9 @@ func madeVolumes(t *testing.T, restarts int) {
 		}
 		return sim.Script{}
 	})
-	benchmark := l.submit("bench", fmt.Sprintf(`
-target:
-  zfs:
-    nodes: {matchLabels: {lab-of: %s}}
-    pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}
-    dataset: {provisioner: Local, size: 64Mi}
-    volumes:
-    - {name: other, pool: {vdevs: [{devices: [/dev/disk/by-id/b]}]}, dataset: {provisioner: Local, size: 64Mi}}
+	benchmark := l.submitOnDisks("bench", twoDisks+`
 phases:
-- {name: fill, fill: {to: 50%%}}
+- {name: fill, fill: {to: 50%}}
 - {name: snapshot, operate: {snapshot: {dataset: data, name: aged}}}
 - {name: clone, operate: {clone: {dataset: data, snapshot: aged, as: fresh}}}
 - {name: original, measure: {workload: {scan: {}}}}
@@ -64,16 +55,8 @@ phases:
 repetitions: 1
 gates:
 - {name: a-clone-is-as-fast, expression: "phase('cloned').readBytesPerSecond > 0.1 * phase('original').readBytesPerSecond"}
-`, l.namespaces[0]), func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.NodeSelector = nil })
-	for range restarts {
-		news := len(l.journal.all()) + 1 + rand.IntN(16) // a run of eight phases is some 100 changes
-		l.eventually("some progress", func(g gomega.Gomega) {
-			g.Expect(l.get(benchmark).Status.Verdict != "" || len(l.journal.all()) >= news).To(gomega.BeTrue())
-		})
-		l.stop()
-		t.Logf("restart after %d changes, state %s", len(l.journal.all()), l.get(benchmark).Status.State)
-		l.startManager(config)
-	}
+`)
+	l.restartOften(benchmark, restarts, 16) // a run of eight phases is some 100 changes
 	l.finished(benchmark, v1alpha1.VerdictPassed)
 	guard.Lock()
 	defer guard.Unlock()

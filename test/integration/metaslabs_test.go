@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -20,17 +19,12 @@ import (
 func TestMetaslabMapIsStored(t *testing.T) {
 	t.Parallel()
 	l := startNodes(t, 1, func(workload.Request, *corev1.Pod) sim.Script { return sim.Script{} })
-	benchmark := l.submit("bench", fmt.Sprintf(`
-target:
-  zfs:
-    nodes: {matchLabels: {lab-of: %s}}
-    pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}
-    dataset: {provisioner: Local, size: 64Mi}
+	benchmark := l.submitOnDisks("bench", oneDisk+`
 phases:
-- {name: fill, fill: {to: 50%%}}
+- {name: fill, fill: {to: 50%}}
 - {name: map, operate: {metaslabMap: {}}}
 repetitions: 1
-`, l.namespaces[0]), func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.NodeSelector = nil })
+`)
 	l.finished(benchmark, v1alpha1.VerdictPassed)
 	g, run := gomega.NewWithT(t), l.runs()[0]
 	var stored corev1.ConfigMap

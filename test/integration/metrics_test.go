@@ -53,14 +53,10 @@ func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	l.metrics = registry
 	var requests atomic.Int64
-	counted := rest.CopyConfig(config)
-	counted.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(request *http.Request) (*http.Response, error) {
-			requests.Add(1)
-			return next.RoundTrip(request)
-		})
+	l.startManagerThrough(func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
+		requests.Add(1)
+		return next.RoundTrip(request)
 	})
-	l.startManager(counted)
 	benchmark := l.submit("shown", small)
 	l.finished(benchmark, v1alpha1.VerdictPassed)
 	namespace := l.namespaces[0]
@@ -192,7 +188,3 @@ func (l *lab) token(account string) string {
 	l.must(err)
 	return request.Status.Token
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/onsi/gomega"
 
@@ -69,26 +68,20 @@ func (n *zfsNode) run(_ context.Context, words ...string) (string, error) {
 	return "", nil
 }
 
-// agent looks at the BenchmarkPools of the node again and again.
-func (n *zfsNode) agent(ctx context.Context) error {
-	for {
-		var pools v1alpha1.BenchmarkPoolList
-		if err := n.l.live.List(ctx, &pools); err != nil && ctx.Err() == nil {
-			return err
-		}
-		for i := range pools.Items {
-			if pool := &pools.Items[i]; pool.Spec.NodeName == n.l.node {
-				if err := n.look(ctx, pool); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
-					return err
-				}
+// lookAtAll looks at all BenchmarkPools of the node once.
+func (n *zfsNode) lookAtAll(ctx context.Context) (bool, error) {
+	var pools v1alpha1.BenchmarkPoolList
+	if err := n.l.live.List(ctx, &pools); err != nil {
+		return false, err
+	}
+	for i := range pools.Items {
+		if pool := &pools.Items[i]; pool.Spec.NodeName == n.l.node {
+			if err := n.look(ctx, pool); client.IgnoreNotFound(err) != nil {
+				return false, err
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(polling):
-		}
 	}
+	return false, nil
 }
 
 func (n *zfsNode) look(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
@@ -191,7 +184,7 @@ func TestOpenEBS(t *testing.T) {
 	host.Labels["storagebench.dev/lab"], host.Labels[zfsdriver.Topology] = "true", "id-of-"+l.node
 	l.must(l.live.Update(t.Context(), &host))
 	node := &zfsNode{l: l, datasets: map[string]map[string]string{}}
-	l.background("the agent", node.agent)
+	l.background("the agent", again(node.lookAtAll))
 	l.background("the agent's operations", again(sim.Agents{Client: l.live, Nodes: l.nodes}.StepOperations))
 
 	benchmark := l.submit("asked", fmt.Sprintf(onPools, "provisioner: OpenEBS,"))

@@ -64,7 +64,7 @@ func TestQueue(t *testing.T) {
 	l.running("read", 1)
 	l.cluster.Release(nil)
 	l.finished(fourth, v1alpha1.VerdictPassed)
-	l.nothingLeft(append(workloadKinds(), &coordinationv1.LeaseList{})...)
+	l.nothingLeft(heldKinds()...)
 
 	var order []string
 	for _, execution := range l.cluster.Executions() {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -18,7 +17,6 @@ import (
 
 // meter notes the requests of a manager.
 type meter struct {
-	next  http.RoundTripper
 	mutex sync.Mutex
 	// reads of single benchmarks and runs, by path: every reconcile begins with one.
 	reads  map[string]int
@@ -26,8 +24,8 @@ type meter struct {
 	of     *lab
 }
 
-// RoundTrip notes a request and passes it on. Events are news of a change, and a dry run changes nothing.
-func (m *meter) RoundTrip(request *http.Request) (*http.Response, error) {
+// pass notes a request and passes it on. Events are news of a change, and a dry run changes nothing.
+func (m *meter) pass(request *http.Request, next http.RoundTripper) (*http.Response, error) {
 	m.mutex.Lock()
 	path := request.URL.Path
 	switch {
@@ -39,7 +37,7 @@ func (m *meter) RoundTrip(request *http.Request) (*http.Response, error) {
 		m.writes = append(m.writes, request.Method+" "+path)
 	}
 	m.mutex.Unlock()
-	return m.next.RoundTrip(request)
+	return next.RoundTrip(request)
 }
 
 // reconciles is how often an object was reconciled.
@@ -59,12 +57,7 @@ func (m *meter) written() []string {
 func (l *lab) metered() *meter {
 	l.t.Helper()
 	m := &meter{reads: map[string]int{}, of: l}
-	metered := rest.CopyConfig(config)
-	metered.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		m.next = next
-		return m
-	})
-	l.startManager(metered)
+	l.startManagerThrough(m.pass)
 	return m
 }
 

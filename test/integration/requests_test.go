@@ -11,7 +11,6 @@ import (
 
 	"github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -21,14 +20,13 @@ import (
 
 // counter counts the requests of a manager by verb and resource, but for its watches and the lists that begin them.
 type counter struct {
-	next  http.RoundTripper
 	mutex sync.Mutex
 	made  map[string]int
 	of    *lab
 }
 
-func (c *counter) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := c.next.RoundTrip(request)
+func (c *counter) pass(request *http.Request, next http.RoundTripper) (*http.Response, error) {
+	response, err := next.RoundTrip(request)
 	path, query := request.URL.Path, request.URL.Query()
 	if !c.of.others(path) && !query.Has("watch") && !query.Has("resourceVersion") && (strings.Contains(path, "/namespaces/") || strings.Contains(path, "/nodes/")) {
 		what := request.Method + " nodes"
@@ -83,12 +81,7 @@ func table(made map[string]int, runs int) (text string) {
 func (l *lab) counted() *counter {
 	l.t.Helper()
 	c := &counter{made: map[string]int{}, of: l}
-	counted := rest.CopyConfig(config)
-	counted.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		c.next = next
-		return c
-	})
-	l.startManager(counted)
+	l.startManagerThrough(c.pass)
 	return c
 }
 

@@ -25,21 +25,12 @@ import (
 )
 
 // kept is an experiment whose pools are kept.
-func (l *lab) kept(name string, reset v1alpha1.ResetPolicy, repetitions int, more string,
+func (l *lab) kept(name string, reset v1alpha1.ResetPolicy, repetitions int32, more string,
 	changes ...func(*v1alpha1.StorageBenchmark)) *v1alpha1.StorageBenchmark {
 	l.t.Helper()
-	return l.submit(name, fmt.Sprintf(`
-target:
-  zfs:
-    nodes: {matchLabels: {lab-of: %s}}
-    pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}
-    dataset: {provisioner: Local, size: 64Mi}
-    reset: %s
-phases:
-- {name: fill, fill: {to: 50%%}}
-- {name: read, measure: {workload: {oltp: {workers: 2}}}}
-repetitions: %d
-%s`, l.namespaces[0], reset, repetitions, more), append(changes, func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.NodeSelector = nil })...)
+	return l.submitOnDisks(name, small+oneDisk+"\n"+more, append(changes, func(b *v1alpha1.StorageBenchmark) {
+		b.Spec.Target.ZFS.Reset, b.Spec.Repetitions = reset, repetitions
+	})...)
 }
 
 // pools of the lab by name, with their UIDs.
@@ -104,28 +95,14 @@ func TestResetDataset(t *testing.T) {
 	})
 	var guard sync.Mutex
 	seen, there, most := map[string]bool{}, map[string]bool{}, 0
-	l.background("a look at the pools", func(ctx context.Context) error {
-		pools, err := l.live.Watch(ctx, &v1alpha1.BenchmarkPoolList{}, client.MatchingLabels{v1alpha1.LabelNamespace: l.namespaces[0]})
-		if err != nil {
-			return err
+	watchAll(l, &v1alpha1.BenchmarkPoolList{}, func(change watch.EventType, pool *v1alpha1.BenchmarkPool) {
+		guard.Lock()
+		defer guard.Unlock()
+		seen[pool.Name+" "+string(pool.UID)] = true
+		if there[pool.Name] = true; change == watch.Deleted {
+			delete(there, pool.Name)
 		}
-		defer pools.Stop()
-		for ctx.Err() == nil {
-			select {
-			case <-ctx.Done():
-			case event := <-pools.ResultChan():
-				if pool, is := event.Object.(*v1alpha1.BenchmarkPool); is {
-					guard.Lock()
-					seen[pool.Name+" "+string(pool.UID)] = true
-					if there[pool.Name] = true; event.Type == watch.Deleted {
-						delete(there, pool.Name)
-					}
-					most = max(most, len(there))
-					guard.Unlock()
-				}
-			}
-		}
-		return nil
+		most = max(most, len(there))
 	})
 	g := gomega.NewWithT(t)
 	benchmark := l.kept("bench", v1alpha1.ResetDataset, 2, "order: Sequential\nmatrix: {dataset.recordsize: ['8192', '16384']}\n")

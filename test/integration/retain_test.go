@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -30,7 +29,7 @@ func TestRetain(t *testing.T) {
 			benchmark := l.submit("bench", small, func(b *v1alpha1.StorageBenchmark) { b.Spec.Retain = c.policy })
 			l.finished(benchmark, v1alpha1.VerdictPassed)
 			l.eventually("what is kept", func(g gomega.Gomega) {
-				g.Expect(l.left(append(workloadKinds(), &coordinationv1.LeaseList{})...)).To(gomega.HaveLen(c.kept))
+				g.Expect(l.left(heldKinds()...)).To(gomega.HaveLen(c.kept))
 			})
 			for _, run := range l.runs() {
 				if told := strings.Contains(ready(run.Status.Conditions).Message, "are kept"); told != (run.Spec.Attempt == 1 && c.kept > 0 ||

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -39,7 +38,7 @@ func TestSuspend(t *testing.T) {
 	kept := l.runs()[0].UID
 
 	l.change(benchmark, func(b *v1alpha1.StorageBenchmark) { b.Spec.Suspend = true })
-	l.nothingLeft(append(workloadKinds(), &coordinationv1.LeaseList{})...)
+	l.nothingLeft(heldKinds()...)
 	l.waits(benchmark, v1alpha1.ReasonSuspended, "1 of 2 runs")
 	l.eventually("only the finished run is kept", func(g gomega.Gomega) { g.Expect(l.runs()).To(gomega.HaveLen(1)) })
 	g.Expect(l.get(benchmark).Status.State).To(gomega.Equal("Suspended"))

@@ -1,8 +1,7 @@
 package integration
 
 import (
-	"context"
-	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -38,25 +37,20 @@ func TestSeveralDatasetsOnOnePool(t *testing.T) {
 		}
 		return sim.Script{}
 	})
-	benchmark := l.submit("bench", fmt.Sprintf(`
-target:
-  zfs:
-    nodes: {matchLabels: {lab-of: %s}}
-    pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}
-    dataset: {provisioner: Local, size: 64Mi}
+	benchmark := l.submitOnDisks("bench", oneDisk+`
     volumes:
     - {name: log, poolOf: data, dataset: {provisioner: Local, size: 64Mi, properties: {recordsize: 128k}}}
 matrix: {volumes.log.dataset.sync: [always, standard]}
 phases:
-- {name: fill, volume: log, fill: {to: 50%%}}
-- {name: fill-data, fill: {to: 50%%}}
+- {name: fill, volume: log, fill: {to: 50%}}
+- {name: fill-data, fill: {to: 50%}}
 - name: busy
   measure:
     workloads:
     - {name: reads, oltp: {workers: 2, duration: 1m}}
     - {name: redo, volume: log, redo: {duration: 1m}}
 repetitions: 1
-`, l.namespaces[0]), func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.NodeSelector = nil })
+`)
 	l.finished(benchmark, v1alpha1.VerdictPassed)
 	g := gomega.NewWithT(t)
 	guard.Lock()
@@ -82,26 +76,12 @@ repetitions: 1
 
 // observedPools notes the pools that the operations of a phase are on, and whether they are observations.
 func (l *lab) observedPools(phase string, guard *sync.Mutex, pools map[string]bool) {
-	l.background("a look at the operations", func(ctx context.Context) error {
-		operations, err := l.live.Watch(ctx, &v1alpha1.PoolOperationList{})
-		if err != nil {
-			return err
+	watchAll(l, &v1alpha1.PoolOperationList{}, func(change watch.EventType, operation *v1alpha1.PoolOperation) {
+		guard.Lock()
+		defer guard.Unlock()
+		if change == watch.Added && operation.Labels[v1alpha1.LabelPhase] == phase {
+			pools[operation.Spec.Pool] = operation.Spec.Action.Observe != nil
 		}
-		defer operations.Stop()
-		for ctx.Err() == nil {
-			select {
-			case <-ctx.Done():
-			case event := <-operations.ResultChan():
-				operation, is := event.Object.(*v1alpha1.PoolOperation)
-				if is && event.Type == watch.Added && operation.Labels[v1alpha1.LabelPhase] == phase &&
-					operation.Labels[v1alpha1.LabelNamespace] == l.namespaces[0] {
-					guard.Lock()
-					pools[operation.Spec.Pool] = operation.Spec.Action.Observe != nil
-					guard.Unlock()
-				}
-			}
-		}
-		return nil
 	})
 }
 
@@ -125,35 +105,28 @@ func TestTogether(t *testing.T) {
 		return sim.Script{}
 	})
 	l.observedPools("busy", &guard, pools)
-	benchmark := l.submit("bench", fmt.Sprintf(`
-target:
-  zfs:
-    nodes: {matchLabels: {lab-of: %s}}
-    pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}
-    dataset: {provisioner: Local, size: 64Mi}
-    volumes:
-    - {name: log, pool: {vdevs: [{devices: [/dev/disk/by-id/b]}]}, dataset: {provisioner: Local, size: 64Mi}}
+	benchmark := l.submitOnDisks("bench", twoDisks+`
 phases:
-- {name: fill, fill: {to: 50%%}}
+- {name: fill, fill: {to: 50%}}
 - name: busy
   measure:
     workloads:
     - {name: reads, oltp: {workers: 2, duration: 1m}}
-    - {name: redo, volume: log, redo: {duration: 1m}}
+    - {name: redo, volume: other, redo: {duration: 1m}}
 repetitions: 1
 gates:
 - {name: log-keeps-up, expression: "phase('busy').workload('redo').writeOperationsPerSecond > 1000.0"}
-`, l.namespaces[0]), func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.NodeSelector = nil })
+`)
 	l.finished(benchmark, v1alpha1.VerdictPassed)
 	g := gomega.NewWithT(t)
 	run := l.runs()[0]
 	guard.Lock()
 	defer guard.Unlock()
 	g.Expect(asked.Parts).To(gomega.HaveLen(2))
-	g.Expect([]string{asked.Parts[0].Path, asked.Parts[1].Path}).To(gomega.Equal([]string{"/data-data", "/data-log"}))
-	g.Expect(asked.Parts[1].Source).To(gomega.HavePrefix(naming.RunPoolName(&run, "log") + "/"))
+	g.Expect([]string{asked.Parts[0].Path, asked.Parts[1].Path}).To(gomega.Equal([]string{"/data-data", "/data-other"}))
+	g.Expect(asked.Parts[1].Source).To(gomega.HavePrefix(naming.RunPoolName(&run, "other") + "/"))
 	g.Expect(claims).To(gomega.HaveLen(2))
-	g.Expect(pools).To(gomega.Equal(map[string]bool{naming.RunPoolName(&run, "data"): true, naming.RunPoolName(&run, "log"): true}))
+	g.Expect(pools).To(gomega.Equal(map[string]bool{naming.RunPoolName(&run, "data"): true, naming.RunPoolName(&run, "other"): true}))
 	_, outcome := l.results(benchmark, naming.ResultsName("bench", experiment.ID(l.get(benchmark))))
 	g.Expect(outcome.Runs[0].Phases[1].Metrics).To(gomega.HaveKey("redo.writeLatencyP99Nanoseconds"))
 	l.poolsGone()
@@ -183,31 +156,26 @@ func TestWALOnAVolume(t *testing.T) {
 		return sim.Script{Metrics: map[string]int64{"transactionsPerSecond": 900, "wal.diskWrittenBytesPerSecond": 5}}
 	})
 	l.observedPools("tx", &guard, pools)
-	benchmark := l.submit("bench", fmt.Sprintf(`
-target:
-  zfs:
-    nodes: {matchLabels: {lab-of: %s}}
-    pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}
-    dataset: {provisioner: Local, size: 1Gi}
-    volumes:
-    - {name: log, pool: {vdevs: [{devices: [/dev/disk/by-id/b]}]}, dataset: {provisioner: Local, size: 1Gi}}
+	benchmark := l.submitOnDisks("bench", strings.ReplaceAll(twoDisks, "64Mi", "1Gi")+`
 phases:
 - name: tx
-  measure: {workload: {postgres: {databaseSize: 16Mi, walVolume: log, duration: 1m, settings: {max_wal_size: 512MB}}}}
+  measure: {workload: {postgres: {databaseSize: 16Mi, walVolume: other, duration: 1m, settings: {max_wal_size: 512MB}}}}
 repetitions: 1
 gates:
 - {name: transactions, expression: "phase('tx').transactionsPerSecond > 100.0"}
 - {name: log-works, expression: "phase('tx').workload('wal').diskWrittenBytesPerSecond > 1.0"}
-`, l.namespaces[0]), func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.NodeSelector = nil })
+`)
 	l.finished(benchmark, v1alpha1.VerdictPassed)
 	g := gomega.NewWithT(t)
 	guard.Lock()
 	defer guard.Unlock()
 	run := l.runs()[0]
-	g.Expect(mounted).To(gomega.Equal(map[string]string{"/data-data": naming.ClaimName(&run, "data"), "/data-log": naming.ClaimName(&run, "log")}))
-	g.Expect(pools).To(gomega.Equal(map[string]bool{naming.RunPoolName(&run, "data"): true, naming.RunPoolName(&run, "log"): true}))
+	data, other := naming.RunPoolName(&run, "data"), naming.RunPoolName(&run, "other")
+	g.Expect(mounted).To(gomega.Equal(map[string]string{"/data-data": naming.ClaimName(&run, "data"),
+		"/data-other": naming.ClaimName(&run, "other")}))
+	g.Expect(pools).To(gomega.Equal(map[string]bool{data: true, other: true}))
 	g.Expect(asked.Parts).To(gomega.BeEmpty())
-	g.Expect([]string{asked.Path, asked.Source}).To(gomega.Equal([]string{"/data-data", naming.RunPoolName(&run, "data") + "/data"}))
-	g.Expect([]string{asked.WAL.Path, asked.WAL.Source}).To(gomega.Equal([]string{"/data-log", naming.RunPoolName(&run, "log") + "/log"}))
+	g.Expect([]string{asked.Path, asked.Source}).To(gomega.Equal([]string{"/data-data", data + "/data"}))
+	g.Expect([]string{asked.WAL.Path, asked.WAL.Source}).To(gomega.Equal([]string{"/data-other", other + "/other"}))
 	l.poolsGone()
 }

@@ -2,7 +2,6 @@ package integration
 
 import (
 	"encoding/json"
-	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -43,14 +42,9 @@ func TestUntilOperationEnds(t *testing.T) {
 			measureSteadily(t, document, from, to)
 		}}
 	})
-	benchmark := l.submit("bench", fmt.Sprintf(`
-target:
-  zfs:
-    nodes: {matchLabels: {lab-of: %s}}
-    pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}
-    dataset: {provisioner: Local, size: 64Mi}
+	benchmark := l.submitOnDisks("bench", oneDisk+`
 phases:
-- {name: fill, fill: {to: 50%%}}
+- {name: fill, fill: {to: 50%}}
 - name: busy
   measure:
     workload: {oltp: {updatePercent: 25, duration: 1m}}
@@ -61,7 +55,7 @@ phases:
 repetitions: 1
 gates:
 - {name: as-before, expression: "phase('busy').workload('after').readBytesPerSecond >= phase('busy').workload('before').readBytesPerSecond"}
-`, l.namespaces[0]), func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.NodeSelector = nil })
+`)
 	var run v1alpha1.BenchmarkRun
 	operation := &v1alpha1.PoolOperation{}
 	l.eventually("the scrub", func(g gomega.Gomega) {
