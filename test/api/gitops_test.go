@@ -2,8 +2,6 @@ package api
 
 import (
 	"bytes"
-	"encoding/base64"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -120,18 +118,9 @@ func kubectl(t *testing.T, namespace string) func(arguments ...string) (code int
 		}
 		program = strings.TrimSpace(string(path))
 	}
-	encode := base64.StdEncoding.EncodeToString
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: test,
-clusters: [{name: test, cluster: {server: %q, certificate-authority-data: %s}}],
-users: [{name: test, user: {client-certificate-data: %s, client-key-data: %s}}],
-contexts: [{name: test, context: {cluster: test, user: test, namespace: %s}}]}`,
-		config.Host, encode(config.CAData), encode(config.CertData), encode(config.KeyData), namespace)
-	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := cluster.Kubeconfig(t, config)
 	return func(arguments ...string) (code int, said string) {
-		command := exec.CommandContext(t.Context(), program, append(arguments, "--kubeconfig", kubeconfig)...)
+		command := exec.CommandContext(t.Context(), program, append(arguments, "--kubeconfig", kubeconfig, "--namespace", namespace)...)
 		var out bytes.Buffer
 		command.Stdout, command.Stderr = &out, &out
 		if err := command.Run(); command.ProcessState == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,25 +15,23 @@ import (
 // invalid is a manifest that the API server must refuse, blaming a field and saying what to write instead.
 type invalid struct{ name, base, patch, field, message string }
 
+// invalidManifests are those that are refused when they are made.
+var invalidManifests = slices.Concat(invalidTargets, invalidPhases, invalidWorkloads, invalidExperiments, invalidPods, invalidMatrices,
+	invalidRuns, invalidPools, invalidDevices, invalidOperations)
+
 func TestInvalidManifestsAreRejected(t *testing.T) {
-	count := 0
-	for _, table := range [][]invalid{invalidTargets, invalidPhases, invalidWorkloads, invalidExperiments, invalidPods,
-		invalidMatrices, invalidRuns, invalidPools, invalidDevices, invalidOperations} {
-		for _, entry := range table {
-			t.Run(entry.base+"/"+entry.name, func(t *testing.T) {
-				checkRejection(t, dryCreate(t, patched(t, entry.base, entry.patch)), entry)
-			})
-			count++
-		}
+	for _, entry := range invalidManifests {
+		t.Run(entry.base+"/"+entry.name, func(t *testing.T) {
+			checkRejection(t, dryCreate(t, patched(t, entry.base, entry.patch)), entry)
+		})
 	}
 	for _, entry := range invalidUpdates {
 		t.Run("update/"+entry.base+"/"+entry.name, func(t *testing.T) { checkUpdate(t, entry) })
-		count++
 	}
 	for _, entry := range invalidStatuses {
 		t.Run("status/"+entry.base+"/"+entry.name, func(t *testing.T) { checkStatus(t, entry) })
-		count++
 	}
+	count := len(invalidManifests) + len(invalidUpdates) + len(invalidStatuses)
 	if count < 110 {
 		t.Errorf("only %d invalid manifests", count)
 	}

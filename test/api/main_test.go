@@ -3,8 +3,6 @@
 package api
 
 import (
-	"fmt"
-	"os"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -14,15 +12,4 @@ import (
 
 var config *rest.Config
 
-func TestMain(m *testing.M) {
-	var stop func()
-	var err error
-	config, stop, err = cluster.Start()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	stop()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { cluster.Main(m, &config) }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"testing"
 
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -20,6 +21,18 @@ import (
 func Root() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "..", "..")
+}
+
+// Main runs the tests of a package with a control plane of its own, and lets them reach it by config.
+func Main(m *testing.M, config **rest.Config) {
+	started, stop, err := Start()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	defer stop()
+	*config = started
+	m.Run() // the exit code of the test program is its result
 }
 
 // Start brings up a control plane. The caller calls stop at its end.

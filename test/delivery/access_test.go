@@ -10,7 +10,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // access is one question to the API server: may this user do these verbs on group/resource in this namespace?
@@ -105,9 +104,7 @@ var managerMayNot = []access{
 
 // The power of an agent is on its node. In the cluster it can say what it found, and nothing else.
 func testAgentAccess(t *testing.T) {
-	const agents = "storagebench-agent"
-	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + agents, "system:authenticated"}
-	checkAccess(t, "system:serviceaccount:"+agents+":"+agents, groups, []access{
+	checkAccess(t, agentAccount, []access{
 		{"get list watch patch", bench, "benchmarkpools", all},
 		{"update", bench, "benchmarkpools/status", all},
 		{"get list watch patch", bench, "pooloperations", all},
@@ -133,21 +130,13 @@ func testAgentAccess(t *testing.T) {
 
 // Without the agent the manager has no right at all to what targets on pools need.
 func testManagerAccess(t *testing.T) {
-	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"}
-	checkAccess(t, serviceAccount, groups, managerMay, append(managerMayNot[:len(managerMayNot):len(managerMayNot)], managerMayWithAgent...))
+	checkAccess(t, serviceAccount, managerMay, append(managerMayNot[:len(managerMayNot):len(managerMayNot)], managerMayWithAgent...))
 }
 
 func testManagerAccessWithAgent(t *testing.T) {
-	for _, object := range overlay(t, nil, []string{"agent"}).ofKind("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding",
-		"Role", "RoleBinding",
-		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding") {
-		err := admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl"), client.ForceOwnership)
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"}
-	checkAccess(t, serviceAccount, groups, append(managerMay[:len(managerMay):len(managerMay)], managerMayWithAgent...), managerMayNot)
+	apply(t, overlay(t, nil, []string{"agent"}).ofKind("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role",
+		"RoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"))
+	checkAccess(t, serviceAccount, append(managerMay[:len(managerMay):len(managerMay)], managerMayWithAgent...), managerMayNot)
 }
 
 // Users bound to the two user roles in one namespace, as edit and view would bind them.
@@ -172,18 +161,17 @@ func testUserAccess(t *testing.T) {
 		{"get list create update patch delete", bench, "pooloperations", all},
 	}
 	write := access{"create update patch delete deletecollection", bench, "storagebenchmarks", team}
-	authenticated := []string{"system:authenticated"}
-	checkAccess(t, "edith", authenticated, append(reads[:2:2], write), never)
-	checkAccess(t, "victor", authenticated, reads, append(never[:5:5], write))
+	checkAccess(t, "edith", append(reads[:2:2], write), never)
+	checkAccess(t, "victor", reads, append(never[:5:5], write))
 }
 
 // checkAccess asks the API server. What is allowed is asked first and waited for, because new rules take a moment to arrive.
-func checkAccess(t *testing.T, user string, groups []string, may, mayNot []access) {
+func checkAccess(t *testing.T, user string, may, mayNot []access) {
 	t.Helper()
 	for _, row := range may {
 		for verb := range strings.FieldsSeq(row.verbs) {
 			err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-				return allowed(t, user, groups, row, verb), nil
+				return allowed(t, user, row, verb), nil
 			})
 			if err != nil {
 				t.Errorf("%s may not %s %s/%s in %q, but has to", user, verb, row.group, row.resource, row.namespace)
@@ -192,19 +180,18 @@ func checkAccess(t *testing.T, user string, groups []string, may, mayNot []acces
 	}
 	for _, row := range mayNot {
 		for verb := range strings.FieldsSeq(row.verbs) {
-			if allowed(t, user, groups, row, verb) {
+			if allowed(t, user, row, verb) {
 				t.Errorf("%s may %s %s/%s in %q, but must not", user, verb, row.group, row.resource, row.namespace)
 			}
 		}
 	}
 }
 
-func allowed(t *testing.T, user string, groups []string, row access, verb string) bool {
+func allowed(t *testing.T, user string, row access, verb string) bool {
 	t.Helper()
 	resource, subresource, _ := strings.Cut(row.resource, "/")
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User:   user,
-		Groups: groups,
+		User: user, Groups: groupsOf(user),
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Verb: verb, Group: row.group, Resource: resource, Subresource: subresource, Namespace: row.namespace,
 		},
@@ -213,4 +200,14 @@ func allowed(t *testing.T, user string, groups []string, row access, verb string
 		t.Fatal(err)
 	}
 	return review.Status.Allowed
+}
+
+// groupsOf are the groups that the API server counts a user or a ServiceAccount among.
+func groupsOf(user string) []string {
+	groups := []string{"system:authenticated"}
+	if account, is := strings.CutPrefix(user, "system:serviceaccount:"); is {
+		of, _, _ := strings.Cut(account, ":")
+		groups = append(groups, "system:serviceaccounts", "system:serviceaccounts:"+of)
+	}
+	return groups
 }

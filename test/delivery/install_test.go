@@ -2,9 +2,6 @@ package delivery
 
 import (
 	"context"
-	"encoding/base64"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,9 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/test/cluster"
 )
 
 // One API server, so the ways to install are tried one after the other.
@@ -45,7 +43,7 @@ func TestInstall(t *testing.T) {
 
 // Install, change, uninstall: the deployment goes, the CRDs and with them people's results stay.
 func testHelmLifecycle(t *testing.T) {
-	kubeconfig := writeKubeconfig(t)
+	kubeconfig := cluster.Kubeconfig(t, config)
 	steps := [][]string{
 		// The test API server came with the CRDs already in it, as after an installation by kubectl.
 		{"install", release, "charts/storagebench", "--create-namespace", "--take-ownership"},
@@ -205,30 +203,13 @@ func create(t *testing.T, object client.Object) {
 	}
 }
 
-// writeKubeconfig lets helm in as the test's own user.
-func writeKubeconfig(t *testing.T) string {
+// apply writes objects as kubectl does.
+func apply(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
-	return writeKubeconfigOf(t, config)
-}
-
-// writeKubeconfigOf lets a program in with an identity of its own.
-func writeKubeconfigOf(t *testing.T, identity *rest.Config) string {
-	t.Helper()
-	encode := base64.StdEncoding.EncodeToString
-	text := strings.NewReplacer(
-		"SERVER", config.Host, "AUTHORITY", encode(config.CAData),
-		"CERTIFICATE", encode(identity.CertData), "KEY", encode(identity.KeyData),
-	).Replace(`{apiVersion: v1, kind: Config, current-context: test,
-clusters: [{name: test, cluster: {server: "SERVER", certificate-authority-data: AUTHORITY}}],
-users: [{name: test, user: {client-certificate-data: CERTIFICATE, client-key-data: KEY}}],
-contexts: [{name: test, context: {cluster: test, user: test}}]}`)
-	var valid map[string]any
-	if err := yaml.Unmarshal([]byte(text), &valid); err != nil {
-		t.Fatal(err)
+	for _, object := range objects {
+		err := admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl"), client.ForceOwnership)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }

@@ -59,14 +59,8 @@ func testNamespaced(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, object := range helm(t, namespacedValues...).ofKind("Role", "RoleBinding") {
-		err := admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl"), client.ForceOwnership)
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"}
-	checkAccess(t, serviceAccount, groups, []access{{"get list watch create deletecollection", "batch", "jobs", team},
+	apply(t, helm(t, namespacedValues...).ofKind("Role", "RoleBinding"))
+	checkAccess(t, serviceAccount, []access{{"get list watch create deletecollection", "batch", "jobs", team},
 		{"list watch", bench, "storagebenchmarks", team}},
 		[]access{{"list", "batch", "jobs", "team-b"}, {"list watch", bench, "storagebenchmarks", all}, {"get list watch", "", "nodes", all},
 			{"list watch", "storage.k8s.io", "storageclasses", all}, {"list", "", "configmaps", all},

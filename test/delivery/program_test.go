@@ -174,7 +174,7 @@ func startManager(t *testing.T, more ...string) (*exec.Cmd, *bytes.Buffer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program.Env = append(os.Environ(), "KUBECONFIG="+writeKubeconfigOf(t, identity), "POD_NAMESPACE="+namespace)
+	program.Env = append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig(t, identity), "POD_NAMESPACE="+namespace)
 	program.Stdout, program.Stderr = log, log
 	if err := program.Start(); err != nil {
 		t.Fatal(err)

@@ -32,17 +32,8 @@ import (
 var config *rest.Config
 
 func TestMain(m *testing.M) {
-	var stop func()
-	var err error
-	config, stop, err = cluster.Start()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 	debug.SetGCPercent(400)
-	code := m.Run()
-	stop()
-	os.Exit(code)
+	cluster.Main(m, &config)
 }
 
 // experiment is what a machine runs, and what its end has to be without a crash.
@@ -196,9 +187,7 @@ func (m *machine) inspect(t *testing.T, executions []sim.Execution) ending {
 	plain := func(text string) string { return differing.ReplaceAllString(text, "DIFFERS") }
 	end := ending{
 		Verdict: benchmark.Status.Verdict, Gates: benchmark.Status.Gates, Summary: benchmark.Status.Summary,
-		Progress: *benchmark.Status.Progress, Leftovers: m.leftovers(t, &batchv1.JobList{}, &corev1.PodList{},
-			&corev1.PersistentVolumeClaimList{}, &coordinationv1.LeaseList{}, &corev1.PersistentVolumeList{}, &v1alpha1.BenchmarkPoolList{},
-			&v1alpha1.PoolOperationList{}),
+		Progress: *benchmark.Status.Progress, Leftovers: m.leftovers(t),
 	}
 	for _, condition := range benchmark.Status.Conditions {
 		end.Conditions = append(end.Conditions,
@@ -237,11 +226,12 @@ func (m *machine) inspect(t *testing.T, executions []sim.Execution) ending {
 	return end
 }
 
-// leftovers lists what should not be there any more.
-func (m *machine) leftovers(t *testing.T, lists ...client.ObjectList) []string {
+// leftovers lists what should not be there once an experiment is over, and what there is of other kinds.
+func (m *machine) leftovers(t *testing.T, others ...client.ObjectList) []string {
 	t.Helper()
 	var names []string
-	for _, list := range lists {
+	for _, list := range append(others, &batchv1.JobList{}, &corev1.PodList{}, &corev1.PersistentVolumeClaimList{},
+		&coordinationv1.LeaseList{}, &corev1.PersistentVolumeList{}, &v1alpha1.BenchmarkPoolList{}, &v1alpha1.PoolOperationList{}) {
 		if err := m.live.List(t.Context(), list, belonging(m.namespace, list)); err != nil {
 			t.Fatal(err)
 		}
@@ -284,9 +274,7 @@ func (m *machine) life(t *testing.T, when moment, lag int) (ending, int) {
 	m.deleting = true
 	m.drive(t, when, lag)
 	m.deleting = false
-	gone := m.leftovers(t, &v1alpha1.StorageBenchmarkList{}, &v1alpha1.BenchmarkRunList{}, &batchv1.JobList{}, &corev1.PodList{},
-		&corev1.PersistentVolumeClaimList{}, &coordinationv1.LeaseList{}, &corev1.PersistentVolumeList{}, &v1alpha1.BenchmarkPoolList{},
-		&v1alpha1.PoolOperationList{})
+	gone := m.leftovers(t, &v1alpha1.StorageBenchmarkList{}, &v1alpha1.BenchmarkRunList{})
 	var maps corev1.ConfigMapList
 	if err := m.live.List(ctx, &maps, client.InNamespace(m.namespace), client.HasLabels{v1alpha1.LabelBenchmarkUID}); err != nil {
 		t.Fatal(err)
@@ -396,7 +384,8 @@ func crashAll(t *testing.T, tried experiment, points []moment, lag int, want end
 // checkReference makes sure that the experiment to compare with is worth comparing with.
 func checkReference(t *testing.T, tried experiment, end ending) {
 	t.Helper()
-	if end.Verdict != v1alpha1.VerdictPassed || len(end.Runs) != tried.runs || len(end.Executions) != tried.executions || len(end.Leftovers) != tried.leaves {
+	if end.Verdict != v1alpha1.VerdictPassed || len(end.Runs) != tried.runs || len(end.Executions) != tried.executions ||
+		len(end.Leftovers) != tried.leaves {
 		text, _ := yaml.Marshal(end)
 		t.Fatalf("the experiment without a crash: want Passed, %d runs, %d executions and %d objects left over, got:\n%s", tried.runs,
 			tried.executions, tried.leaves, text)

@@ -9,18 +9,10 @@ import (
 	"testing"
 	"time"
 
-	planner "github.com/storagebench/storagebench/internal/experiment"
-	"github.com/storagebench/storagebench/internal/naming"
-	"github.com/storagebench/storagebench/internal/runs"
-
 	batchv1 "k8s.io/api/batch/v1"
-
 	coordinationv1 "k8s.io/api/coordination/v1"
-
 	corev1 "k8s.io/api/core/v1"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,6 +29,9 @@ import (
 	"github.com/storagebench/storagebench/controllers/benchmark"
 	"github.com/storagebench/storagebench/controllers/fresh"
 	"github.com/storagebench/storagebench/controllers/run"
+	planner "github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/test/sim"
 )
 
@@ -162,8 +157,8 @@ func (m *machine) startManager(when moment, lag int, seed uint64) (*manager, err
 		benchmarks: &benchmark.Reconciler{Client: writer, Live: m.live, Documents: stored.Reader(writer, m.live), Recorder: recorder,
 			Clock: clock.RealClock{}, LeaseNamespace: m.namespace, Images: planner.Images{Runner: "runner:test"},
 			Runs: memory},
-		runs: &run.Reconciler{Memory: memory, Stored: stored, Client: writer, Live: m.live, Logs: controllers.PodLogs{Clients: clients.CoreV1()}, Recorder: recorder,
-			Clock: clock.RealClock{}, LeaseNamespace: m.namespace, Timings: timings},
+		runs: &run.Reconciler{Memory: memory, Stored: stored, Client: writer, Live: m.live, Recorder: recorder,
+			Logs: controllers.PodLogs{Clients: clients.CoreV1()}, Clock: clock.RealClock{}, LeaseNamespace: m.namespace, Timings: timings},
 	}, nil
 }
 

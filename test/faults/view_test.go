@@ -48,12 +48,9 @@ type kindView struct {
 func newView(live client.Client, namespace, node string, lag int, seed uint64) *view {
 	v := &view{live: live, namespace: namespace, node: node, lag: lag, random: rand.New(rand.NewPCG(seed, 1)),
 		kinds: map[reflect.Type]*kindView{}}
-	for _, list := range []client.ObjectList{
-		&v1alpha1.StorageBenchmarkList{}, &v1alpha1.BenchmarkRunList{}, &batchv1.JobList{}, &corev1.PodList{},
-		&corev1.PersistentVolumeClaimList{}, &corev1.ConfigMapList{}, &corev1.EventList{}, &coordinationv1.LeaseList{},
-		&corev1.PersistentVolumeList{}, &v1alpha1.BenchmarkPoolList{}, &v1alpha1.PoolOperationList{},
-	} {
-		v.kinds[reflect.TypeOf(list)] = &kindView{list: list, at: -1, touched: true}
+	for _, listType := range listTypes {
+		list := reflect.New(listType.Elem()).Interface().(client.ObjectList)
+		v.kinds[listType] = &kindView{list: list, at: -1, touched: true}
 	}
 	return v
 }
@@ -156,7 +153,7 @@ func (v *view) objects(list reflect.Type) ([]client.Object, bool) {
 	return kind.snapshots[kind.at], true
 }
 
-// listTypes finds the list of an object's type.
+// listTypes finds the list of an object's type. These lists are all that a view shows.
 var listTypes = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[*v1alpha1.StorageBenchmark]():        reflect.TypeFor[*v1alpha1.StorageBenchmarkList](),
 	reflect.TypeFor[*v1alpha1.BenchmarkRun]():            reflect.TypeFor[*v1alpha1.BenchmarkRunList](),
@@ -166,6 +163,7 @@ var listTypes = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[*corev1.PersistentVolume]():          reflect.TypeFor[*corev1.PersistentVolumeList](),
 	reflect.TypeFor[*v1alpha1.BenchmarkPool]():           reflect.TypeFor[*v1alpha1.BenchmarkPoolList](),
 	reflect.TypeFor[*v1alpha1.PoolOperation]():           reflect.TypeFor[*v1alpha1.PoolOperationList](),
+	reflect.TypeFor[*corev1.Event]():                     reflect.TypeFor[*corev1.EventList](),
 	reflect.TypeFor[*coordinationv1.Lease]():             reflect.TypeFor[*coordinationv1.LeaseList](),
 	reflect.TypeFor[*corev1.ConfigMap]():                 reflect.TypeFor[*corev1.ConfigMapList](),
 	reflect.TypeFor[*metav1.PartialObjectMetadata]():     reflect.TypeFor[*corev1.ConfigMapList](),

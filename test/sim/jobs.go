@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
 // jobs plays the job controller for Jobs with backoffLimit 0: one pod each.
@@ -47,7 +48,7 @@ func (p *pass) jobs(ctx context.Context) error {
 
 // job takes one Job a step further.
 func (p *pass) job(ctx context.Context, job *batchv1.Job, pod *corev1.Pod) error {
-	if hasCondition(job, batchv1.JobComplete) || hasCondition(job, batchv1.JobFailed) || job.DeletionTimestamp != nil {
+	if findCondition(job, batchv1.JobComplete) != nil || findCondition(job, batchv1.JobFailed) != nil || job.DeletionTimestamp != nil {
 		return p.untrack(ctx, pod)
 	}
 	if failing := findCondition(job, batchv1.JobFailureTarget); failing != nil {
@@ -195,11 +196,11 @@ func (p *pass) untrack(ctx context.Context, pod *corev1.Pod) error {
 
 // dropFinalizer removes a finalizer that an object may have.
 func (p *pass) dropFinalizer(ctx context.Context, object client.Object, finalizer string) error {
-	if !slices.Contains(object.GetFinalizers(), finalizer) {
+	if !controllerutil.ContainsFinalizer(object, finalizer) {
 		return nil
 	}
 	before := object.DeepCopyObject().(client.Object)
-	object.SetFinalizers(slices.DeleteFunc(slices.Clone(object.GetFinalizers()), func(f string) bool { return f == finalizer }))
+	controllerutil.RemoveFinalizer(object, finalizer)
 	return p.wrote(p.client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }
 
@@ -222,11 +223,6 @@ func findCondition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.Job
 		}
 	}
 	return nil
-}
-
-// hasCondition says whether a condition is True.
-func hasCondition(job *batchv1.Job, kind batchv1.JobConditionType) bool {
-	return findCondition(job, kind) != nil
 }
 
 // latest is the later of two times.

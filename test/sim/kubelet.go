@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -60,12 +61,12 @@ func (p *pass) startPod(ctx context.Context, pod *corev1.Pod) error {
 	switch {
 	case script.Outcome == Reject:
 		pod.Status.Phase = corev1.PodFailed
-		pod.Status.Reason, pod.Status.Message = or(script.Reason, "OutOfcpu"),
-			or(script.Message, "Pod was rejected: Node didn't have enough resource: cpu")
+		pod.Status.Reason, pod.Status.Message = cmp.Or(script.Reason, "OutOfcpu"),
+			cmp.Or(script.Message, "Pod was rejected: Node didn't have enough resource: cpu")
 		p.setPodCondition(pod, corev1.PodReady, corev1.ConditionFalse, "PodFailed", "")
 		return p.writeStatus(ctx, pod)
 	case script.Outcome == ImagePull:
-		message := or(script.Message, fmt.Sprintf("failed to pull and unpack image %q: not found", pod.Spec.Containers[0].Image))
+		message := cmp.Or(script.Message, fmt.Sprintf("failed to pull and unpack image %q: not found", pod.Spec.Containers[0].Image))
 		if reason := waitingReason(pod); reason == "ErrImagePull" || reason == "ImagePullBackOff" {
 			return p.waiting(ctx, pod, "ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q: ErrImagePull: %s", pod.Spec.Containers[0].Image,
 				message))
@@ -145,7 +146,7 @@ func (p *pass) endPod(ctx context.Context, pod *corev1.Pod) error {
 	case Reset:
 		return p.resetNode(ctx, pod)
 	case Evict:
-		message := or(script.Message, "The node was low on resource: ephemeral-storage. Threshold quantity: 1Gi, available: 512Mi.")
+		message := cmp.Or(script.Message, "The node was low on resource: ephemeral-storage. Threshold quantity: 1Gi, available: 512Mi.")
 		p.setPodCondition(pod, corev1.DisruptionTarget, corev1.ConditionTrue, "TerminationByKubelet", message)
 		pod.Status.Reason, pod.Status.Message = "Evicted", message
 		return p.terminate(ctx, pod, termination{code: 137, reason: "Error"})
@@ -168,11 +169,7 @@ func (p *pass) complete(ctx context.Context, pod *corev1.Pod, script Script) err
 	}
 	p.kubelet.logs.end(pod, log)
 	if script.Outcome == Fail {
-		code := script.ExitCode
-		if code == 0 {
-			code = 1
-		}
-		return p.terminate(ctx, pod, termination{code: code, reason: "Error", message: message})
+		return p.terminate(ctx, pod, termination{code: cmp.Or(script.ExitCode, 1), reason: "Error", message: message})
 	}
 	return p.terminate(ctx, pod, termination{reason: "Completed", message: message})
 }
@@ -267,12 +264,4 @@ func (p *pass) finished(pod *corev1.Pod, code int32) {
 			p.executions[i].Ended, p.executions[i].ExitCode = true, code
 		}
 	}
-}
-
-// or is the first of two texts that is not empty.
-func or(text, otherwise string) string {
-	if text != "" {
-		return text
-	}
-	return otherwise
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -35,9 +36,8 @@ func (p *pass) schedulePod(ctx context.Context, pod *corev1.Pod) error {
 	}
 	script := p.script(pod)
 	if script.Outcome == Unschedulable {
-		return p.unschedulable(ctx, pod,
-			or(script.Message,
-				"0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."))
+		return p.unschedulable(ctx, pod, cmp.Or(script.Message,
+			"0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."))
 	}
 	waiting, problem := p.claimsOf(pod)
 	if problem != "" {
@@ -57,7 +57,7 @@ func (p *pass) schedulePod(ctx context.Context, pod *corev1.Pod) error {
 	if script.Outcome == NeverBind {
 		for _, claim := range waiting {
 			if err := p.warn(ctx, "PersistentVolumeClaim", claim, "ProvisioningFailed",
-				or(script.Message, "failed to provision volume: rpc error: code = ResourceExhausted desc = out of space")); err != nil {
+				cmp.Or(script.Message, "failed to provision volume: rpc error: code = ResourceExhausted desc = out of space")); err != nil {
 				return err
 			}
 		}

@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"testing"
 
@@ -30,16 +29,7 @@ var config *rest.Config
 
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
-	var stop func()
-	var err error
-	config, stop, err = cluster.Start()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	stop()
-	os.Exit(code)
+	cluster.Main(m, &config)
 }
 
 // lab is a namespace of its own with a simulated cluster.
@@ -108,7 +98,7 @@ func (l *lab) completes(job *batchv1.Job) {
 		if !is || event.Type == watch.Deleted {
 			l.Fatalf("the Job %s is gone: %v", job.Name, event)
 		}
-		if hasCondition(seen, batchv1.JobComplete) {
+		if findCondition(seen, batchv1.JobComplete) != nil {
 			return
 		}
 	}

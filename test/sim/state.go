@@ -3,8 +3,8 @@ package sim
 import (
 	"context"
 	"slices"
-	"sync"
 
+	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -73,20 +73,13 @@ func gather[T any](ctx context.Context, c *Cluster, list client.ObjectList, item
 	return all, nil
 }
 
-// inParallel calls functions that do not touch each other's data and returns the first error in their order.
+// inParallel calls functions that do not touch each other's data and returns the first error.
 func inParallel(functions ...func() error) error {
-	errs := make([]error, len(functions))
-	var group sync.WaitGroup
-	for i, f := range functions {
-		group.Go(func() { errs[i] = f() })
+	var group errgroup.Group
+	for _, f := range functions {
+		group.Go(f)
 	}
-	group.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return group.Wait()
 }
 
 // acts says whether the Cluster acts in a namespace.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -73,14 +74,7 @@ type world struct {
 }
 
 // runs is the number of runs of each variant.
-func (w world) runs() int { return max(w.mostRepetitions, orElse(w.repetitions, repetitions)) }
-
-func orElse(value, otherwise int) int {
-	if value > 0 {
-		return value
-	}
-	return otherwise
-}
+func (w world) runs() int { return max(w.mostRepetitions, cmp.Or(w.repetitions, repetitions)) }
 
 func phaseName(i int) string { return fmt.Sprintf("p%d", i) }
 
@@ -89,7 +83,7 @@ func (w world) gatesOf() (*gate.Set, error) {
 	var gates []v1alpha1.Gate
 	var phases []v1alpha1.Phase
 	variants := []string{"new", "old"}
-	for i := range orElse(w.gates, 1) {
+	for i := range cmp.Or(w.gates, 1) {
 		of := v1alpha1.MetricPath(phaseName(i) + "." + metric)
 		one := v1alpha1.Gate{Name: v1alpha1.GateName(phaseName(i))}
 		switch compare := (v1alpha1.CompareGate{Metric: of, To: "Variant", Variant: "old", Tolerance: "5%"}); {
@@ -139,7 +133,7 @@ func (w world) measure(random *rand.Rand, worse float64) []results.RunResult {
 			done[variant]++
 			run := results.RunResult{Name: variant, Variant: variant, Repetition: done[variant], Index: int32(len(runs)), Valid: true}
 			common, drifted := w.spread(random), math.Pow(1-w.drift, float64(len(runs)))
-			for i := range orElse(w.gates, 1) {
+			for i := range cmp.Or(w.gates, 1) {
 				deviation := common
 				if w.correlation < 1 && w.gates > 1 {
 					deviation = math.Pow(common, math.Sqrt(w.correlation)) * math.Pow(w.spread(random), math.Sqrt(1-w.correlation))
@@ -184,7 +178,7 @@ func (w world) evidence(runs []results.RunResult, repetitions int, share float64
 
 // judge is the outcome of one experiment: at two looks, if it is adaptive.
 func (w world) judge(set *gate.Set, random *rand.Rand, worse float64) []v1alpha1.GateStatus {
-	runs, first := w.measure(random, worse), orElse(w.repetitions, repetitions)
+	runs, first := w.measure(random, worse), cmp.Or(w.repetitions, repetitions)
 	if w.mostRepetitions == 0 {
 		return set.Judge(w.evidence(runs, first, 1))
 	}

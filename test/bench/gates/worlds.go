@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/stats"
 )
 
 // What is promised, as shares of experiments.
@@ -128,8 +129,7 @@ func sizes() []int { return []int{6, 7, 8, 9, 10, 11, 12, 16, 24} }
 
 // aroundMedian are the values as factors around their median.
 func aroundMedian(values []float64) []float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	median := (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+	median := stats.Median(values)
 	factors := make([]float64, 0, len(values))
 	for _, value := range values {
 		factors = append(factors, value/median)

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command scale measures the manager against a real kube-apiserver and etcd, with a simulated cluster around them: many benchmarks on
 // some nodes, and beside them the same work as bare claims and Jobs. `make bench-scale` runs it.
 package main
@@ -9,12 +11,9 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
-	"runtime"
 	"runtime/pprof"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -27,6 +26,7 @@ import (
 
 	"github.com/storagebench/storagebench/controllers"
 	"github.com/storagebench/storagebench/internal/runs"
+	"github.com/storagebench/storagebench/test/bench/machine"
 	"github.com/storagebench/storagebench/test/cluster"
 )
 
@@ -73,9 +73,7 @@ func run(asked settings) error {
 		return err
 	}
 	defer func() { cancel(); stop() }() // watches keep the API server from stopping
-	commit, _ := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
-	fmt.Printf("commit %s, %s/%s, %d CPUs; %d benchmarks of one run with two phases, %d nodes\n", strings.TrimSpace(string(commit)),
-		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), asked.n, asked.nodes)
+	fmt.Printf("%s\n%d benchmarks of one run with two phases, %d nodes\n", machine.Describe(ctx), asked.n, asked.nodes)
 	field, err := newField(ctx, config, asked.n, asked.nodes)
 	if err != nil {
 		return err
@@ -143,9 +141,8 @@ func (f *field) print(count *counter) {
 	fmt.Printf("requests per completion %6.1f\n", float64(count.total())/float64(done))
 	fmt.Printf("creation to Lease     %8s p50 %8s p99\n", quantile(f.toLease, 0.5), quantile(f.toLease, 0.99))
 	fmt.Printf("node handover         %8s p50 %8s p99\n", quantile(f.handover, 0.5), quantile(f.handover, 0.99))
-	var self syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err == nil {
-		fmt.Printf("peak memory           %8d MiB (manager, simulated cluster and this program together)\n", self.Maxrss>>10)
+	if peak, err := machine.PeakBytes(); err == nil {
+		fmt.Printf("peak memory           %8d MiB (manager, simulated cluster and this program together)\n", peak>>20)
 	}
 	fmt.Print(count.table(done))
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -6,7 +8,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
+
+	"github.com/storagebench/storagebench/test/bench/machine"
 )
 
 // ticksPerSecond of the times in /proc, on every Linux.
@@ -17,10 +20,7 @@ type usage struct{ own, servers float64 }
 
 // used measures it. Load by others changes it far less than times by the clock.
 func used() (now usage) {
-	var self syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err == nil {
-		now.own = float64(self.Utime.Sec+self.Stime.Sec) + float64(self.Utime.Usec+self.Stime.Usec)/1e6
-	}
+	now.own = machine.ProcessorTime().Seconds()
 	processes, _ := os.ReadDir("/proc")
 	for _, process := range processes {
 		text, err := os.ReadFile("/proc/" + process.Name() + "/stat")
