@@ -69,7 +69,8 @@ func TestEstimateOfOperations(t *testing.T) {
 		t.Errorf("an hour: %s", got)
 	}
 	slot.Phases[0].Measure.Until = v1alpha1.UntilOperationEnds
-	if got := estimate([]experiment.Slot{slot}, assumedSpeed); !strings.HasPrefix(got, "about 1h") || !strings.Contains(got, "less if operations end") {
+	got := estimate([]experiment.Slot{slot}, assumedSpeed)
+	if !strings.HasPrefix(got, "about 1h") || !strings.Contains(got, "less if operations end") {
 		t.Errorf("at most an hour: %s", got)
 	}
 }
@@ -141,8 +142,8 @@ func TestSpeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	const late = "its runs take about 20m, and spec.deadline is 15m"
-	if code, said := validate(t, file, "--speed", "10Mi"); code != ExitPassed || !strings.Contains(said, "about 20m on storage that moves 10.0 MiB/s") ||
-		!strings.Contains(said, late) {
+	code, said := validate(t, file, "--speed", "10Mi")
+	if code != ExitPassed || !strings.Contains(said, "about 20m on storage that moves 10.0 MiB/s") || !strings.Contains(said, late) {
 		t.Errorf("slow: %d %s", code, said)
 	}
 	if code, said := validate(t, file); code != ExitPassed || !strings.Contains(said, "about 2m on storage that moves 100 MiB/s") ||

@@ -102,7 +102,8 @@ func resultOf(one row, of *results.Experiment, commit string) (*result, error) {
 	return found, nil
 }
 
-// value is a figure in the message of a gate, as "read.readOperationsPerSecond of variant zfs = 1000 (3 runs)". Bounds have an interval too.
+// value is a figure in the message of a gate, as "read.readOperationsPerSecond of variant zfs = 1000 (3 runs)". Bounds have an
+// interval too.
 var value = regexp.MustCompile(`([A-Za-z0-9-]+\.[A-Za-z0-9.-]+)(?: of variant (\S+))? = (-?[0-9]+) \([0-9]+ runs?\)` +
 	`(?:, the median lies between (-?[0-9]+) and (-?[0-9]+) )?`)
 

@@ -134,8 +134,8 @@ func (l *Lab) start(ctx context.Context, s *state, until string, report *progres
 	}); err != nil {
 		return l.explain(err)
 	}
-	report.Say("lab %s is up with %s of %s each; logs in %s", l.Name, spelling.Count(s.Options.Nodes, "node"), spelling.Count(len(s.Options.Disks), "disk"),
-		l.Logs())
+	report.Say("lab %s is up with %s of %s each; logs in %s", l.Name, spelling.Count(s.Options.Nodes, "node"),
+		spelling.Count(len(s.Options.Disks), "disk"), l.Logs())
 	report.Say("use it with: export KUBECONFIG=%s", l.plane(s).Kubeconfig())
 	return nil
 }
