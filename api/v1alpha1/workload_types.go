@@ -97,8 +97,7 @@ type OLTPWorkload struct {
 // ScanWorkload reads regions one after another, in one stream or several at the same time.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.randomRegions) || self.randomRegions <= self.regions",message="choose at most as many randomRegions as there are regions"
-// +kubebuilder:validation:XValidation:rule="!has(self.streams) || self.regions % self.streams == 0",message="make regions a multiple of streams, such as regions: 64: each stream reads as many regions as the others"
-// +kubebuilder:validation:XValidation:rule="!has(self.streams) || self.streams == 1 || !has(self.randomRegions)",message="remove randomRegions, or write streams: 1: several streams read all regions"
+// +kubebuilder:validation:XValidation:rule="!has(self.streams) || self.streams <= (has(self.randomRegions) ? self.randomRegions : self.regions)",message="write at least as many regions, or randomRegions, as streams; better 16 times as many: a stream reads one region after another"
 type ScanWorkload struct {
 	// blockSize is the size of the reads. Defaults to 128Ki.
 	// +optional
@@ -115,7 +114,7 @@ type ScanWorkload struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
 	RandomRegions *int32 `json:"randomRegions,omitempty"`
-	// streams read at the same time. Each reads every streams-th region. Defaults to 1.
+	// streams read at the same time. Each takes the next region that no other has taken. Defaults to 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64

@@ -19,7 +19,7 @@ import (
 // checkTarget refuses what cannot run before anything is created. Silently skipping a part would be misleading.
 func checkTarget(slot *Slot) error {
 	volumes := errors.Join(checkMade(slot), checkVolumes(slot), checkPools(slot))
-	problems := errors.Join(volumes, checkWorkloads(slot), checkData(slot), checkFiles(slot))
+	problems := errors.Join(volumes, checkWorkloads(slot), checkData(slot))
 	if slot.Target.ZFS == nil {
 		return errors.Join(problems, checkNoPools(slot))
 	}
@@ -166,21 +166,6 @@ func checkData(slot *Slot) error {
 			}
 		}
 		there.after(&slot.Phases[i])
-	}
-	return errors.Join(problems...)
-}
-
-// checkFiles refuses workloads that need the data in one file beside those that need it in several.
-func checkFiles(slot *Slot) error {
-	if workload.DataFilesFor(slot.Phases) <= 1 {
-		return nil
-	}
-	var problems []error
-	for i := range slot.Phases {
-		if traits, _ := workload.PhaseTraits(&slot.Phases[i]); traits.OneFile != "" {
-			problems = append(problems, &Mistake{slot.phaseField(i) + ".measure.workload." + traits.Name, &SpecError{
-				v1alpha1.ReasonSpecInvalid, fmt.Sprintf("phase %s of variant %q: %s", slot.Phases[i].Name, slot.Variant, traits.OneFile)}})
-		}
 	}
 	return errors.Join(problems...)
 }

@@ -165,28 +165,6 @@ func TestFreeNeedsFiles(t *testing.T) {
 	}
 }
 
-// TestStreamsReadOneFile: fills write as many files as the workloads of a run need, and streams need one.
-func TestStreamsReadOneFile(t *testing.T) {
-	phases := func(streams int32, layout string) []v1alpha1.Phase {
-		scan := v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{Regions: 8, Streams: &streams}}
-		read := v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{Workers: 4, Layout: layout}}
-		return []v1alpha1.Phase{{Name: "f", Fill: &v1alpha1.FillPhase{}}, {Name: "s", Measure: &v1alpha1.MeasurePhase{Workload: scan}},
-			{Name: "r", Measure: &v1alpha1.MeasurePhase{Workload: read}}}
-	}
-	for name, c := range map[string]struct {
-		streams int32
-		layout  string
-		refused bool
-	}{"one file": {4, "SharedFile", false}, "one stream": {1, "FilePerWorker", false}, "both": {4, "FilePerWorker", true}} {
-		err := checkTarget(&Slot{Variant: "v", Phases: phases(c.streams, c.layout)})
-		mistakes := Mistakes(err)
-		if (len(mistakes) == 1) != c.refused || c.refused && (mistakes[0].Field != "spec.phases[1].measure.workload.scan" ||
-			!strings.Contains(mistakes[0].Message, "streams: 1")) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // TestReplicationsStayWithinTheTarget: what is no volume of the target would be the name of another's BenchmarkPool, and the pool itself
 // is refused by the API server only when a run has begun.
 func TestReplicationsStayWithinTheTarget(t *testing.T) {

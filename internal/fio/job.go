@@ -39,9 +39,7 @@ type Job struct {
 	Paths []string
 	// Offset and Size of the area of the first worker; each further worker works Stride bytes behind the one before.
 	Offset, Size, Stride int64
-	// Part bytes are read or written, then Gap bytes are left out, and so on until it were Size. Without Part, there are no gaps.
-	Part, Gap int64
-	Workers   int
+	Workers              int
 	// BlockSize of all operations, unless there are BlockSizes.
 	BlockSize  int64
 	BlockSizes []BlockShare
@@ -111,11 +109,7 @@ func (j Job) options() []Option {
 	o.when(len(j.Paths) > 1 && !j.random(), "file_service_type", "sequential") // else one block of each in turn
 	o.add("rw", string(j.Mode))
 	o.add("offset", number(j.Offset))
-	o.add("size", number(j.Size+j.gaps()))
-	if j.gaps() > 0 {
-		o.list = append(o.list, Option{"io_size", number(j.Size)}, Option{"zonemode", "strided"}, Option{"zonesize", number(j.Part)},
-			Option{"zonerange", number(j.Part)}, Option{"zoneskip", number(j.Gap)})
-	}
+	o.add("size", number(j.Size))
 	o.when(j.Workers > 1, "numjobs", strconv.Itoa(j.Workers))
 	o.when(j.Stride > 0, "offset_increment", number(j.Stride))
 	if len(j.BlockSizes) > 0 {
@@ -152,14 +146,6 @@ func (j Job) options() []Option {
 		o.add("disable_clat", "1")
 	}
 	return o.list
-}
-
-// gaps are all that a job leaves out between its first byte and its last.
-func (j Job) gaps() int64 {
-	if j.Part <= 0 {
-		return 0
-	}
-	return (j.Size/j.Part - 1) * j.Gap
 }
 
 // seed makes the offsets follow the seed. With randrepeat, which is on by default, fio chooses the same offsets whatever

@@ -15,9 +15,7 @@ func TestJobFile(t *testing.T) {
 		BlockSizes: []BlockShare{{4096, 50}, {8192, 50}}, LatencyLog: "/tmp/l", LogWindow: 100 * time.Millisecond}
 	pass := Job{Name: "pass", Mode: RandomWrite, Paths: []string{"/dev/sb"}, Size: 8192, Workers: 1, BlockSize: 8192, RandomMap: true,
 		Sync: "fdatasync", EndSync: true}
-	parts := Job{Name: "stream", Mode: Read, Paths: []string{"/dev/sb"}, Offset: 4096, Size: 12288, Part: 4096, Gap: 8192, Workers: 1,
-		BlockSize: 4096}
-	text, err := NewFile(mix, redo, pass, parts).Text()
+	text, err := NewFile(mix, redo, pass).Text()
 	if err != nil {
 		t.Fatal(err)
 	}

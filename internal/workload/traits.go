@@ -34,8 +34,6 @@ type Traits struct {
 	HidesCache, Once string
 	// DataFiles is the number of files that a fill has to write for it; 0 if any number will do.
 	DataFiles int32
-	// OneFile says why the data has to be in a single file, and what to write instead. Empty if it works on any number of files.
-	OneFile string
 	// File is the key of a ConfigMap with its job file or script, if any. Inline puts the text into the spec; nil if that is not possible.
 	File   *v1alpha1.ConfigMapKey
 	Inline func(text string)

@@ -94,9 +94,6 @@ func shapes() map[string]shape {
 		map[string]any{"MeasurePhase.SteadyState": nil, "PostgresWorkload.WALVolume": nil})
 	all["wal-volume"] = of(map[string]string{"Target": "ZFS", "Phase": "Measure", "Workload": "Postgres"}, onZFS, files,
 		map[string]any{"MeasurePhase.SteadyState": nil, "MeasurePhase.Operate": nil, "PostgresWorkload.WALVolume": "data"})
-	for name, other := range map[string]string{"workload-Scan": "RandomRegions", "scan-random": "Streams"} {
-		all[name] = of(map[string]string{"Phase": "Measure", "Workload": "Scan"}, onClass, files, map[string]any{"ScanWorkload." + other: nil})
-	}
 	for _, member := range unions["Gate"] {
 		all["gate-"+member] = of(map[string]string{"Phase": "Fill", "Gate": member}, onClass)
 	}

@@ -210,12 +210,7 @@ func (c *clerk) each(ctx context.Context, kind string, paths []string, do func(p
 		}
 		ended := time.Now()
 		latency.Observe(ended.Sub(began).Nanoseconds())
-		for took := ended.Sub(began).Nanoseconds(); ; {
-			slowest := c.slowest.Load()
-			if took <= slowest || c.slowest.CompareAndSwap(slowest, took) {
-				break
-			}
-		}
+		raise(&c.slowest, ended.Sub(began).Nanoseconds())
 		c.done.Add(1)
 		if ctx.Err() != nil || c.over.Load() || !ended.Before(until) {
 			return true, ctx.Err()

@@ -61,7 +61,7 @@ func (m *meter) watch(usage fio.Usage) {
 	done = min(done, 1)
 	m.highest = max(m.highest, percent(m.from+done*(m.to-m.from)))
 	progress := results.Progress{Percent: m.highest, Message: m.message}
-	if interval := now.Sub(m.lastAt).Seconds(); interval > 0 {
+	if interval := now.Sub(m.lastAt).Seconds(); interval > 0 && moved > 0 { // some move no bytes
 		rate := float64(moved-m.last.ReadBytes-m.last.WrittenBytes) / interval
 		progress.Rate = fmt.Sprintf("%.1f MiB/s", max(rate, 0)/mib)
 	}

@@ -58,11 +58,6 @@ func (c *scan) prepare(ctx context.Context, s *session) error {
 		return invalidf(ReasonNotPossible,
 			"the data of %d bytes is too small for %d regions with blocks of %d bytes: fill more, or use fewer regions", all, c.regions, c.block)
 	}
-	if c.streams > 1 {
-		if err := c.checkStreams(); err != nil {
-			return err
-		}
-	}
 	if c.warm {
 		return s.warmUp(ctx, extents)
 	}
@@ -123,7 +118,9 @@ func (c *scan) round(ctx context.Context, s *session, _ int) (figures, error) {
 				c.each, region.Index, region.Nanoseconds)
 		}
 	}
-	sum.Duration = c.spent(s)
+	if c.streams == 1 {
+		sum.Duration = c.spent()
+	}
 	s.check("coverage", true, "%d bytes in %d regions were read once each", bytes, len(chosen))
 	return figures{sum: sum, throughput: float64(bytes) / sum.Duration.Seconds(), seed: seed}, nil
 }
@@ -137,19 +134,15 @@ func (c *scan) read(s *session, name string, piece extent, first bool) fio.Job {
 
 func (c *scan) run(ctx context.Context, s *session, message string, jobs []fio.Job, bytes int64) (fio.Sum, fio.Report, error) {
 	sum, report, err := s.measureFIO(ctx, message, fio.NewFile(jobs...), bytes, expectation{})
-	groups := len(jobs)
-	if c.streams > 1 { // fio reports those that run at the same time as one
-		groups = 1
-	}
-	if err == nil && (len(report.Jobs) != groups || sum.Read.Bytes != bytes) {
+	if err == nil && (len(report.Jobs) != len(jobs) || sum.Read.Bytes != bytes) {
 		err = invalidf(ReasonNotCovered, "fio read %d bytes in %d pieces instead of %d in %d: see its report", sum.Read.Bytes, len(report.Jobs),
-			bytes, groups)
+			bytes, len(jobs))
 	}
 	return sum, report, err
 }
 
 // inOneStream reads all regions without a pause: pauses between regions would let a storage with a burst allowance recover, and be faster
-// than it is.
+// than it is. The log of all reads tells when one region ended and the next began.
 func (c *scan) inOneStream(ctx context.Context, s *session, message string, bytes int64) (fio.Sum, error) {
 	var jobs []fio.Job
 	left := bytes
@@ -159,11 +152,6 @@ func (c *scan) inOneStream(ctx context.Context, s *session, message string, byte
 		}
 		left -= e.bytes
 	}
-	return c.logged(ctx, s, message, jobs, bytes)
-}
-
-// logged runs jobs, and finds in the log of all reads when one region ended and the next began.
-func (c *scan) logged(ctx context.Context, s *session, message string, jobs []fio.Job, bytes int64) (fio.Sum, error) {
 	folder, err := s.logFolder()
 	if err != nil {
 		return fio.Sum{}, err
@@ -179,7 +167,7 @@ func (c *scan) logged(ctx context.Context, s *session, message string, jobs []fi
 	return sum, c.readTimes(folder, len(jobs))
 }
 
-// readTimes gives each read, in the order of its stream, to its region.
+// readTimes gives each read to its region.
 func (c *scan) readTimes(folder string, jobs int) error {
 	waited := make([]int64, len(c.timed))
 	perRegion, reads := c.each/c.block, int64(0)
@@ -189,11 +177,8 @@ func (c *scan) readTimes(folder string, jobs int) error {
 			return err
 		}
 		var last int64 // the clock of a job begins with it
-		if c.streams > 1 {
-			reads = 0
-		}
 		err = fio.EachSample(file, func(sample fio.Sample) {
-			if at := c.position(job, reads/perRegion); at < len(c.timed) {
+			if at := int(reads / perRegion); at < len(c.timed) {
 				c.timed[at].Bytes += c.block
 				c.timed[at].Nanoseconds += (sample.Milliseconds - last) * int64(time.Millisecond)
 				waited[at] += sample.Nanoseconds
@@ -210,22 +195,31 @@ func (c *scan) readTimes(folder string, jobs int) error {
 }
 
 // share gives each region its time. fio cuts the moments at which reads ended to whole milliseconds, so what lies between two of them may
-// be up to one too long: sure is that without it, or the sum of the latencies. A whole stream is known far better. What is left of its
-// time, such as what fio does between two reads, belongs to its regions in proportion.
+// be up to one too long: sure is that without it, or the sum of the latencies. The whole scan is known far better. What is left of its
+// time, such as what fio does between two reads, belongs to the regions in proportion.
 func (c *scan) share(waited []int64) {
-	streams := max(c.streams, 1)
-	sure, whole := make([]int64, streams), make([]int64, streams)
+	var sure, whole int64
 	for i := range c.timed {
 		told := c.timed[i].Nanoseconds
 		c.timed[i].Nanoseconds = max(waited[i], told-time.Millisecond.Nanoseconds())
-		sure[i%streams] += c.timed[i].Nanoseconds
-		whole[i%streams] += told
+		sure += c.timed[i].Nanoseconds
+		whole += told
+	}
+	if whole <= sure || sure <= 0 {
+		return
 	}
 	for i := range c.timed {
-		if of := i % streams; whole[of] > sure[of] && sure[of] > 0 {
-			c.timed[i].Nanoseconds = int64(float64(c.timed[i].Nanoseconds) * float64(whole[of]) / float64(sure[of]))
-		}
+		c.timed[i].Nanoseconds = int64(float64(c.timed[i].Nanoseconds) * float64(whole) / float64(sure))
 	}
+}
+
+// spent is how long the regions took, one after another.
+func (c *scan) spent() time.Duration {
+	var sum time.Duration
+	for _, region := range c.timed {
+		sum += time.Duration(region.Nanoseconds)
+	}
+	return sum
 }
 
 // oneByOne reads each region as a job of its own: those that were chosen at random do not follow each other, and of very many

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sort"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/storagebench/storagebench/internal/fio"
@@ -259,13 +260,25 @@ func (s *session) recordEach(done func() fio.Usage) (stop func()) {
 			case <-over:
 				return
 			case <-ticker.C:
-				s.recorder.sample(done())
+				usage := done()
+				s.progress.watch(usage)
+				s.recorder.sample(usage)
 			}
 		}
 	})
 	return func() {
 		close(over)
 		watching.Wait()
+	}
+}
+
+// raise makes a largest value so large, unless it is larger.
+func raise(largest *atomic.Int64, value int64) {
+	for {
+		known := largest.Load()
+		if value <= known || largest.CompareAndSwap(known, value) {
+			return
+		}
 	}
 }
 

@@ -3,73 +3,177 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
 	"github.com/storagebench/storagebench/internal/fio"
-	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// checkStreams refuses what several streams cannot read without pauses, or without a log of all reads.
-func (c *scan) checkStreams() error {
-	reads := c.each / c.block * int64(c.regions)
-	switch {
-	case c.regions%c.streams != 0 || c.given.RandomRegions != nil:
-		return invalidf(ReasonNotPossible, "%d regions cannot be divided among %d streams: make regions a multiple of streams, and remove "+
-			"randomRegions", c.regions, c.streams)
-	case len(c.extents) > 1:
-		return invalidf(ReasonNotPossible, "%s", workload.OneFile)
-	case reads > maxLoggedReads:
-		return invalidf(ReasonNotPossible, "%d reads are more than the %d whose times can be kept: use a larger blockSize, fill less, or write "+
-			"streams: 1", reads, maxLoggedReads)
+// streams read a scan together. Each takes the next region that none has begun, until none is left, as the workers of a parallel query do.
+// So a stream that the storage serves less often reads fewer regions, and all end together. Jobs of fio cannot share regions like that.
+type streams struct {
+	*scan
+	files map[string]*os.File
+	crew  []*reader
+	delay func(kind string)
+	// begun are the regions that streams have taken, and read, operations and slowest are for the series over time.
+	begun, read, operations, slowest atomic.Int64
+}
+
+// reader is one of them.
+type reader struct {
+	*streams
+	number  int
+	buffer  []byte
+	latency fio.Latency
+	ended   time.Duration
+}
+
+// inStreams reads the regions in several streams.
+func (c *scan) inStreams(ctx context.Context, s *session, message string, bytes int64) (fio.Sum, error) {
+	all := &streams{scan: c, files: map[string]*os.File{}, delay: s.executor.delay}
+	defer all.close()
+	if err := all.open(s); err != nil {
+		return fio.Sum{}, err
+	}
+	s.progress.stretch(message, s.progress.from, s.progress.to, bytes, 0)
+	if err := s.begin(ctx); err != nil {
+		return fio.Sum{}, err
+	}
+	s.bracket.workers, s.bracket.loop = c.streams, loop{workers: c.streams}
+	stop := s.recordEach(func() fio.Usage {
+		s.recorder.took(all.slowest.Swap(0))
+		return fio.Usage{ReadBytes: all.read.Load(), Operations: all.operations.Load()}
+	})
+	began := time.Now()
+	err := inBackground(ctx, func() error { // a read that a storage never answers cannot be stopped
+		group, ctx := errgroup.WithContext(ctx)
+		for _, one := range all.crew {
+			group.Go(func() error { return one.work(ctx, began) })
+		}
+		return group.Wait()
+	})
+	stop()
+	if err != nil {
+		return fio.Sum{}, err
+	}
+	if _, err := s.end(ctx, false); err != nil {
+		return fio.Sum{}, err
+	}
+	sum := fio.Sum{Duration: c.judge(s, all.crew)}
+	for _, one := range all.crew {
+		sum.Read.Latency.Add(one.latency)
+	}
+	sum.Read.Bytes, sum.Read.Operations = all.read.Load(), sum.Read.Latency.Count
+	return sum, nil
+}
+
+// open opens the data, and drops what the page cache has of it, as fio does before a job.
+func (a *streams) open(s *session) error {
+	for _, e := range a.extents {
+		flags := os.O_RDONLY | unix.O_NOFOLLOW
+		if s.direct(e, a.block, a.warm) {
+			flags |= unix.O_DIRECT
+		}
+		file, err := os.OpenFile(e.path, flags, 0)
+		if err != nil {
+			return err
+		}
+		a.files[e.path] = file
+		if a.warm {
+			continue
+		}
+		if err := unix.Fadvise(int(file.Fd()), e.offset, e.bytes, unix.FADV_DONTNEED); err != nil {
+			return fmt.Errorf("drop the page cache of %s: %w", e.path, err)
+		}
+	}
+	for number := range a.scan.streams {
+		// Memory of pages: transfers that bypass the page cache need it to be aligned.
+		buffer, err := unix.Mmap(-1, 0, int(a.block), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+		if err != nil {
+			return err
+		}
+		a.crew = append(a.crew, &reader{streams: a, number: number, buffer: buffer})
 	}
 	return nil
 }
 
-// inStreams reads every streams-th region in a stream of its own: parts of the data that are slower than others are then shared by all
-// streams, so that these end together.
-func (c *scan) inStreams(ctx context.Context, s *session, message string, bytes int64) (fio.Sum, error) {
-	var jobs []fio.Job
-	for stream := range c.streams {
-		piece := extent{c.extents[0].path, c.extents[0].offset + int64(stream)*c.each, bytes / int64(c.streams)}
-		job := c.read(s, fmt.Sprintf("stream-%d", stream), piece, true)
-		job.Part, job.Gap = c.each, int64(c.streams-1)*c.each
-		jobs = append(jobs, job)
+func (a *streams) close() {
+	for _, file := range a.files {
+		_ = file.Close()
 	}
-	for at := range c.timed {
-		c.timed[at].Stream = at % c.streams
+	for _, one := range a.crew {
+		_ = unix.Munmap(one.buffer)
 	}
-	return c.logged(ctx, s, message, jobs, bytes)
 }
 
-// position of the region that a job reads as its so many-th. One stream may have several jobs, and goes through all regions.
-func (c *scan) position(job int, count int64) int {
-	if c.streams > 1 {
-		return job + int(count)*c.streams
+// work reads regions until none is left.
+func (r *reader) work(ctx context.Context, began time.Time) error {
+	for ctx.Err() == nil {
+		at := r.begun.Add(1) - 1
+		if at >= int64(len(r.timed)) {
+			r.ended = time.Since(began)
+			return nil
+		}
+		if err := r.region(&r.timed[at]); err != nil {
+			return err
+		}
 	}
-	return int(count)
+	return ctx.Err()
 }
 
-// A stream may be at work for so much longer than another one; fio starts them some milliseconds apart.
+func (r *reader) region(region *Region) error {
+	region.Stream = r.number
+	began := time.Now()
+	for _, piece := range r.pieces(region.Index) {
+		for offset := piece.offset; offset < piece.offset+piece.bytes; offset += r.block {
+			if err := r.next(region.Index, piece.path, offset); err != nil {
+				return err
+			}
+			region.Bytes += r.block
+		}
+	}
+	region.Nanoseconds = time.Since(began).Nanoseconds()
+	return nil
+}
+
+// next reads one block.
+func (r *reader) next(region int, path string, offset int64) error {
+	began := time.Now()
+	if r.delay != nil {
+		r.delay(fmt.Sprintf("region %d", region))
+	}
+	if _, err := r.files[path].ReadAt(r.buffer, offset); err != nil {
+		return fmt.Errorf("read %d bytes at %d of %s: %w", len(r.buffer), offset, path, err)
+	}
+	took := time.Since(began).Nanoseconds()
+	r.latency.Observe(took)
+	raise(&r.slowest, took)
+	r.read.Add(r.block)
+	r.operations.Add(1)
+	return nil
+}
+
+// A stream may be at work for so much longer than another one.
 const (
 	streamsPercent = 10
 	streamsSlack   = 100 * time.Millisecond
 )
 
-// spent is how long the scan took: the time of its regions one after another, in the stream that took longest. A stream that ends before
-// the others leaves them the storage for the rest of the time, and their rates are not those of so many streams any more.
-func (c *scan) spent(s *session) time.Duration {
-	streams := make([]time.Duration, max(c.streams, 1))
-	for at, region := range c.timed {
-		streams[at%len(streams)] += time.Duration(region.Nanoseconds)
-	}
-	common, longest := slices.Min(streams), slices.Max(streams)
-	if len(streams) == 1 {
-		return longest
-	}
-	words := fmt.Sprintf("all %d streams read together for %s, and the longest took %s", len(streams), common.Round(time.Millisecond),
+// judge is how long the scan took, which is until the last stream ended. One that finds no region any more leaves the others the storage
+// for the rest of the time, and their rates are not those of so many streams any more.
+func (c *scan) judge(s *session, crew []*reader) time.Duration {
+	earlier := func(a, b *reader) int { return cmp.Compare(a.ended, b.ended) }
+	common, longest := slices.MinFunc(crew, earlier).ended, slices.MaxFunc(crew, earlier).ended
+	words := fmt.Sprintf("all %d streams read together for %s, and the longest took %s", len(crew), common.Round(time.Millisecond),
 		longest.Round(time.Millisecond))
 	together := longest-common <= longest*streamsPercent/100+streamsSlack
 	if s.check("streams", together, "%s", words); !together {

@@ -4,7 +4,8 @@ package engine
 
 import (
 	"encoding/json"
-	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,8 @@ func TestKnownStreams(t *testing.T) {
 	b := newBench(t)
 	b.executor.judge = func(string, int64, observe.Delta) (bool, string) { return true, "not judged here" }
 	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("32Mi")}})
-	b.slowFiles("r", took, 0, 0)
+	b.slowFiles("r", took, 0, 0)                                     // one stream is fio's
+	b.executor.delay = func(string) { _ = pause(t.Context(), took) } // several are our own
 	for _, streams := range []int32{1, 2, 4} {
 		document := b.execute(streamsPhase(streams, regions))
 		for range 2 { // a stream may be held up
@@ -54,15 +56,43 @@ func TestKnownStreams(t *testing.T) {
 			t.Fatalf("%d streams: regions %+v", streams, details.Regions)
 		}
 		var all time.Duration
+		by := map[int]int{}
 		for i, one := range details.Regions {
 			all += time.Duration(one.Nanoseconds)
-			if one.Index != i || one.Stream != i%int(streams) || one.Bytes != 4<<20 || time.Duration(one.Nanoseconds) < 32*took {
+			by[one.Stream]++
+			if one.Index != i || one.Bytes != 4<<20 || time.Duration(one.Nanoseconds) < 32*took {
 				t.Errorf("%d streams: region %d is %+v, and was to take %s", streams, i, one, 32*took)
 			}
+		}
+		if len(by) != int(streams) {
+			t.Errorf("%d streams: they read so many regions: %v", streams, by)
 		}
 		if busy := all.Seconds() / float64(streams) / (float64(m["durationNanoseconds"]) / 1e9); busy < 0.85 || busy > 1.001 {
 			t.Errorf("%d streams: the regions took %s in all, and the scan %d ns", streams, all, m["durationNanoseconds"])
 		}
+	}
+}
+
+// TestSlowStream: a stream that the storage serves less often than the others reads fewer regions, and all end together.
+func TestSlowStream(t *testing.T) {
+	b := newBench(t)
+	b.executor.judge = func(string, int64, observe.Delta) (bool, string) { return true, "not judged here" }
+	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("32Mi")}})
+	b.executor.delay = func(kind string) {
+		took := 5 * time.Millisecond
+		if kind == "region 0" {
+			took *= 6
+		}
+		_ = pause(t.Context(), took)
+	}
+	document, details := b.valid(streamsPhase(2, 32))
+	by := map[int]int{}
+	for _, region := range details.Regions {
+		by[region.Stream]++
+	}
+	fewer, more := min(by[0], by[1]), max(by[0], by[1])
+	if fewer+more != 32 || fewer < 8 || more-fewer < 3 || document.Metrics["readBytes"] != 32<<20 {
+		t.Errorf("one stream was slow at first, and they read %v regions, and %d bytes", by, document.Metrics["readBytes"])
 	}
 }
 
@@ -72,7 +102,11 @@ func TestSlowRegionOfStreams(t *testing.T) {
 	b := newBench(t)
 	b.executor.judge = func(string, int64, observe.Delta) (bool, string) { return true, "not judged here" }
 	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("32Mi")}})
-	b.slowFiles("r", 40*time.Millisecond, 0, 0, fmt.Sprintf("SLOW_FROM=%d SLOW_TO=%d", 5*4<<20, 6*4<<20))
+	b.executor.delay = func(kind string) {
+		if kind == "region 5" {
+			_ = pause(t.Context(), 40*time.Millisecond)
+		}
+	}
 	document := b.execute(streamsPhase(4, 8))
 	var details Details
 	if err := json.Unmarshal(document.Raw, &details); err != nil {
@@ -89,19 +123,37 @@ func TestSlowRegionOfStreams(t *testing.T) {
 	}
 }
 
-// TestStreamsRefused: what several streams cannot read is refused before anything is read.
-func TestStreamsRefused(t *testing.T) {
+// TestStreamsOfFiles: streams read all data, whatever file it is in, and a part of it that is chosen at random.
+func TestStreamsOfFiles(t *testing.T) {
 	b := newBench(t)
 	b.request.DataFiles = 4
 	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("16Mi")}})
-	b.refused(streamsPhase(2, 8), ReasonNotPossible, "streams: 1")
-	b.refused(streamsPhase(3, 8), ReasonNotPossible, "a multiple of streams")
-	c := scan{given: v1alpha1.ScanWorkload{}, block: 4096, each: 4096 * maxLoggedReads / 8, regions: 8, streams: 4, extents: make([]extent, 1)}
-	if err := c.checkStreams(); err != nil {
-		t.Errorf("as many reads as can be logged: %v", err)
+	b.executor.delay = func(string) { _ = pause(t.Context(), 2*time.Millisecond) }
+	document, details := b.valid(streamsPhase(2, 16))
+	if len(details.Regions) != 16 || document.Metrics["readBytes"] != 16<<20 || document.Metrics["readOperations"] != 128 {
+		t.Errorf("%+v, %v", details.Regions, document.Metrics)
 	}
-	c.each += 4096
-	if err := c.checkStreams(); err == nil || !strings.Contains(err.Error(), "larger blockSize") {
-		t.Errorf("more reads than can be logged: %v", err)
+	some := streamsPhase(2, 16)
+	some.Measure.Workload.Scan.RandomRegions = ptr.To[int32](6)
+	document, details = b.valid(some)
+	if len(details.Regions) != 6 || len(document.Seeds) != 1 || document.Metrics["readBytes"] != 6<<20 {
+		t.Errorf("%+v, seeds %v, %v", details.Regions, document.Seeds, document.Metrics)
 	}
+	if err := os.Truncate(filepath.Join(b.request.Path, "storagebench.data.0001"), 4096); err != nil {
+		t.Fatal(err)
+	}
+	b.refused(streamsPhase(2, 16), ReasonWrongPlace, "was changed since")
+}
+
+// TestUnreadableStream: a read that fails ends all streams.
+func TestUnreadableStream(t *testing.T) {
+	b := newBench(t)
+	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("16Mi")}})
+	path := filepath.Join(b.request.Path, "storagebench.data.0000")
+	b.executor.delay = func(kind string) {
+		if kind == "region 5" {
+			_ = os.Truncate(path, 1<<20)
+		}
+	}
+	b.refused(streamsPhase(2, 16), ReasonFailed, "of "+path+": EOF")
 }
