@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // announce emits an event for a change written to the status. Event reasons equal condition reasons.
@@ -26,7 +26,7 @@ func (r *Reconciler) announce(benchmark *v1alpha1.StorageBenchmark, before, afte
 		now.Reason == v1alpha1.ReasonNoDefaultClass, now.Reason == v1alpha1.ReasonActionFailed:
 		kind = corev1.EventTypeWarning
 	}
-	r.Recorder.Eventf(benchmark, nil, kind, now.Reason, "Reconcile", "%s", kstatus.Shorten(now.Message, 900))
+	r.Recorder.Eventf(benchmark, nil, kind, now.Reason, "Reconcile", "%s", spelling.Shorten(now.Message, 900))
 }
 
 // announceSkipped emits an event for a skipped scheduled time.

@@ -15,6 +15,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // The limits of the summary in the status.
@@ -99,7 +100,7 @@ func finish(observed *observation, decision experiment.Decision, status *v1alpha
 		status.Results = &v1alpha1.ResultsReference{
 			Experiment: observed.Experiment, ConfigMap: naming.ResultsName(observed.Benchmark.Name, observed.Experiment),
 			Verdict: written.Verdict, FinishedAt: status.FinishedAt, Fingerprint: decision.Fingerprint,
-			Omitted: kstatus.Shorten(strings.Join(written.Omitted, "; "), 256),
+			Omitted: spelling.Shorten(strings.Join(written.Omitted, "; "), 256),
 		}
 		status.Gates = gateStatuses(written.Gates)
 		status.Summary, status.SummaryOmitted = summary(written.Variants)
@@ -128,7 +129,7 @@ func gateStatuses(gates []results.GateResult) []v1alpha1.GateStatus {
 	for _, gate := range gates {
 		statuses = append(statuses, v1alpha1.GateStatus{
 			Name: v1alpha1.GateName(gate.Name), Verdict: v1alpha1.Verdict(gate.Verdict),
-			Reason: gate.Reason, Message: kstatus.Shorten(gate.Message, 1024), Comparisons: gateComparisons(gate.Comparisons),
+			Reason: gate.Reason, Message: spelling.Shorten(gate.Message, 1024), Comparisons: gateComparisons(gate.Comparisons),
 		})
 	}
 	return statuses
@@ -138,7 +139,7 @@ func gateComparisons(evidence []results.Comparison) []v1alpha1.GateComparison {
 	var all []v1alpha1.GateComparison
 	for _, c := range evidence {
 		all = append(all, v1alpha1.GateComparison{
-			Variant: kstatus.Shorten(c.Variant, 512), Verdict: v1alpha1.Verdict(c.Verdict), ChangePartsPerMillion: c.ChangePartsPerMillion,
+			Variant: spelling.Shorten(c.Variant, 512), Verdict: v1alpha1.Verdict(c.Verdict), ChangePartsPerMillion: c.ChangePartsPerMillion,
 			LowPartsPerMillion: c.LowPartsPerMillion, HighPartsPerMillion: c.HighPartsPerMillion,
 			ConfidencePartsPerMillion:       c.ConfidencePartsPerMillion,
 			WorseProbabilityPartsPerMillion: c.WorseProbabilityPartsPerMillion, WithinProbabilityPartsPerMillion: c.WithinProbabilityPartsPerMillion,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // Limits of the API.
@@ -30,14 +31,14 @@ func summarise(state operations.State, decision operations.Decision) v1alpha1.Po
 	// Times have whole seconds.
 	now := metav1.Time{Time: state.Now.UTC().Truncate(1e9)}
 	if decision.Begin {
-		status.StartedAt, status.Handle = &now, kstatus.Shorten(decision.Handle, maxHandle)
+		status.StartedAt, status.Handle = &now, spelling.Shorten(decision.Handle, maxHandle)
 	}
 	if len(decision.Attempts) > 0 {
 		status.Attempts = decision.Attempts
 	}
 	if decision.Progress != nil {
 		progress := *decision.Progress
-		progress.Message = kstatus.Shorten(progress.Message, maxProgressMessage)
+		progress.Message = spelling.Shorten(progress.Message, maxProgressMessage)
 		status.Progress = &progress
 	}
 	generation := operation.Generation

@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"github.com/storagebench/storagebench/internal/agent/operations"
-	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // Tenants control the contents of a dataset: a walk through it has limits.
@@ -140,4 +140,4 @@ func openFolder(in *os.Root, name string) (*os.File, error) {
 }
 
 // shown is a path for messages: tenants choose its length.
-func shown(path string) string { return kstatus.Shorten(path, maxShownName) }
+func shown(path string) string { return spelling.Shorten(path, maxShownName) }

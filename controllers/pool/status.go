@@ -10,6 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/agent/pools"
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -34,7 +35,7 @@ func summarise(state observed, decision pools.Decision) v1alpha1.BenchmarkPoolSt
 	pool := state.Pool
 	status := *pool.Status.DeepCopy()
 	status.ObservedGeneration = pool.Generation
-	status.ZFSVersion = kstatus.Shorten(state.version.Full(), 128)
+	status.ZFSVersion = spelling.Shorten(state.version.Full(), 128)
 	// The guid and the disks of a pool that is not visible now are kept: they show what to look for.
 	status.Health = ""
 	if live := state.Live; live != nil && live.OwnedBy(string(pool.UID)) {
@@ -96,7 +97,7 @@ func vdevStatuses(state observed) []v1alpha1.VdevStatus {
 				}
 			}
 			status := v1alpha1.VdevStatus{
-				Name: kstatus.Shorten(vdev.Name, 200), Parent: parent, Class: class, GUID: vdev.GUID, State: string(vdev.State),
+				Name: spelling.Shorten(vdev.Name, 200), Parent: parent, Class: class, GUID: vdev.GUID, State: string(vdev.State),
 				ReadErrors: vdev.ReadErrors, WriteErrors: vdev.WriteErrors, ChecksumErrors: vdev.ChecksumErrors, SizeBytes: vdev.SizeBytes,
 			}
 			if parent == "" {
@@ -160,7 +161,7 @@ func effective(state observed) []v1alpha1.EffectiveProperty {
 		}
 		seen[setting] = true
 		properties = append(properties, v1alpha1.EffectiveProperty{Dataset: setting.Dataset, Name: setting.Name,
-			Value: kstatus.Shorten(property.Value, 256), Source: kstatus.Shorten(property.Source, 300)})
+			Value: spelling.Shorten(property.Value, 256), Source: spelling.Shorten(property.Source, 300)})
 	}
 	return properties[:min(len(properties), maxProperties)]
 }
@@ -195,12 +196,12 @@ func unlikeRoot(state observed, dataset string, asked []naming.Setting) (unlike 
 func preflight(path string, disk pools.Disk, ashift int) v1alpha1.PreflightStatus {
 	warnings := disk.Warnings(ashift)
 	return v1alpha1.PreflightStatus{
-		Device: v1alpha1.DevicePath(path), Number: kstatus.Shorten(disk.Number, 16), Serial: kstatus.Shorten(disk.Serial, 64),
+		Device: v1alpha1.DevicePath(path), Number: spelling.Shorten(disk.Number, 16), Serial: spelling.Shorten(disk.Serial, 64),
 		SizeBytes:           disk.SizeBytes,
 		LogicalSectorBytes:  int32(disk.LogicalSectorBytes),  //nolint:gosec // sectors are small
 		PhysicalSectorBytes: int32(disk.PhysicalSectorBytes), //nolint:gosec // sectors are small
 		Rotational:          disk.Rotational,
-		WriteCache:          kstatus.Shorten(disk.WriteCache, 32),
+		WriteCache:          spelling.Shorten(disk.WriteCache, 32),
 		Warnings:            warnings[:min(len(warnings), maxWarnings)],
 	}
 }

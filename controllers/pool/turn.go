@@ -25,7 +25,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/guard"
 	"github.com/storagebench/storagebench/controllers/write"
-	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -140,7 +140,7 @@ func (r *Reconciler) release(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 	if err := write.Finalizer(ctx, r.Client, pool, controllerutil.RemoveFinalizer); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, decision.Reason, "Release", "%s", kstatus.Shorten(decision.Message, 900))
+	r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, decision.Reason, "Release", "%s", spelling.Shorten(decision.Message, 900))
 	return reconcile.Result{}, nil
 }
 

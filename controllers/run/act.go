@@ -26,8 +26,8 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/write"
-	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // Annotations of a stored result, so that its outcome is visible without decoding it.
@@ -192,7 +192,7 @@ func (r *Reconciler) storeResult(ctx context.Context, state *runs.State, i int) 
 				annotationDigest:  result.Digest,
 				annotationOutcome: string(result.Document.Outcome),
 				annotationReason:  result.Document.Reason,
-				annotationMessage: kstatus.Shorten(result.Document.Message, 512),
+				annotationMessage: spelling.Shorten(result.Document.Message, 512),
 			},
 		},
 		Immutable:  new(true),

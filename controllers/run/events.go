@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/runs"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // announce emits an event for trouble and for the end of a run that is not valid. Its status shows all other steps. Event reasons equal
@@ -26,5 +26,5 @@ func (r *Reconciler) announce(run *v1alpha1.BenchmarkRun, before, after v1alpha1
 	case !runs.Troubled(reason) || earlier != nil && earlier.Reason == reason:
 		return
 	}
-	r.Recorder.Eventf(run, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", kstatus.Shorten(message, 900))
+	r.Recorder.Eventf(run, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", spelling.Shorten(message, 900))
 }

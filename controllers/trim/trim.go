@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 const (
@@ -78,10 +78,10 @@ func Pod(object any) (any, error) {
 	shrink(pod)
 	status := &pod.Status
 	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName}
-	pod.Status = corev1.PodStatus{Phase: status.Phase, Reason: status.Reason, Message: kstatus.Shorten(status.Message, maxMessage),
+	pod.Status = corev1.PodStatus{Phase: status.Phase, Reason: status.Reason, Message: spelling.Shorten(status.Message, maxMessage),
 		Conditions: status.Conditions, ContainerStatuses: status.ContainerStatuses[:min(len(status.ContainerStatuses), maxKeys)]}
 	for i := range pod.Status.Conditions {
-		pod.Status.Conditions[i].Message = kstatus.Shorten(pod.Status.Conditions[i].Message, maxMessage)
+		pod.Status.Conditions[i].Message = spelling.Shorten(pod.Status.Conditions[i].Message, maxMessage)
 	}
 	return pod, nil
 }
@@ -108,7 +108,7 @@ func Job(object any) (any, error) {
 	job.Spec = batchv1.JobSpec{}
 	job.Status = batchv1.JobStatus{Active: job.Status.Active, Conditions: job.Status.Conditions}
 	for i := range job.Status.Conditions {
-		job.Status.Conditions[i].Message = kstatus.Shorten(job.Status.Conditions[i].Message, maxMessage)
+		job.Status.Conditions[i].Message = spelling.Shorten(job.Status.Conditions[i].Message, maxMessage)
 	}
 	return job, nil
 }
@@ -122,7 +122,7 @@ func Event(object any) (any, error) {
 	kept := &corev1.Event{TypeMeta: event.TypeMeta, ObjectMeta: metav1.ObjectMeta{Namespace: event.Namespace, Name: event.Name,
 		UID: event.UID, ResourceVersion: event.ResourceVersion, CreationTimestamp: event.CreationTimestamp}}
 	if kind := event.InvolvedObject.Kind; kind == "PersistentVolumeClaim" || kind == "Job" {
-		kept.Type, kept.Reason, kept.Message = event.Type, kstatus.Shorten(event.Reason, 128), kstatus.Shorten(event.Message, maxMessage)
+		kept.Type, kept.Reason, kept.Message = event.Type, spelling.Shorten(event.Reason, 128), spelling.Shorten(event.Message, maxMessage)
 		kept.InvolvedObject = corev1.ObjectReference{Kind: kind, Namespace: event.InvolvedObject.Namespace, Name: event.InvolvedObject.Name}
 		kept.LastTimestamp, kept.EventTime = event.LastTimestamp, event.EventTime
 	}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/kstatus"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // Finalizer adds or removes our finalizer with one of the functions of controllerutil, if the object is still the given version,
@@ -40,5 +40,5 @@ func Announce(recorder events.EventRecorder, object client.Object, before, after
 	if meta.IsStatusConditionTrue(after, v1alpha1.ConditionStalled) || now.Reason == v1alpha1.ReasonActionFailed {
 		kind = corev1.EventTypeWarning
 	}
-	recorder.Eventf(object, nil, kind, now.Reason, "Reconcile", "%s", kstatus.Shorten(now.Message, 900))
+	recorder.Eventf(object, nil, kind, now.Reason, "Reconcile", "%s", spelling.Shorten(now.Message, 900))
 }

@@ -5,12 +5,12 @@ package kstatus
 import (
 	"bytes"
 	"encoding/json"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // maxMessage keeps a condition far below the API's own limit of 32 KiB.
@@ -48,7 +48,7 @@ func Stuck(conditions []metav1.Condition) *metav1.Condition {
 // Set sets one condition.
 func Set(conditions *[]metav1.Condition, generation int64, kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: Shorten(message, maxMessage), ObservedGeneration: generation,
+		Type: kind, Status: status, Reason: reason, Message: spelling.Shorten(message, maxMessage), ObservedGeneration: generation,
 	})
 }
 
@@ -61,17 +61,4 @@ func Same(a, b any) bool {
 	}
 	second, err := json.Marshal(b)
 	return err == nil && bytes.Equal(first, second)
-}
-
-// Shorten truncates a text to a number of bytes without splitting a character.
-func Shorten(text string, length int) string {
-	if len(text) <= length {
-		return text
-	}
-	const mark = "..."
-	cut := length - len(mark)
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + mark
 }

@@ -69,34 +69,6 @@ func TestSetKeepsTheTimeOfTheChange(t *testing.T) {
 	}
 }
 
-func TestShorten(t *testing.T) {
-	for _, test := range []struct {
-		text   string
-		length int
-		want   string
-	}{
-		{"", 5, ""}, {"hello", 5, "hello"}, {"hello!", 5, "he..."}, {"hello", 3, "..."}, {"€€", 5, "..."}, {"€€", 6, "€€"},
-	} {
-		if got := Shorten(test.text, test.length); got != test.want {
-			t.Errorf("Shorten(%q, %d) = %q, want %q", test.text, test.length, got, test.want)
-		}
-	}
-	for _, text := range []string{"äöüß€€€€𝄞𝄞𝄞𝄞", strings.Repeat("x", 40), strings.Repeat("𝄞", 20), "\xbf\xbf\xbf\xbf\xbf\xbf\xbf\xbf"} {
-		for length := 3; length <= len(text)+2; length++ {
-			got := Shorten(text, length)
-			if len(got) > length || utf8.ValidString(text) && !utf8.ValidString(got) {
-				t.Errorf("Shorten(%q, %d) = %q", text, length, got)
-			}
-			if length >= len(text) && got != text || length < len(text) && !strings.HasSuffix(got, "...") {
-				t.Errorf("Shorten(%q, %d) = %q", text, length, got)
-			}
-			if strings.HasPrefix(text, "x") && len(got) != min(length, len(text)) {
-				t.Errorf("Shorten(%q, %d) wastes space: %q", text, length, got)
-			}
-		}
-	}
-}
-
 func TestSame(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 500, time.UTC)
 	status := func(at time.Time, state string) v1alpha1.BenchmarkRunStatus {

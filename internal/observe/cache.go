@@ -3,6 +3,8 @@ package observe
 import (
 	"fmt"
 	"strings"
+
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 const (
@@ -180,7 +182,7 @@ func JudgeCache(expectation string, applicationReadBytes int64, delta Delta) (ok
 		return true, stated
 	case "Cold", "Warm":
 	default:
-		return false, fmt.Sprintf("the expectation %q is unknown: use Cold, Warm or Any", shorten(expectation, 40))
+		return false, fmt.Sprintf("the expectation %q is unknown: use Cold, Warm or Any", spelling.Shorten(expectation, 40))
 	}
 	if !verdict.known {
 		return false, fmt.Sprintf("expected a %s cache, which can't be checked: %s; declare Any if it does not matter",

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 const (
@@ -336,7 +338,7 @@ func clip(value uint64) int64 { return int64(min(value, math.MaxInt64)) }
 func bounded(sentences []string) []string {
 	var once []string
 	for _, text := range sentences {
-		if text = shorten(text, maxSentence); !slices.Contains(once, text) {
+		if text = spelling.Shorten(text, maxSentence); !slices.Contains(once, text) {
 			once = append(once, text)
 		}
 	}

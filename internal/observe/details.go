@@ -5,16 +5,18 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // describe says what lies below the volume.
 func (o *Observer) describe() volumeDetails {
 	var into volumeDetails
 	if o.mount != nil {
-		into.FileSystem = shorten(o.mount.FSType, 40)
+		into.FileSystem = spelling.Shorten(o.mount.FSType, 40)
 	}
 	if o.zfs != nil {
-		into.Dataset, into.Pool, into.RecordSize = shorten(o.zfs.dataset, 256), o.zfs.pool, clip(o.zfs.recordSize)
+		into.Dataset, into.Pool, into.RecordSize = spelling.Shorten(o.zfs.dataset, 256), o.zfs.pool, clip(o.zfs.recordSize)
 	}
 	counted := o.devices.counted()
 	for _, d := range o.devices.all {

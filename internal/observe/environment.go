@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 const (
@@ -38,7 +40,7 @@ type fingerprint map[string]string
 func (f fingerprint) put(key, value string) {
 	value = strings.Join(strings.Fields(value), " ")
 	if value != "" {
-		f[key] = shorten(value, maxValue)
+		f[key] = spelling.Shorten(value, maxValue)
 	}
 }
 

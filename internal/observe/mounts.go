@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/storagebench/storagebench/internal/host/mountinfo"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // devicesOfMount names the block devices of a file system that is not ZFS.
@@ -21,7 +22,7 @@ func devicesOfMount(sys system, m mountinfo.Mount) ([]string, error) {
 	case m.FSType == "tmpfs" || m.FSType == "ramfs":
 		return nil, fmt.Errorf("the volume is %s, which is memory", m.FSType)
 	}
-	return nil, fmt.Errorf("a %s file system from %s has no block device on this node", m.FSType, shorten(m.Source, 80))
+	return nil, fmt.Errorf("a %s file system from %s has no block device on this node", m.FSType, spelling.Shorten(m.Source, 80))
 }
 
 // btrfsDevices finds all devices of the file system that has this one.
@@ -56,7 +57,7 @@ func blockName(sys system, device string) (string, error) {
 			return candidate, nil
 		}
 	}
-	return "", fmt.Errorf("there is no block device %s in /sys/class/block", shorten(device, 80))
+	return "", fmt.Errorf("there is no block device %s in /sys/class/block", spelling.Shorten(device, 80))
 }
 
 // parseCgroup reads the line of cgroup v2 in /proc/self/cgroup.
@@ -93,12 +94,4 @@ func findCgroup(sys system, mounts []mountinfo.Mount) (string, error) {
 		return folder, nil
 	}
 	return "", errors.New("cgroup v2 is not mounted in this container")
-}
-
-// shorten keeps messages readable whatever a file says.
-func shorten(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit], "") + "..."
 }

@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 const (
@@ -32,7 +34,7 @@ func parseNumbers(fields []string) ([]uint64, error) {
 	for i, field := range fields {
 		value, err := strconv.ParseUint(field, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%q is not a whole number", shorten(field, 40))
+			return nil, fmt.Errorf("%q is not a whole number", spelling.Shorten(field, 40))
 		}
 		numbers[i] = value
 	}
@@ -48,14 +50,14 @@ func parseKeyValues(text string) (map[string]uint64, error) {
 			continue
 		}
 		if len(fields) > 3 || len(fields) == 1 || len(fields) == 3 && fields[2] != "kB" {
-			return nil, fmt.Errorf("not a name and a number: %q", shorten(line, 80))
+			return nil, fmt.Errorf("not a name and a number: %q", spelling.Shorten(line, 80))
 		}
 		value, err := strconv.ParseUint(fields[1], 10, 64)
 		if err != nil {
 			if strings.HasPrefix(fields[1], "-") {
 				continue // cancelled writes and some statistics may go below zero for a moment
 			}
-			return nil, fmt.Errorf("not a name and a number: %q", shorten(line, 80))
+			return nil, fmt.Errorf("not a name and a number: %q", spelling.Shorten(line, 80))
 		}
 		if len(fields) == 3 {
 			value = scale(value, 1024)
@@ -120,11 +122,11 @@ func parseDiskstats(text string) (map[string]group, error) {
 			continue
 		}
 		if len(fields) < 14 {
-			return nil, fmt.Errorf("not a line of diskstats: %q", shorten(line, 80))
+			return nil, fmt.Errorf("not a line of diskstats: %q", spelling.Shorten(line, 80))
 		}
 		numbers, err := parseNumbers(append(fields[:2:2], fields[3:]...))
 		if err != nil {
-			return nil, fmt.Errorf("diskstats of %s: %w", shorten(fields[2], 40), err)
+			return nil, fmt.Errorf("diskstats of %s: %w", spelling.Shorten(fields[2], 40), err)
 		}
 		disks[fmt.Sprintf("%d:%d", numbers[0], numbers[1])] = diskGroup(numbers[2:])
 	}
@@ -162,7 +164,7 @@ func parsePressure(text string) (group, error) {
 		total, found := strings.CutPrefix(fields[len(fields)-1], "total=")
 		value, err := strconv.ParseUint(total, 10, 64)
 		if !found || err != nil {
-			return group{}, fmt.Errorf("no total in %q", shorten(line, 80))
+			return group{}, fmt.Errorf("no total in %q", spelling.Shorten(line, 80))
 		}
 		into.counters[fields[0]+"Nanoseconds"] = scale(value, microsecond)
 	}
@@ -190,7 +192,7 @@ func parseIOStat(text string) (map[string]group, error) {
 			}
 			value, err := strconv.ParseUint(number, 10, 64)
 			if err != nil {
-				return nil, fmt.Errorf("not a number in %q", shorten(line, 80))
+				return nil, fmt.Errorf("not a number in %q", spelling.Shorten(line, 80))
 			}
 			into.counters[names[key]] = value
 		}
@@ -223,12 +225,12 @@ func parseKstat(text string) (kstat, error) {
 			if number, err := strconv.ParseUint(value, 10, 64); err == nil {
 				stat.numbers[fields[0]] = number
 			} else if _, err := strconv.ParseInt(value, 10, 64); err != nil {
-				return kstat{}, fmt.Errorf("%s is not a number: %q", shorten(fields[0], 40), shorten(value, 40))
+				return kstat{}, fmt.Errorf("%s is not a number: %q", spelling.Shorten(fields[0], 40), spelling.Shorten(value, 40))
 			}
 		case "0", "7":
 			stat.texts[fields[0]] = value
 		default:
-			return kstat{}, fmt.Errorf("%s is of the unknown type %q", shorten(fields[0], 40), shorten(fields[1], 40))
+			return kstat{}, fmt.Errorf("%s is of the unknown type %q", spelling.Shorten(fields[0], 40), spelling.Shorten(fields[1], 40))
 		}
 	}
 	return stat, nil
@@ -249,7 +251,7 @@ func parseTxgs(text string) ([]txg, error) {
 		fields := strings.Fields(line)
 		if len(fields) != 12 || fields[0] == "txg" {
 			if len(rows) > 0 && len(fields) > 0 {
-				return nil, fmt.Errorf("not a line of txgs: %q", shorten(line, 80))
+				return nil, fmt.Errorf("not a line of txgs: %q", spelling.Shorten(line, 80))
 			}
 			continue
 		}

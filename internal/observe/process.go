@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // maxProcesses ends the walk through the children; a workload has far fewer.
@@ -21,11 +23,11 @@ func parsePIDStat(text string) (processStat, error) {
 	id, _, _ := strings.Cut(text, " ")
 	end := strings.LastIndex(text, ")")
 	if end < 0 {
-		return processStat{}, fmt.Errorf("not the status of a process: %q", shorten(text, 80))
+		return processStat{}, fmt.Errorf("not the status of a process: %q", spelling.Shorten(text, 80))
 	}
 	fields := strings.Fields(text[end+1:])
 	if len(fields) < 15 {
-		return processStat{}, fmt.Errorf("not the status of a process: %q", shorten(text, 80))
+		return processStat{}, fmt.Errorf("not the status of a process: %q", spelling.Shorten(text, 80))
 	}
 	// state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime stime cutime cstime
 	if strings.HasPrefix(fields[13], "-") {

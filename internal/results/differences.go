@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // ignoredKeys are the parts of the environment that differ each time, or follow from others: names that the kernel and the cluster
@@ -209,7 +211,7 @@ var mcsCategory = regexp.MustCompile(`^c\d+"?$`)
 func inWords(values []string) string {
 	shown := make([]string, 0, len(values))
 	for _, value := range values {
-		shown = append(shown, Shorten(value, maxShownBytes))
+		shown = append(shown, spelling.Shorten(value, maxShownBytes))
 	}
 	if len(shown) > 1 {
 		shown = append(shown[:len(shown)-2], shown[len(shown)-2]+" and "+shown[len(shown)-1])

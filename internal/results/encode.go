@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 const (
@@ -169,7 +171,7 @@ func shortenMessages(e *Experiment) int {
 		if len(*message) <= shortMessageBytes {
 			return 0
 		}
-		*message = Shorten(*message, shortMessageBytes)
+		*message = spelling.Shorten(*message, shortMessageBytes)
 		return 1
 	}
 	for i := range e.Runs {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
@@ -51,7 +52,7 @@ func alsoLeft(left []string) string {
 	if len(left) == 0 {
 		return ""
 	}
-	return "; left out: " + Shorten(strings.Join(left, "; "), maxShownBytes*4)
+	return "; left out: " + spelling.Shorten(strings.Join(left, "; "), maxShownBytes*4)
 }
 
 // fewShifts warns of floors that are exceeded too often.

@@ -3,6 +3,8 @@ package results
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 const (
@@ -45,7 +47,7 @@ func ParseProgress(line string) (Progress, bool) {
 func (p Progress) bounded() Progress {
 	p.Percent = min(max(p.Percent, 0), 100)
 	p.SecondsLeft = max(p.SecondsLeft, 0)
-	p.Rate = Shorten(strings.ToValidUTF8(p.Rate, "?"), maxProgressText)
-	p.Message = Shorten(strings.ToValidUTF8(p.Message, "?"), maxProgressText)
+	p.Rate = spelling.Shorten(p.Rate, maxProgressText)
+	p.Message = spelling.Shorten(p.Message, maxProgressText)
 	return p
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/workload"
 	"github.com/storagebench/storagebench/internal/workload/engine"
 )
@@ -34,7 +35,7 @@ func stopped(ctx context.Context, document results.PhaseDocument, err error) res
 		document.Reason, document.Message = v1alpha1.ReasonPhaseDeadlineExceeded, cause.Error()
 	}
 	if err != nil {
-		document.Message = bounded(document.Message+" ("+err.Error()+")", maxMessage)
+		document.Message = spelling.Shorten(document.Message+" ("+err.Error()+")", maxMessage)
 	}
 	return document
 }
@@ -69,7 +70,7 @@ func emit(log *log, document results.PhaseDocument) (results.PhaseDocument, resu
 		Version: document.Version, Run: document.Run, Phase: document.Phase, Kind: document.Kind,
 		StartedAt: document.StartedAt, FinishedAt: end,
 		Outcome: results.OutcomeInvalid, Reason: ReasonResultRefused,
-		Message: bounded(fmt.Sprintf("the result violates its format: %v", problem), maxMessage),
+		Message: spelling.Shorten(fmt.Sprintf("the result violates its format: %v", problem), maxMessage),
 	}
 	receipt, err := log.result(instead)
 	return instead, receipt, err

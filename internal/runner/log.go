@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -90,12 +89,4 @@ func writeTermination(path, text string) error {
 		return fmt.Errorf("the termination message cannot be written: %w", err)
 	}
 	return nil
-}
-
-// bounded truncates a text to a number of bytes, at a character boundary.
-func bounded(text string, limit int) string {
-	if len(text) <= limit {
-		return strings.ToValidUTF8(text, "?")
-	}
-	return strings.ToValidUTF8(text[:limit-3], "") + "..."
 }

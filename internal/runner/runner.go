@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
@@ -99,7 +100,7 @@ func (r *Runner) Run(ctx context.Context, request workload.Request) int {
 func (r *Runner) Fail(code int, reason error) int {
 	log := newLog(r.Log)
 	log.say("storagebench runner: %v", reason)
-	if err := writeTermination(r.TerminationLog, bounded(reason.Error(), maxTermination)); err != nil {
+	if err := writeTermination(r.TerminationLog, spelling.Shorten(reason.Error(), maxTermination)); err != nil {
 		log.say("storagebench runner: %v", err)
 	}
 	return code

@@ -1,10 +1,25 @@
-// Package spelling finds the name that a user most likely meant, and writes how many there are of something.
+// Package spelling has the words of messages: the name that a user most likely meant, how many there are of something, and texts of any
+// length made short.
 package spelling
 
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
+
+// Shorten truncates a text to so many bytes without splitting a character, and shows that it did. Bytes that are no text become "?".
+func Shorten(text string, most int) string {
+	const mark = "..."
+	if text = strings.ToValidUTF8(text, "?"); len(text) <= most {
+		return text
+	}
+	cut := max(most-len(mark), 0)
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + mark
+}
 
 // Count is such as "1 run" and "2 runs".
 func Count(n int, noun string) string {

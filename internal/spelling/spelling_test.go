@@ -1,6 +1,10 @@
 package spelling
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
 
 func TestNearest(t *testing.T) {
 	names := []string{"recordsize", "redundant_metadata", "sync", "lz4", "readBytesPerSecond", "readLatencyP99Nanoseconds",
@@ -55,6 +59,35 @@ func TestCount(t *testing.T) {
 	for n, want := range map[int]string{0: "0 runs", 1: "1 run", 2: "2 runs"} {
 		if got := Count(n, "run"); got != want {
 			t.Errorf("Count(%d) is %q instead of %q", n, got, want)
+		}
+	}
+}
+
+func TestShorten(t *testing.T) {
+	for _, test := range []struct {
+		text   string
+		length int
+		want   string
+	}{
+		{"", 5, ""}, {"hello", 5, "hello"}, {"hello!", 5, "he..."}, {"hello", 3, "..."}, {"€€", 5, "..."}, {"€€", 6, "€€"},
+		{"a\xbf\xbfb", 5, "a?b"},
+	} {
+		if got := Shorten(test.text, test.length); got != test.want {
+			t.Errorf("Shorten(%q, %d) = %q, want %q", test.text, test.length, got, test.want)
+		}
+	}
+	for _, text := range []string{"äöüß€€€€𝄞𝄞𝄞𝄞", strings.Repeat("x", 40), strings.Repeat("𝄞", 20)} {
+		for length := 3; length <= len(text)+2; length++ {
+			got := Shorten(text, length)
+			if len(got) > length || !utf8.ValidString(got) {
+				t.Errorf("Shorten(%q, %d) = %q", text, length, got)
+			}
+			if length >= len(text) && got != text || length < len(text) && !strings.HasSuffix(got, "...") {
+				t.Errorf("Shorten(%q, %d) = %q", text, length, got)
+			}
+			if strings.HasPrefix(text, "x") && len(got) != min(length, len(text)) {
+				t.Errorf("Shorten(%q, %d) wastes space: %q", text, length, got)
+			}
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // replicateTimeout bounds a replication whose caller sets no shorter deadline.
@@ -38,7 +40,7 @@ func (o SendOptions) arguments() ([]string, error) {
 		}
 		// The token also says how: compressed or not.
 		if len(o.Token) > 16<<10 || !tokenPattern.MatchString(o.Token) {
-			return nil, invalid("resume token %q: write the value of receive_resume_token", shorten(o.Token))
+			return nil, invalid("resume token %q: write the value of receive_resume_token", spelling.Shorten(o.Token, maxShown))
 		}
 		return []string{"-t", o.Token}, nil
 	}

@@ -6,7 +6,12 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/storagebench/storagebench/internal/spelling"
 )
+
+// maxShown is how much of the output of a command an error shows.
+const maxShown = 200
 
 // Version of the programs and of the kernel's module.
 type Version struct {
@@ -50,7 +55,7 @@ func parseVersion(output string) (Version, error) {
 	}
 	if version.Kernel == "" {
 		return Version{}, &Error{Kind: NotInstalled, Command: "zfs version", Stderr: "no version of the kernel's module in " +
-			strconv.Quote(shorten(output))}
+			strconv.Quote(spelling.Shorten(output, maxShown))}
 	}
 	numbers := versionPattern.FindStringSubmatch(version.Userland)
 	if numbers == nil {
@@ -96,13 +101,5 @@ func (v Version) Missing() []string {
 
 // malformed is output that is not what it should be.
 func malformed(command, wanted, got string) error {
-	return &Error{Kind: Unknown, Command: command, Stderr: fmt.Sprintf("expected %s, read %q", wanted, shorten(got))}
-}
-
-func shorten(text string) string {
-	const limit = 200
-	if len(text) > limit {
-		return text[:limit] + "..."
-	}
-	return text
+	return &Error{Kind: Unknown, Command: command, Stderr: fmt.Sprintf("expected %s, read %q", wanted, spelling.Shorten(got, maxShown))}
 }

@@ -41,7 +41,7 @@ func printable(text string) string {
 
 // cut shortens to at most limit bytes without breaking a character.
 func cut(text string, limit int) string {
-	return results.Shorten(strings.ToValidUTF8(text, "\uFFFD"), limit)
+	return spelling.Shorten(text, limit)
 }
 
 // list names what there is, bounded.

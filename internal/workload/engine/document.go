@@ -11,10 +11,10 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/storagebench/storagebench/internal/fio"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 const (
@@ -97,7 +97,7 @@ func (s *session) document(ctx context.Context, failure error) results.PhaseDocu
 	}
 	if failure != nil {
 		reason, message := classify(ctx, failure)
-		d.Outcome, d.Reason, d.Message = results.OutcomeInvalid, reason, shorten(message, maxMessage)
+		d.Outcome, d.Reason, d.Message = results.OutcomeInvalid, reason, spelling.Shorten(message, maxMessage)
 		if !slices.Contains(softReasons, reason) {
 			d.Metrics, d.Distributions = onlyErrors(s.metrics), nil
 		}
@@ -122,7 +122,7 @@ func boundEnvironment(all map[string]string) (kept map[string]string, omitted []
 		if len(kept) == maxEnvironment {
 			return kept, []string{fmt.Sprintf("%d entries of the environment", len(all)-maxEnvironment)}
 		}
-		kept[shorten(key, 128)] = shorten(all[key], 1024)
+		kept[spelling.Shorten(key, 128)] = spelling.Shorten(all[key], 1024)
 	}
 	return kept, nil
 }
@@ -159,7 +159,7 @@ func (d Details) encode() (raw json.RawMessage, omitted []string) {
 		text, err := json.Marshal(d)
 		switch {
 		case err != nil: // a report that is no JSON; it was parsed, so this cannot be
-			return nil, append(omitted, "all raw output: "+shorten(err.Error(), 200))
+			return nil, append(omitted, "all raw output: "+spelling.Shorten(err.Error(), 200))
 		case compressedBytes(text) <= maxCompressed:
 			return text, omitted
 		case i == len(omissions):
@@ -194,13 +194,4 @@ type counter int
 func (c *counter) Write(data []byte) (int, error) {
 	*c += counter(len(data))
 	return len(data), nil
-}
-
-// shorten cuts a text at a whole character.
-func shorten(text string, limit int) string {
-	text = strings.ToValidUTF8(text, "?")
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit-3], "") + "..."
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/storagebench/storagebench/internal/fio"
 	"github.com/storagebench/storagebench/internal/observe"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
@@ -269,7 +270,7 @@ func (s *session) checkClock(began watch) error {
 
 // check records one thing that was made sure of.
 func (s *session) check(name string, passed bool, format string, args ...any) {
-	check := results.Check{Name: name, Passed: passed, Message: shorten(fmt.Sprintf(format, args...), 1024)}
+	check := results.Check{Name: name, Passed: passed, Message: spelling.Shorten(fmt.Sprintf(format, args...), 1024)}
 	for i := range s.checks {
 		if s.checks[i].Name == name { // the last round speaks, unless an earlier one has failed
 			if s.checks[i].Passed {
