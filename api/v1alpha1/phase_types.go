@@ -113,9 +113,8 @@ type FragmentPhase struct {
 	// steadyState is the rule for convergence.
 	// +optional
 	SteadyState *SteadyState `json:"steadyState,omitempty"`
-	// compressibility is the compressible share of the data. Defaults to 0%.
+	// compressibility is the compressible share of the data. Defaults to that of the fill.
 	// +optional
-	// +default="0%"
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('100')",message="write at most 99%: fully compressible data never fills a volume"
 	Compressibility Share `json:"compressibility,omitempty"`
 }

@@ -24,13 +24,20 @@ func (s *session) fragment(ctx context.Context, phase v1alpha1.FragmentPhase) er
 	if err != nil {
 		return err
 	}
-	share, err := parseShare(phase.Compressibility)
-	if err != nil {
-		return err
+	filled := *s.volume.marker.Data
+	if phase.Compressibility != "" { // else it stays as it was filled
+		share, err := parseShare(phase.Compressibility)
+		if err != nil {
+			return err
+		}
+		filled.CompressPercent = int(math.Round(share * 100))
+		if err := s.volume.describeData(&filled); err != nil {
+			return err
+		}
 	}
 	blockSize := size(phase.BlockSize, defaultFragmentBlock)
 	pass := fio.Job{Name: "pass", Mode: fio.RandomWrite, BlockSize: blockSize, RandomMap: true, EndSync: true,
-		CompressPercent: int(math.Round(share * 100)), Direct: s.direct(extents[0], blockSize, false)}
+		CompressPercent: filled.CompressPercent, Direct: s.direct(extents[0], blockSize, false)}
 	jobs, blocks := overwrites(pass, extents)
 	if blocks == 0 {
 		return invalidf(ReasonNotPossible, "the data is smaller than a block of %d bytes: fill more, or reduce blockSize", blockSize)

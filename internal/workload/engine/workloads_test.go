@@ -176,6 +176,27 @@ func TestFillCompressible(t *testing.T) {
 	}
 }
 
+// TestOverwritesCompressAsFilled: what overwrites the data compresses like it, unless the phase says otherwise; workloads go on from that.
+func TestOverwritesCompressAsFilled(t *testing.T) {
+	b := newBench(t)
+	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("2Mi"), Compressibility: "75%", BlockSize: block("64Ki")}})
+	said := fragmentPhase(1)
+	said.Fragment.Compressibility = "0%"
+	for _, c := range []struct {
+		phase       v1alpha1.Phase
+		least, most float64
+	}{{fragmentPhase(1), 0.2, 0.4}, {said, 0.95, 1.1}, {oltpPhase(4, 100, 1), 0.95, 1.1}} {
+		b.valid(c.phase)
+		data, err := os.ReadFile(filepath.Join(b.request.Path, "storagebench.data.0000"))
+		if err != nil || len(data) != 2<<20 {
+			t.Fatalf("%v, %d bytes", err, len(data))
+		}
+		if ratio := float64(compressedBytes(data)) / float64(len(data)); ratio < c.least || ratio > c.most {
+			t.Errorf("after %s the data compresses to %.2f", c.phase.Name, ratio)
+		}
+	}
+}
+
 // TestHoles: fio says that it has written, and nothing is there.
 func TestHoles(t *testing.T) {
 	b := newBench(t)
