@@ -10,7 +10,6 @@ import (
 	"slices"
 	"syscall"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -209,7 +208,7 @@ func (a *App) localBenchmark(ctx context.Context, file string, manifests []*mani
 	return checked, inlineFiles(checked, manifests)
 }
 
-var newUID = func() types.UID { return uuid.NewUUID() }
+var newUID = uuid.NewUUID
 
 // inlineFiles replaces references to ConfigMaps by their contents: there is no cluster to read them from.
 func inlineFiles(checked *validated, manifests []*manifest) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/workload"
@@ -409,6 +410,7 @@ func TestLocalBaseline(t *testing.T) {
 		return file(t, "accepted.yaml", out.String())
 	}
 	with := accept(output)
+	newUID = uuid.NewUUID // now each is an experiment of its own; runHere restores it
 	again := func(arguments ...string) (int, string) {
 		app, out, errors := testApp()
 		app.Local.Executor = e

@@ -95,6 +95,12 @@ func beyond(shift stats.Shift, edge float64, metric results.Metric) bool {
 func (s samples) tooFew(ranked []results.VariantResult, phase, metric string) string {
 	needed, omitted := repetitionsFor(len(ranked)), false
 	for _, variant := range ranked {
+		if s.lacks(source{variant.Name, phase, metric}) {
+			return fmt.Sprintf("some runs of %s have no such value, often for too few operations, and those that have one may be the good ones: "+
+				"measure longer", variant.Name)
+		}
+	}
+	for _, variant := range ranked {
 		found, _ := find(variant, phase, metric)
 		if int(found.Runs) < needed || s.kept[variant.Name] {
 			omitted = false
@@ -117,7 +123,7 @@ func edgeOf(ranked []results.VariantResult, phase string, metric results.Metric)
 	}
 	for _, variant := range ranked {
 		if found, _ := find(variant, phase, metric.Name); found.Median > 0 {
-			edge = max(edge, 1/float64(found.Median))
+			edge = max(edge, float64(max(1, metric.Step()))/float64(found.Median))
 		}
 	}
 	return edge

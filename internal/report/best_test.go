@@ -56,6 +56,14 @@ func TestBest(t *testing.T) {
 			t.Errorf("%d repetitions of %d variants: %s", repetitionsFor(variants), variants, got)
 		}
 	}
+	stalled := choice(random, 12, 1, 2)
+	for i := range 4 {
+		delete(stalled.Runs[2*i].Phases[0].Metrics, "readLatencyP99Nanoseconds")
+	}
+	stalled.Variants = results.Summarise(stalled.Runs)
+	if got := best(stalled, "readLatencyP99Nanoseconds"); !strings.HasPrefix(got, "v0 has the best median; some runs of v0 have no such value") {
+		t.Error("the runs that did not stall speak for all: " + got)
+	}
 	kept := choice(random, 8, 1, 2)
 	kept.Runs[3].KeptFrom = "another"
 	if got := best(kept, "readBytesPerSecond"); !strings.Contains(got, "too few comparable runs") {

@@ -23,13 +23,15 @@ type source struct{ variant, phase, metric string }
 // samples are the values of the valid runs by repetition.
 type samples struct {
 	values map[source]map[int32]int64
+	// phases have the repetitions in which a phase was measured; the metric is empty.
+	phases map[source][]int32
 	paired bool
 	// kept are variants with runs that went on with the pool of another.
 	kept map[string]bool
 }
 
 func samplesOf(e results.Experiment) samples {
-	s := samples{values: map[source]map[int32]int64{}, paired: e.Order != "Sequential", kept: map[string]bool{}}
+	s := samples{values: map[source]map[int32]int64{}, phases: map[source][]int32{}, paired: e.Order != "Sequential", kept: map[string]bool{}}
 	for _, run := range e.Runs {
 		s.kept[run.Variant] = s.kept[run.Variant] || run.KeptFrom != ""
 	}
@@ -38,6 +40,7 @@ func samplesOf(e results.Experiment) samples {
 			if !run.Valid || phase.Outcome != results.OutcomeValid {
 				continue
 			}
+			s.phases[source{run.Variant, phase.Name, ""}] = append(s.phases[source{run.Variant, phase.Name, ""}], run.Repetition)
 			for metric, value := range phase.Metrics {
 				from := source{run.Variant, phase.Name, metric}
 				if s.values[from] == nil {
@@ -56,10 +59,19 @@ func (s samples) against(base, other source) (string, bool) {
 	return fmt.Sprintf("×%.3f (%.3f..%.3f)", math.Exp(shift.Estimate), math.Exp(shift.Interval.Low), math.Exp(shift.Interval.High)), known
 }
 
+// lacks says whether a run was measured, but has no value of a metric. Others do not speak for it: a run that stalled has too few operations
+// for a percentile, for example, and those that are left are the good ones.
+func (s samples) lacks(of source) bool {
+	return slices.ContainsFunc(s.phases[source{of.variant, of.phase, ""}], func(repetition int32) bool {
+		_, has := s.values[of][repetition]
+		return !has
+	})
+}
+
 // shift is the logarithm of the ratio of two variants, with an interval that leaves this chance outside at each end. Pairs of repetitions
 // are compared as in gates.
 func (s samples) shift(base, other source, outside float64) (shift stats.Shift, known bool) {
-	if s.kept[base.variant] || s.kept[other.variant] {
+	if s.kept[base.variant] || s.kept[other.variant] || s.lacks(base) || s.lacks(other) {
 		return shift, false
 	}
 	before, now := s.logarithms(base, other)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -149,7 +150,9 @@ func accept(e Experiment, options AcceptOptions) (baseline Baseline, warnings []
 	baseline = Baseline{Version: BaselineVersion, Experiments: []Accepted{e.accepted(options)}, SameVariants: options.SameVariants,
 		Environment: e.Environment}
 	for _, variant := range variants {
-		if made := baselineVariant(variant, options.SameVariants); len(made.Phases) > 0 {
+		made, lacking := baselineVariant(variant, options.SameVariants)
+		warnings = append(warnings, lacking...)
+		if len(made.Phases) > 0 {
 			made.Definition = e.definition(made.Name)
 			baseline.Variants = append(baseline.Variants, made)
 		}
@@ -195,11 +198,14 @@ func (e Experiment) accepted(options AcceptOptions) Accepted {
 	}
 }
 
-func baselineVariant(variant repeatedVariant, ordered bool) BaselineVariant {
-	made := BaselineVariant{Name: variant.name}
+// baselineVariant has the metrics that all runs of a variant have. Where some lack one, as those that stalled lack a percentile, the others
+// may be the good ones.
+func baselineVariant(variant repeatedVariant, ordered bool) (made BaselineVariant, lacking []string) {
+	made = BaselineVariant{Name: variant.name}
 	for _, name := range variant.phases {
 		phase := BaselinePhase{Name: name}
 		var order []int32
+		var some []string
 		for _, run := range variant.runs {
 			if found, usable := run.phase(name); usable {
 				phase.Kind = found.Kind
@@ -210,12 +216,33 @@ func baselineVariant(variant repeatedVariant, ordered bool) BaselineVariant {
 			phase.Order = [][]int32{order}
 		}
 		for _, metric := range metricsOf(variant.runs, name) {
+			values := valuesOf(variant.runs, name, metric.Name)
+			if len(values) < len(order) {
+				some = append(some, metric.Name)
+				continue
+			}
 			phase.Metrics = append(phase.Metrics, BaselineMetric{Name: metric.Name, Unit: metric.Unit, Better: string(metric.Better),
-				Values: [][]int64{valuesOf(variant.runs, name, metric.Name)}})
+				Values: [][]int64{values}})
 		}
-		made.Phases = append(made.Phases, phase)
+		if len(some) > 0 {
+			lacking = append(lacking, fmt.Sprintf("phase %s of variant %s is without what only some of its runs have: %s", name, variant.name,
+				strings.Join(some[:min(len(some), maxNamed)], ", ")+moreThan(len(some)-maxNamed)))
+		}
+		if len(phase.Metrics) > 0 {
+			made.Phases = append(made.Phases, phase)
+		}
 	}
-	return made
+	return made, lacking
+}
+
+// maxNamed metrics are named in a sentence.
+const maxNamed = 4
+
+func moreThan(named int) string {
+	if named <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", named)
 }
 
 // usefulValues is the number from which on a rank test against as many values can be significant after a correction for a few metrics.

@@ -49,6 +49,28 @@ func complete(repetitions int32) Experiment {
 const aloneWarning = "with a single experiment, gates are Inconclusive unless they set acceptSingleDay: how days differ is not known; accept " +
 	"the results of other days too"
 
+// TestBaselineOfRunsThatLack: where a run stalled and has no percentile, the others may be the good ones.
+func TestBaselineOfRunsThatLack(t *testing.T) {
+	e := complete(6)
+	for i := range e.Runs {
+		if e.Runs[i].Variant == "r8k" && e.Runs[i].Repetition != 3 {
+			e.Runs[i].Phases[0].Metrics["readLatencyP99Nanoseconds"] = 40_000_000
+		}
+	}
+	got, warnings, err := MakeBaseline(e, accepted)
+	if err != nil || !strings.Contains(strings.Join(warnings, "\n"), "variant r8k is without what only some of its runs have: readLatencyP99Nanoseconds") {
+		t.Fatal(warnings, err)
+	}
+	for _, metric := range got.Variants[0].Phases[0].Metrics {
+		if metric.Name == "readLatencyP99Nanoseconds" || len(metric.Values[0]) != 6 {
+			t.Errorf("%+v", metric)
+		}
+	}
+	if len(got.Variants[0].Phases[0].Metrics) < 3 {
+		t.Errorf("%+v", got.Variants)
+	}
+}
+
 func TestMakeBaseline(t *testing.T) {
 	e := complete(6)
 	// Other repetitions come first, and an attempt that failed, and a phase that did, count for nothing.

@@ -87,7 +87,7 @@ func ParseDerived(name string) (Derived, error) {
 		if share[1] == StatisticBelow {
 			derived.Metric.Description = "Part below " + words + ": " + lower + "."
 			derived.take = func(d Distribution) (int64, bool) { return d.Below(bound(d)) }
-			if kind.Unit == UnitNanoseconds {
+			if kind.Unit == UnitNanoseconds && !strings.HasSuffix(share[2], OfMean) { // far from the mean is worse on both sides
 				derived.Metric.Better = Higher
 			}
 		}

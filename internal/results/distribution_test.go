@@ -133,11 +133,12 @@ func TestParseDerived(t *testing.T) {
 		"diskWriteRequestSize.shareBelow16MiB": {Unit: UnitPartsPerMillion, Better: Lower},
 		"scanRegionTime.shareOver150PercentOfMean": {Unit: UnitPartsPerMillion, Better: Lower,
 			Description: "Part above 150% of the mean: time of each region"},
-		"readLatency.count":                     {Unit: UnitCount, Better: Neither},
-		"readLatency.shareOver999999s":          {Unit: UnitPartsPerMillion, Better: Lower},
-		"readLatency.shareOver1ns":              {Unit: UnitPartsPerMillion, Better: Lower},
-		"diskReadRequestSize.shareBelow512B":    {Unit: UnitPartsPerMillion, Better: Lower},
-		"diskReadRequestSize.shareBelow1024KiB": {Unit: UnitPartsPerMillion, Better: Lower},
+		"scanRegionTime.shareBelow90PercentOfMean": {Unit: UnitPartsPerMillion, Better: Lower},
+		"readLatency.count":                        {Unit: UnitCount, Better: Neither},
+		"readLatency.shareOver999999s":             {Unit: UnitPartsPerMillion, Better: Lower},
+		"readLatency.shareOver1ns":                 {Unit: UnitPartsPerMillion, Better: Lower},
+		"diskReadRequestSize.shareBelow512B":       {Unit: UnitPartsPerMillion, Better: Lower},
+		"diskReadRequestSize.shareBelow1024KiB":    {Unit: UnitPartsPerMillion, Better: Lower},
 	} {
 		got, known := LookupMetric(name)
 		if !known || got.Name != name || got.Unit != want.Unit || got.Better != want.Better || got.Primary ||
@@ -174,7 +175,7 @@ func TestParseDerived(t *testing.T) {
 		}
 	}
 	worst := map[string]Across{"writeLatency.shareOver10ms": AcrossMax, "writeLatency.shareBelow10ms": AcrossMin,
-		"diskReadRequestSize.mode": AcrossMin, "writeLatency.count": AcrossMin}
+		"scanRegionTime.shareBelow90PercentOfMean": AcrossMax, "diskReadRequestSize.mode": AcrossMin, "writeLatency.count": AcrossMin}
 	for name, want := range worst {
 		if metric, _ := LookupMetric(name); metric.Across() != want {
 			t.Errorf("%s of several nodes is the %s", name, metric.Across())

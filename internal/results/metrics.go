@@ -80,6 +80,17 @@ var binned = regexp.MustCompile(`(^|\.)(read|write|sync)LatencyP[0-9]+Nanosecond
 // Binned says that the metric is only as exact as a bin of fio is wide: up to 1.6%.
 func (m Metric) Binned() bool { return binned.MatchString(m.Name) }
 
+// Step is what numbers of the metric are rounded to; 0 if they are counts, or so large that rounding never matters.
+func (m Metric) Step() int64 {
+	switch {
+	case m.Name[strings.LastIndexByte(m.Name, '.')+1:] == "freeSpaceFragmentationPartsPerMillion":
+		return 10_000 // zpool knows whole percents
+	case m.Unit == UnitPerSecond, m.Unit == UnitMilli, m.Unit == UnitPartsPerMillion:
+		return 1
+	}
+	return 0
+}
+
 // PowerOfTwo says that a number was rounded down to a power of two, as the maps of free space have it.
 func (m Metric) PowerOfTwo() bool {
 	return m.Name[strings.LastIndexByte(m.Name, '.')+1:] == "largestFreeSegmentBytes"

@@ -92,10 +92,12 @@ func baselineFor(reference *v1alpha1.Baseline, standards Standards, experiment *
 		reference.AllowDifferences); words != "" {
 		return gate.Earlier{Refused: &gate.Refusal{Reason: gate.ReasonBaselineUnlike, Invalid: true, Message: words}}
 	}
-	if len(baseline.Experiments) > 1 {
-		others := baseline.Without(experiment.Experiment) // an experiment that was accepted is not its own reference
-		baseline = &others
+	others := baseline.Without(experiment.Experiment) // an experiment that was accepted is not its own reference
+	if len(others.Experiments) == 0 {
+		return gate.Earlier{Refused: &gate.Refusal{Reason: gate.ReasonBaselineMissing, Message: fmt.Sprintf("the baseline in ConfigMap %s has "+
+			"only the numbers of this experiment, and nothing differs from itself: it is for later experiments", reference.ConfigMap.Name)}}
 	}
+	baseline = &others
 	now := map[string]string{}
 	for _, variant := range experiment.Variants {
 		now[variant.Name] = variant.Definition

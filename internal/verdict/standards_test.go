@@ -22,7 +22,7 @@ func compareState() (*v1alpha1.StorageBenchmarkSpec, Standards, *results.Experim
 	spec.Calibration = &v1alpha1.Calibration{ConfigMap: v1alpha1.ConfigMapName{Name: "noise"}}
 	environment := map[string][]string{"kernel": {"6.12.1"}}
 	standards := Standards{
-		Baseline: &results.Baseline{Environment: environment, Variants: []results.BaselineVariant{{Name: "v", Definition: "d",
+		Baseline: &results.Baseline{Environment: environment, Experiments: []results.Accepted{{Experiment: "other"}}, Variants: []results.BaselineVariant{{Name: "v", Definition: "d",
 			Phases: []results.BaselinePhase{{Name: "scan",
 				Metrics: []results.BaselineMetric{{Name: "readBytesPerSecond", Unit: "bytes/s", Values: [][]int64{{5, 6}}}}}}}}},
 		Calibration: &results.Baseline{Environment: environment, Experiments: make([]results.Accepted, 2), Variants: []results.BaselineVariant{
@@ -90,10 +90,11 @@ func TestNotItsOwnReference(t *testing.T) {
 	spec, standards, experiment := compareState()
 	experiment.Experiment = "this"
 	standards.Baseline.Experiments = []results.Accepted{{Experiment: "this"}}
-	if stored := compared(spec, standards, experiment).Baseline.Values("v", "scan", "readBytesPerSecond"); len(stored.Values) != 1 {
-		t.Errorf("alone: %v", stored.Values)
+	if refused := compared(spec, standards, experiment).Baseline.Refused; refused == nil || refused.Reason != gate.ReasonBaselineMissing ||
+		refused.Invalid || !strings.Contains(refused.Message, "only the numbers of this experiment") {
+		t.Errorf("alone: %+v", refused)
 	}
-	standards.Baseline.Experiments = append(standards.Baseline.Experiments, results.Accepted{Experiment: "other"})
+	standards.Baseline.Experiments = append(standards.Baseline.Experiments, results.Accepted{Experiment: "another"})
 	standards.Baseline.Variants[0].Phases[0].Metrics[0].Values = [][]int64{{5, 6}, {7, 8}}
 	if stored := compared(spec, standards, experiment).Baseline.Values("v", "scan", "readBytesPerSecond"); len(stored.Values) != 1 ||
 		stored.Values[0][0] != 7 {

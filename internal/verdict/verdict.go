@@ -73,6 +73,10 @@ func (d *Decision) Incomplete(verdict v1alpha1.Verdict, reason, message string) 
 		one := &d.Gates[i]
 		one.Message = fmt.Sprintf("would be %s on the runs there are: %s", one.Verdict, one.Message)
 		one.Verdict, one.Reason = string(v1alpha1.VerdictInconclusive), gate.ReasonRunsMissing
+		one.Comparisons = slices.Clone(one.Comparisons)
+		for k := range one.Comparisons {
+			one.Comparisons[k].Verdict = one.Verdict
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package pictures
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -148,12 +149,16 @@ func (s *samples) add(one seen) {
 			points = append(points, svg.Point{X: float64(sample.Milliseconds) / 1000, Y: float64(sample.Nanoseconds)})
 		}
 	}
-	chart := svg.Chart{ID: slug("samples-" + title), Title: title,
-		Description: "A dot for each of some operations, by the time at which it ended.",
-		X:           svg.Axis{Label: "time since the start of the workload", Unit: svg.Seconds, FromZero: true},
-		Y:           svg.Axis{Label: "latency", Unit: svg.Nanoseconds, Log: true},
-		Marks:       []svg.Mark{svg.Dots{Points: points, Small: true}}}
-	words := "Of " + svg.Numbers.Format(float64(max(one.raw.SamplesSeen, int64(len(one.raw.Samples))))) + " samples of run " + one.Run +
+	description, of := "A dot for each of some operations, by the time at which it ended.", " operations"
+	if window := one.raw.SampleWindowMilliseconds; window > 0 {
+		of = fmt.Sprintf(" slowest operations, each of %d ms of a writer", window)
+		description = "A dot for each of some" + of + ", by the end of that time."
+	}
+	chart := svg.Chart{ID: slug("samples-" + title), Title: title, Description: description,
+		X:     svg.Axis{Label: "time since the start of the workload", Unit: svg.Seconds, FromZero: true},
+		Y:     svg.Axis{Label: "latency", Unit: svg.Nanoseconds, Log: true},
+		Marks: []svg.Mark{svg.Dots{Points: points, Small: true}}}
+	words := "Of " + svg.Numbers.Format(float64(max(one.raw.SamplesSeen, int64(len(one.raw.Samples))))) + of + " of run " + one.Run +
 		", the slowest and a random choice."
 	s.drawn = append(s.drawn, picture("time", title, title, words, chart))
 }

@@ -121,8 +121,9 @@ type raw struct {
 			FromMilliseconds int64 `json:"fromMilliseconds"`
 		} `json:"steady"`
 	} `json:"series"`
-	// SamplesSeen is how many there were to choose from.
-	SamplesSeen int64 `json:"samplesSeen"`
+	// SamplesSeen is how many there were to choose from. With a window, each is the largest of a writer's in such a time.
+	SamplesSeen              int64 `json:"samplesSeen"`
+	SampleWindowMilliseconds int64 `json:"sampleWindowMilliseconds"`
 	// Workloads are those of several that ran together, by their names.
 	Workloads map[string]raw `json:"workloads"`
 }

@@ -82,7 +82,7 @@ func document(t *testing.T, phase string, rate int64) results.PhaseDocument {
 }
 
 func observed() *poolseries.Document {
-	pool := &poolseries.Document{StartedAt: start, Vdevs: []poolseries.Vdev{{Name: "d", TopLevel: true}}, RequestSizes: []poolseries.Histogram{{
+	pool := &poolseries.Document{StartedAt: start, Vdevs: []poolseries.Vdev{{Name: "d", TopLevel: true, Disk: true}}, RequestSizes: []poolseries.Histogram{{
 		Bounds: []int64{512, 4096, 131072}, Columns: map[string][]int64{"sync_read_ind": {1, 30, 500}, "async_write_agg": {0, 7, 9}}}}}
 	for i := range int64(1000) {
 		pool.Series.OffsetMilliseconds = append(pool.Series.OffsetMilliseconds, i*2000)
@@ -203,6 +203,37 @@ func TestEachWorkloadIsDrawn(t *testing.T) {
 }
 
 // TestLatencyOverTime: each latency is drawn in the middle of its time, and no line leads over a time without one.
+// TestDisksOfAMirror: each disk writes all of it, and the mirror as a whole counts it once.
+func TestDisksOfAMirror(t *testing.T) {
+	counters := []int64{0, 100 << 20, 200 << 20}
+	of := &poolseries.Document{Vdevs: []poolseries.Vdev{{Name: "mirror-0", TopLevel: true, WriteBytes: counters},
+		{Name: "a", Disk: true, WriteBytes: counters}, {Name: "b", Disk: true, WriteBytes: counters}}}
+	of.Series.OffsetMilliseconds = []int64{0, 1000, 2000}
+	points := rates(of, func(v poolseries.Vdev) []int64 { return v.WriteBytes })
+	if len(points) == 0 {
+		t.Fatal("no points")
+	}
+	for _, point := range points {
+		if point.Y != 200<<20 {
+			t.Errorf("%v bytes a second at %v s, two disks write 100 MiB each", point.Y, point.X)
+		}
+	}
+}
+
+// TestSamplesOfWindows: what is the largest of some time is not shown as any operation.
+func TestSamplesOfWindows(t *testing.T) {
+	for window, says := range map[int64]string{0: "Of 10 operations of run r", 25: "Of 10 slowest operations, each of 25 ms of a writer of run r"} {
+		one := seen{Phase: Phase{Document: results.PhaseDocument{Phase: "log"}, Variant: "v", Run: "r"}}
+		one.raw.SamplesSeen, one.raw.SampleWindowMilliseconds = 10, window
+		one.raw.Samples = append(one.raw.Samples, struct{ Milliseconds, Nanoseconds int64 }{5, 7000})
+		room := newSamples(results.Experiment{})
+		room.add(one)
+		if got := room.(*samples).drawn; len(got) != 1 || !strings.Contains(got[0].Caption, says) {
+			t.Errorf("window %d: %+v", window, got)
+		}
+	}
+}
+
 func TestLatencyOverTime(t *testing.T) {
 	var one seen
 	if err := json.Unmarshal([]byte(`{"series": {"steady": {"fromMilliseconds": 3000}, "points": [

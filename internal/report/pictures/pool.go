@@ -43,7 +43,7 @@ func seconds(of *poolseries.Document, at time.Time) float64 { return at.Sub(of.S
 
 const maxPoints = 400
 
-// rates are the differences of counters of the top-level vdevs from look to look.
+// rates are the differences of counters of the disks from look to look. A mirror as a whole counts each write once.
 func rates(of *poolseries.Document, counters func(poolseries.Vdev) []int64) []svg.Point {
 	at := of.Series.OffsetMilliseconds
 	step := max(1, (len(at)+maxPoints-1)/maxPoints)
@@ -51,7 +51,7 @@ func rates(of *poolseries.Document, counters func(poolseries.Vdev) []int64) []sv
 	for from := 0; from+step < len(at); from += step {
 		to, sum := from+step, int64(0)
 		for _, vdev := range of.Vdevs {
-			if series := counters(vdev); vdev.TopLevel && len(series) == len(at) {
+			if series := counters(vdev); vdev.Disk && len(series) == len(at) {
 				sum += series[to] - series[from]
 			}
 		}

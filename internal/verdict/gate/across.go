@@ -31,11 +31,11 @@ func Across(before, now results.Experiment, variant, phase, metric string) (chan
 		lists[i] = values(found)
 	}
 	least := slices.Min(slices.Concat(lists[0], lists[1]))
-	if known, _ := results.LookupMetric(metric); known.Unit == results.UnitPerSecond && least > 0 && 1/least > finest/2 {
-		return change, fmt.Sprintf("%.0f a second is too coarse", least)
-	}
-	if least <= 0 {
+	switch {
+	case least <= 0:
 		return change, "a run had 0: no ratio"
+	case of.tooCoarse(least, 0):
+		return change, fmt.Sprintf("%.0f is too coarse: it is rounded to %d", least, of.step())
 	}
 	one := &comparison{better: results.Lower, before: lists[0], now: lists[1]} // so the sign stays: more is more
 	from, to, err := one.logarithms()

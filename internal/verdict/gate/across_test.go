@@ -55,7 +55,7 @@ func TestAcrossRefuses(t *testing.T) {
 		{"readBytesPerSecond", fine, acrossOf("ioErrors", 0), "measured no readBytesPerSecond"},
 		{"readBytesPerSecond", acrossOf("readBytesPerSecond", 0, 1e6), fine, "no ratio"},
 		{"readOperationsPerSecond", acrossOf("readOperationsPerSecond", 50, 50), acrossOf("readOperationsPerSecond", 50, 51),
-			"50 a second is too coarse"},
+			"50 is too coarse: it is rounded to 1"},
 	} {
 		if change, unknown := Across(test.before, test.now, "v", "p", test.metric); !strings.Contains(unknown, test.says) {
 			t.Errorf("%q instead of %q, %v", unknown, test.says, change)

@@ -159,21 +159,24 @@ func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opi
 // leastBinned is the smallest tolerance for a percentile that fio reads from a bin: that of two runs may each be wrong by half of it.
 const leastBinned = 0.03
 
-// finest is the smallest tolerance at which rates are evaluated: even with zero tolerance, 1000 cannot be distinguished from
+// finest is the smallest tolerance at which rounded numbers are evaluated: even with zero tolerance, 1000 cannot be distinguished from
 // 1000.4.
 const finest = 0.01
 
-// coarse refuses to compare rates of a few operations a second: they are whole numbers, and rounding alone would decide, without
-// any scatter to show it.
+// coarse refuses to compare small numbers that are rounded, such as rates of a few operations a second: rounding alone would decide,
+// without any scatter to show it.
 func (c compareRule) coarse(one *comparison) *opinion {
 	least := slices.Min(slices.Concat(one.before, one.now))
-	if c.metric.Unit != results.UnitPerSecond || 1/least <= max(c.tolerance, finest)/2 {
+	if !c.of.tooCoarse(least, c.tolerance) {
 		return nil
 	}
+	unit, remedy := "", "use a bound"
+	if c.metric.Unit == results.UnitPerSecond {
+		unit, remedy = " a second", "compare the bytes a second"
+	}
 	return &opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonTooCoarse, text: fmt.Sprintf(
-		"%s is as low as %.0f a second: one step of it is %s, too much for a tolerance of %s: compare the bytes a second, or use "+
-			"a larger tolerance",
-		c.of, least, share(1/least), share(c.tolerance))}
+		"%s is as low as %.0f%s: one step of it is %s, too much for a tolerance of %s: %s, or a larger tolerance",
+		c.of, least, unit, share(float64(c.of.step())/least), share(c.tolerance), remedy)}
 }
 
 // compareSamples pairs the runs of interleaved variants. In other orders, a drift between them would appear as a difference in each

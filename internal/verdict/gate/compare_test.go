@@ -104,10 +104,12 @@ func TestCompareVariants(t *testing.T) {
 	sequential := now(scaled(0.85)...)
 	sequential.Order = v1alpha1.OrderSequential
 	operations := "aged-scan.readOperationsPerSecond"
-	rates := func(before, after int64) Evidence {
+	steady := func(metric string, before, after int64) Evidence {
 		six := func(value int64) []int64 { return []int64{value, value, value, value, value, value} }
-		return evidenceOf(measured("old", operations, six(before)...), measured("new", operations, six(after)...))
+		return evidenceOf(measured("old", metric, six(before)...), measured("new", metric, six(after)...))
 	}
+	rates := func(before, after int64) Evidence { return steady(operations, before, after) }
+	const perRead, fragmentation = "aged-scan.diskReadsPerReadMilli", "aged-scan.freeSpaceFragmentationPartsPerMillion"
 	equal := evidenceOf(measured("old", scanned, 7, 7, 7, 7, 7, 7), measured("new", scanned, 7, 7, 7, 7, 7, 7))
 	for name, c := range map[string]comparing{
 		"same": {evidence: now(scaled(1)...), verdict: passed, reason: ReasonHolds,
@@ -136,8 +138,13 @@ func TestCompareVariants(t *testing.T) {
 			message: "in the same repetition"},
 		"coarse": {evidence: rates(4, 3), metric: operations, verdict: inconclusive, reason: ReasonTooCoarse,
 			message: "is as low as 3 a second: one step of it is 33.3%, too much for a tolerance of 5%"},
-		"not so coarse": {evidence: rates(44, 33), metric: operations, tolerance: "10%", verdict: failed, reason: ReasonWorse},
-		"no tolerance":  {evidence: rates(1000, 900), metric: operations, tolerance: "0%", verdict: failed, reason: ReasonWorse},
+		"thousandths": {evidence: steady(perRead, 2, 3), metric: perRead, verdict: inconclusive, reason: ReasonTooCoarse,
+			message: "is as low as 2: one step of it is 50%, too much for a tolerance of 5%: use a bound, or a larger tolerance"},
+		"whole percents": {evidence: steady(fragmentation, 30_000, 30_000), metric: fragmentation, verdict: inconclusive, reason: ReasonTooCoarse,
+			message: "one step of it is 33.3%"},
+		"enough percents": {evidence: steady(fragmentation, 500_000, 500_000), metric: fragmentation, verdict: passed, reason: ReasonHolds},
+		"not so coarse":   {evidence: rates(44, 33), metric: operations, tolerance: "10%", verdict: failed, reason: ReasonWorse},
+		"no tolerance":    {evidence: rates(1000, 900), metric: operations, tolerance: "0%", verdict: failed, reason: ReasonWorse},
 		"zero": {evidence: now(0, 0, 0, 0, 0, 0), verdict: inconclusive, reason: ReasonNoRatio,
 			message: "only values above 0 have a ratio: use a bound"},
 		"kept pool":       {evidence: kept, verdict: inconclusive, reason: ReasonNotIndependent, message: "set target.zfs.reset to Pool"},

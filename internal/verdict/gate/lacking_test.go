@@ -35,20 +35,26 @@ func TestRunsThatLack(t *testing.T) {
 	}
 }
 
-// TestRoundedRates: rates of a few operations a second are whole numbers, and rounding must not decide.
-func TestRoundedRates(t *testing.T) {
-	const aged, fresh = "aged-scan.readOperationsPerSecond", "fresh-scan.readOperationsPerSecond"
+// TestRoundedNumbers: rates of a few operations a second are whole numbers, and the fragmentation of free space is whole percents.
+// Rounding must not decide.
+func TestRoundedNumbers(t *testing.T) {
+	const rate, percents = "readOperationsPerSecond", "freeSpaceFragmentationPartsPerMillion"
 	for name, test := range map[string]struct {
+		metric      string
 		aged, fresh int64
 		verdict     v1alpha1.Verdict
 		reason      string
 	}{
-		"3 of 3 may be 72%":         {3, 3, inconclusive, ReasonTooCoarse},
-		"300 of 300 is 99%":         {300, 300, passed, ReasonHolds},
-		"1 of 3 is at most 60%":     {1, 3, failed, ReasonBelowMinimum},
-		"0 of 3 is at most a fifth": {0, 3, failed, ReasonBelowMinimum},
+		"3 of 3 may be 72%":         {rate, 3, 3, inconclusive, ReasonTooCoarse},
+		"300 of 300 is 99%":         {rate, 300, 300, passed, ReasonHolds},
+		"1 of 3 is at most 60%":     {rate, 1, 3, failed, ReasonBelowMinimum},
+		"0 of 3 is at most a fifth": {rate, 0, 3, failed, ReasonBelowMinimum},
+		"3% of 3% may be 72%":       {percents, 30_000, 30_000, inconclusive, ReasonTooCoarse},
+		"30% of 30% is 97%":         {percents, 300_000, 300_000, passed, ReasonHolds},
+		"1% of 3% is at most 60%":   {percents, 10_000, 30_000, failed, ReasonBelowMinimum},
 	} {
 		t.Run(name, func(t *testing.T) {
+			aged, fresh := "aged-scan."+test.metric, "fresh-scan."+test.metric
 			runs := measured("default", aged, slices.Repeat([]int64{test.aged}, 6)...)
 			others := measured("default", fresh, slices.Repeat([]int64{test.fresh}, 6)...)
 			for i := range runs {

@@ -158,7 +158,8 @@ func (r ratioRule) judgeVariant(evidence *Evidence, of, to reference) opinion {
 	switch {
 	case reason != ReasonUnclear:
 	case ratios.rounded && exact != ReasonUnclear:
-		reason, words = ReasonTooCoarse, "these are so few operations a second that rounding them decides: use the bytes a second"
+		reason, words = ReasonTooCoarse, "the values are so small that rounding them decides: use a metric with larger numbers, "+
+			"such as the bytes a second, or measure longer"
 	case !ratios.rounded && (low.Cmp(plainLow) < 0 || high.Cmp(plainHigh) > 0):
 		doubt := doubtAbout(of, to)
 		reason, words = doubt.reason, doubt.String()
@@ -176,10 +177,10 @@ func (r ratioRule) name(variant string) string {
 }
 
 // ratios are those of two metrics, from the smallest to the largest. low and high are what they may be at least and at most, if too few
-// operations tell a share, or if both are rounded.
+// operations tell a share, or if one is rounded.
 type ratios struct {
 	plain, low, high []*big.Rat
-	// rounded says that both are whole operations a second.
+	// rounded says that one of both is rounded, and nothing else is in doubt.
 	rounded bool
 	// noun is what each ratio is of.
 	noun string
@@ -210,23 +211,18 @@ func (e *Evidence) ratios(of, to reference) (ratios, *opinion) {
 		return unknown(ReasonNoData, fmt.Sprintf("no data: %s and %s were never measured in the same repetition: see their BenchmarkRuns for "+
 			"the reason", of, to))
 	}
-	metric, _ := results.LookupMetric(of.metric)
-	all.rounded = metric.Unit == results.UnitPerSecond
+	stepAbove, stepBelow := of.step(), to.step()
 	leastAbove, mostAbove := e.ends(of, above)
 	leastBelow, mostBelow := e.ends(to, below)
+	all.rounded = stepAbove+stepBelow > 0 && slices.Equal(leastAbove, mostAbove) && slices.Equal(leastBelow, mostBelow)
 	for i := range above {
 		if below[i].value <= 0 || leastBelow[i] <= 0 {
 			return unknown(ReasonNoRatio, fmt.Sprintf("%s is %d in repetition %d: nothing can be divided by that: use a bound", to,
 				below[i].value, below[i].repetition))
 		}
 		all.plain = append(all.plain, big.NewRat(above[i].value, below[i].value))
-		if all.rounded { // in halves
-			all.low = append(all.low, big.NewRat(max(0, 2*leastAbove[i]-1), 2*mostBelow[i]+1))
-			all.high = append(all.high, big.NewRat(2*mostAbove[i]+1, 2*leastBelow[i]-1))
-			continue
-		}
-		all.low = append(all.low, big.NewRat(leastAbove[i], mostBelow[i]))
-		all.high = append(all.high, big.NewRat(mostAbove[i], leastBelow[i]))
+		all.low = append(all.low, big.NewRat(max(0, 2*leastAbove[i]-stepAbove), 2*mostBelow[i]+stepBelow)) // in halves of steps
+		all.high = append(all.high, big.NewRat(2*mostAbove[i]+stepAbove, max(1, 2*leastBelow[i]-stepBelow)))
 	}
 	for _, one := range [][]*big.Rat{all.plain, all.low, all.high} {
 		slices.SortFunc(one, (*big.Rat).Cmp)

@@ -32,6 +32,21 @@ func (r reference) roundedDown() bool {
 	return metric.PowerOfTwo()
 }
 
+// step is what the values of a metric were rounded to. A share that operations are counted for has larger doubts of its own.
+func (r reference) step() int64 {
+	if _, counted := countOf(r); counted {
+		return 0
+	}
+	metric, _ := results.LookupMetric(r.metric)
+	return metric.Step()
+}
+
+// tooCoarse says that a step is so large a part of a value that rounding alone could show a difference of the tolerance.
+func (r reference) tooCoarse(least, tolerance float64) bool {
+	step := r.step()
+	return step > 0 && float64(step)/least > max(tolerance, finest)/2
+}
+
 func (d doubt) String() string { return d.why + ": " + d.remedy }
 
 // doubtful are the values that a share may have as well, if fewer than ten of so many operations lie beyond its bound, or within it:

@@ -35,9 +35,11 @@ type Details struct {
 	Regions []Region `json:"regions,omitempty"`
 	// Latencies by operation: how many took about so long.
 	Latencies map[string][]fio.Bin `json:"latencies,omitempty"`
-	// Samples are latencies over time, the largest of each window; SamplesSeen is how many there were to choose from.
-	Samples     []fio.Sample `json:"samples,omitempty"`
-	SamplesSeen int64        `json:"samplesSeen,omitempty"`
+	// Samples are latencies over time; SamplesSeen is how many there were to choose from. With a window, each is the largest of a writer's in
+	// such a time.
+	Samples                  []fio.Sample `json:"samples,omitempty"`
+	SamplesSeen              int64        `json:"samplesSeen,omitempty"`
+	SampleWindowMilliseconds int64        `json:"sampleWindowMilliseconds,omitempty"`
 	// Series is the rate over time.
 	Series *Series `json:"series,omitempty"`
 	// Counters of the system around the workload, and what of them is not known.

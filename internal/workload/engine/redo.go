@@ -185,6 +185,7 @@ func (r *redo) finish(s *session, sum fio.Sum) error {
 	}
 	s.addShares(durable)
 	s.details.Samples, s.details.SamplesSeen = r.samples.Kept(), r.samples.Seen
+	s.details.SampleWindowMilliseconds = windowOf(r.jobs(0, 0), length(r.given.Duration, defaultDuration)).Milliseconds()
 	if sum.Read.Operations > 0 || durable.Count == 0 || durable.Count > math.MaxInt64/2 {
 		return invalidf(ReasonNoNumbers, "there are %d reads and %d latencies of appends: see the report of fio", sum.Read.Operations,
 			durable.Count)
