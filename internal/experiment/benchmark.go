@@ -220,6 +220,9 @@ func stepSuperseded(state State, decision *Decision) bool {
 		if !ended[experiment] || findResults(state, experiment) != nil {
 			continue
 		}
+		if written { // first, for it may never be possible to write them
+			releaseIfIdle(state, decision)
+		}
 		ended[experiment], written = false, false // once is enough
 		decision.do(Action{Kind: WriteResults, Experiment: experiment, Superseded: true,
 			ConfigMap: naming.ResultsName(state.Benchmark.Name, experiment), Fingerprint: naming.Digest(experiment)})

@@ -124,9 +124,9 @@ func TestBenchmarkEnds(t *testing.T) {
 		}, actions: []string{"AddFinalizer", "CreateRun"}, position: PositionRunning, reason: "Progressing"},
 
 		{name: "superseded: results are written before runs are deleted", state: testState(), change: old(true, false),
-			actions: []string{"WriteResults"}, position: PositionWaiting, reason: "Superseded",
+			actions: []string{"ReleaseLease", "WriteResults"}, position: PositionWaiting, reason: "Superseded",
 			check: func(t *testing.T, _ State, d Decision) {
-				if a := d.Actions[0]; !a.Superseded || a.Experiment != "0ld0ld0l" || a.ConfigMap != "ageing-0ld0ld0l" || a.Fingerprint == "" {
+				if a := d.Actions[1]; !a.Superseded || a.Experiment != "0ld0ld0l" || a.ConfigMap != "ageing-0ld0ld0l" || a.Fingerprint == "" {
 					t.Errorf("%+v", a)
 				}
 			}},
@@ -156,11 +156,11 @@ func TestBenchmarkEnds(t *testing.T) {
 
 		{name: "over: the last run is cleaned up after", state: withRun(endedRuns(testState(), 0, 3, runstest.ValidEnding), 1, cleaning),
 			position: PositionRunning, reason: "CleaningUp"},
-		{name: "over: results are written", state: endedRuns(testState(), 0, 4, runstest.ValidEnding), actions: []string{"WriteResults"},
+		{name: "over: results are written", state: endedRuns(testState(), 0, 4, runstest.ValidEnding), actions: []string{"ReleaseLease", "WriteResults"},
 			position: PositionRunning, reason: "Progressing"},
 		{name: "over: other gates, other results", state: finished(), change: func(s *State) {
 			s.Benchmark.Spec.Gates = []v1alpha1.Gate{{Name: "new"}}
-		}, actions: []string{"WriteResults"}, position: PositionRunning, reason: "Progressing"},
+		}, actions: []string{"ReleaseLease", "WriteResults"}, position: PositionRunning, reason: "Progressing"},
 		{name: "over: the name is taken", state: endedRuns(testState(), 0, 4, runstest.ValidEnding), change: func(s *State) {
 			s.Results = []StoredExperiment{{ConfigMap: naming.ResultsName("ageing", s.Experiment), Foreign: true}}
 		}, actions: []string{"ReleaseLease"}, position: PositionStalled, reason: "NameTaken", says: "does not belong to this benchmark",
@@ -227,7 +227,7 @@ func TestBenchmarkRuns(t *testing.T) {
 		{name: "more attempts are allowed later", state: second(runstest.InvalidEnding), change: func(s *State) {
 			s.Benchmark.Spec.MaxAttempts = 3
 		}, actions: []string{"CreateRun"}, position: PositionRunning, reason: "Progressing", check: next(0, 3)},
-		{name: "a hopeless run ends everything", state: endedRuns(testState(), 0, 1, runstest.UselessEnding), actions: []string{"WriteResults"},
+		{name: "a hopeless run ends everything", state: endedRuns(testState(), 0, 1, runstest.UselessEnding), actions: []string{"ReleaseLease", "WriteResults"},
 			position: PositionRunning, reason: "Progressing", check: tally(0, 1, 1)},
 		{name: "one valid attempt is enough", state: func() State {
 			state := endedRuns(testState(), 0, 1, runstest.InvalidEnding)
@@ -244,13 +244,13 @@ func TestBenchmarkRuns(t *testing.T) {
 		{name: "deadline: a run that has just ended is kept", state: withRun(testState(), 1, cleaning), change: deadline(time.Hour),
 			position: PositionRunning, reason: "CleaningUp"},
 		{name: "deadline: results of what there is", state: endedRuns(testState(), 0, 2, runstest.ValidEnding), change: deadline(time.Hour),
-			actions: []string{"WriteResults"}, position: PositionRunning, reason: "Progressing", check: tally(2, 0, 0)},
+			actions: []string{"ReleaseLease", "WriteResults"}, position: PositionRunning, reason: "Progressing", check: tally(2, 0, 0)},
 		{name: "deadline: all runs were over in time", state: finished(), change: func(s *State) { deadline(time.Minute)(s); freeNode(s) },
 			position: PositionFinished, reason: "Finished"},
 		{name: "deadline: it does not start again when the only run is gone", state: testState(), change: func(s *State) {
 			deadline(time.Hour)(s)
 			s.Benchmark.Status.StartedAt = runstest.Stamp(-time.Hour)
-		}, actions: []string{"WriteResults"}, position: PositionRunning, reason: "Progressing"},
+		}, actions: []string{"ReleaseLease", "WriteResults"}, position: PositionRunning, reason: "Progressing"},
 		{name: "deadline: another experiment's beginning does not count", state: testState(), change: func(s *State) {
 			deadline(time.Hour)(s)
 			s.Benchmark.Status.StartedAt, s.Benchmark.Status.Experiment = runstest.Stamp(-time.Hour), "0ld0ld0l"

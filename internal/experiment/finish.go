@@ -49,6 +49,7 @@ func stepFinish(state State, decision *Decision) bool {
 		}
 	}
 	if !written {
+		releaseBeforeResults(state, decision)
 		decision.do(Action{Kind: WriteResults, Experiment: state.Experiment, ConfigMap: name, Fingerprint: decision.Fingerprint})
 		decision.say(PositionRunning, v1alpha1.ReasonProgressing, "writing the results to ConfigMap %s", name)
 		return true
@@ -60,6 +61,17 @@ func stepFinish(state State, decision *Decision) bool {
 	pruneResults(state, decision)
 	expire(state, decision)
 	return true
+}
+
+// releaseBeforeResults releases the nodes although the results are not written: a namespace can keep them from being written for ever, with a
+// quota for example. Only adaptive repetitions may go on after the results, until the hold is over.
+func releaseBeforeResults(state State, decision *Decision) {
+	over := holdUntil(state)
+	if state.Benchmark.Spec.Adaptive == nil || !over.IsZero() && !state.Now.Before(over) {
+		releaseIfIdle(state, decision)
+	} else if !over.IsZero() {
+		decision.wake(over)
+	}
 }
 
 // fingerprint identifies the inputs of the results. Other runs, gates or standards change it.

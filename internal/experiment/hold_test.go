@@ -101,6 +101,14 @@ func TestEveryHoldEnds(t *testing.T) {
 		}, grace + 10*time.Minute},
 		{"a wrong spec under a run", func(w *world) { w.broken = len(w.runs) > 0; toRuns(stopStarted)(w) }, heldAtMost + 10*time.Minute},
 		{"the name of the results is taken", func(w *world) { w.foreign = true; toRuns(work)(w) }, time.Hour},
+		{"a quota that forbids results", func(w *world) { w.full = true; toRuns(work)(w) }, time.Hour},
+		{"a quota that forbids results, and another spec", func(w *world) {
+			w.full = true
+			if slices.ContainsFunc(w.names(), func(name string) bool { return runs.RecordedEnding(&w.runs[name].run) != nil }) {
+				w.benchmark.Spec.Matrix = v1alpha1.Matrix{"phases.fill.to": {"7%"}}
+			}
+			toRuns(work)(w)
+		}, time.Hour},
 		{"no class any more", func(w *world) { w.classes = nil; toRuns(stopStarted)(w) }, heldAtMost + 10*time.Minute},
 	}
 	for _, way := range ways {

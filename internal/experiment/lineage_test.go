@@ -80,7 +80,7 @@ func TestPoolsOfALineage(t *testing.T) {
 		"a gate is wrong": {with(aged(), func(s *State) { s.SpecError = &SpecError{v1alpha1.ReasonGateInvalid, "x"} }), PositionStalled,
 			[]string{"ReleaseLease"}, "x"},
 		"its last run was deleted": {with(aged(), func(s *State) { s.Pools[0].RunUID = "gone" }), PositionFinished, []string{"DeletePool"}, ""},
-		"results are not yet written": {with(aged(), func(s *State) { s.Results = nil }), PositionRunning, []string{"WriteResults"},
+		"results are not yet written": {with(aged(), func(s *State) { s.Results = nil }), PositionRunning, []string{"ReleaseLease", "WriteResults"},
 			"writing the results"},
 		"results are not yet written, and it cannot stay": {with(aged(), func(s *State) { s.Results, s.Pools[0].RunUID = nil, "gone" }),
 			PositionRunning, []string{"DeletePool"}, "waiting until BenchmarkPool"},
