@@ -216,6 +216,9 @@ func (r *Reconciler) deleteJobsAndOperations(ctx context.Context, run *v1alpha1.
 	if err := r.deleteOperations(ctx, run); err != nil {
 		return err
 	}
+	if err := r.deleteRelabelledJobs(ctx, run); err != nil {
+		return err
+	}
 	if r.Memory.Noted(run, jobsEnding) { // the cache will show it
 		return nil
 	}
@@ -224,5 +227,26 @@ func (r *Reconciler) deleteJobsAndOperations(ctx context.Context, run *v1alpha1.
 		return err
 	}
 	r.Memory.Note(run, jobsEnding, true)
+	return nil
+}
+
+// deleteRelabelledJobs deletes the Jobs of a run that a tenant has taken the run's label from, each by its name.
+func (r *Reconciler) deleteRelabelledJobs(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
+	for _, phase := range run.Spec.Phases {
+		var job batchv1.Job
+		err := r.Client.Get(ctx, types.NamespacedName{Namespace: run.Namespace, Name: naming.PhaseObjectName(run.Name, phase.Name)}, &job)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if err != nil || !metav1.IsControlledBy(&job, run) || !job.DeletionTimestamp.IsZero() ||
+			job.Labels[v1alpha1.LabelRunUID] == string(run.UID) {
+			continue
+		}
+		if err := r.Client.DeleteAllOf(ctx, &batchv1.Job{}, client.InNamespace(run.Namespace),
+			client.MatchingFields{metav1.ObjectNameField: job.Name}, client.Preconditions{UID: &job.UID},
+			client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+			return err
+		}
+	}
 	return nil
 }

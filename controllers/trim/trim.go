@@ -77,7 +77,7 @@ func Pod(object any) (any, error) {
 	}
 	shrink(pod)
 	status := &pod.Status
-	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName}
+	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, TerminationGracePeriodSeconds: pod.Spec.TerminationGracePeriodSeconds}
 	pod.Status = corev1.PodStatus{Phase: status.Phase, Reason: status.Reason, Message: spelling.Shorten(status.Message, maxMessage),
 		Conditions: status.Conditions, ContainerStatuses: status.ContainerStatuses[:min(len(status.ContainerStatuses), maxKeys)]}
 	for i := range pod.Status.Conditions {

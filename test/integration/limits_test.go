@@ -126,6 +126,30 @@ func TestKeptJob(t *testing.T) {
 	l.nothingLeft(heldKinds()...)
 }
 
+// TestRelabelledJob gives the node back although a tenant takes the label by which Jobs are deleted from the Job of a run.
+func TestRelabelledJob(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, func(request workload.Request, pod *corev1.Pod) sim.Script {
+		return sim.Script{Hold: request.Phase.Name == "read" && pod.Namespace != "label-other"}
+	}, "label-other")
+	l.limits, l.grace = experiment.Limits{MaxHold: 15 * time.Second}, time.Second
+	l.startManager(config)
+	kept := l.submit("kept", small)
+	l.running("read", 1)
+	var jobs batchv1.JobList
+	l.must(l.live.List(t.Context(), &jobs, client.InNamespace(l.namespaces[0])))
+	gomega.NewWithT(t).Expect(jobs.Items).NotTo(gomega.BeEmpty())
+	for i := range jobs.Items {
+		job := &jobs.Items[i]
+		before := client.MergeFrom(job.DeepCopy())
+		delete(job.Labels, v1alpha1.LabelRunUID)
+		l.must(l.live.Patch(t.Context(), job, before))
+	}
+	l.finished(l.submit("other", small, func(b *v1alpha1.StorageBenchmark) { b.Namespace = "label-other" }), v1alpha1.VerdictPassed)
+	l.finished(kept, v1alpha1.VerdictInconclusive)
+	l.nothingLeft(heldKinds()...)
+}
+
 // firstRun is the name of the first run of a benchmark.
 func (l *lab) firstRun(benchmark string) string {
 	for _, run := range l.runs() {
