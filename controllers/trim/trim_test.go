@@ -64,6 +64,9 @@ var kinds = map[string]struct {
 		return &corev1.Event{ObjectMeta: hostile(i), Message: large(i), Reason: large(i), InvolvedObject: corev1.ObjectReference{Kind: "Job",
 			Name: "j", FieldPath: large(i)}}
 	}, Event},
+	"StorageTarget": {func(i int) any {
+		return &v1alpha1.StorageTarget{ObjectMeta: hostile(i)}
+	}, Metadata},
 	"StorageBenchmark": {func(i int) any {
 		return &v1alpha1.StorageBenchmark{ObjectMeta: hostile(i),
 			Spec: v1alpha1.StorageBenchmarkSpec{PodTemplate: v1alpha1.PodTemplate{Annotations: map[string]string{"a": large(i)}},
