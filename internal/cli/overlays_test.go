@@ -19,9 +19,10 @@ import (
 // labTime is how long a row of the catalogue may take in the lab, by its estimate, if its operations take as long as they may.
 const labTime = 25 * time.Minute
 
-// labIOPS and labBytes are limits of a disk in a lab.env: of all disks, or of the first one that has its own.
+// labIOPS, labDelay and labBytes are limits of a disk in a lab.env: of all disks, or of the first one that has its own.
 var (
 	labIOPS  = regexp.MustCompile(`(?:DISK_IOPS|\biops)=([0-9]+)`)
+	labDelay = regexp.MustCompile(`\bdelay=([0-9]+ms)`)
 	labBytes = regexp.MustCompile(`(?:DISK_BPS|\bbps)=([0-9]+[KMG]i)`)
 )
 
@@ -83,7 +84,7 @@ func TestLabOverlays(t *testing.T) {
 }
 
 // labSpeed is what the disks of a row move in a second, as their limits allow, if a request has 128 KiB. An emulated processor moves no more
-// than the default of a disk.
+// than the default of a disk, and where each request takes a while, that sets the pace.
 func labSpeed(t *testing.T, overlay string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(overlay, "lab.env"))
@@ -100,6 +101,13 @@ func labSpeed(t *testing.T, overlay string) string {
 		if given := resource.MustParse(string(match[1])); given.Cmp(size) < 0 {
 			size = given
 		}
+	}
+	if match := labDelay.FindSubmatch(text); match != nil {
+		delay, err := time.ParseDuration(string(match[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		requests = min(requests, int64(time.Second/delay))
 	}
 	return strconv.FormatInt(min(size.Value(), requests*128<<10), 10)
 }
