@@ -63,8 +63,8 @@ func stepFinish(state State, decision *Decision) bool {
 	return true
 }
 
-// releaseBeforeResults releases the nodes although the results are not written: a namespace can keep them from being written for ever, with a
-// quota for example. Only adaptive repetitions may go on after the results, until the hold is over.
+// releaseBeforeResults releases the nodes although the results are not written: a namespace can keep them from being written for ever, with
+// a quota for example. Only adaptive repetitions may go on after the results, until the hold is over.
 func releaseBeforeResults(state State, decision *Decision) {
 	over := holdUntil(state)
 	if state.Benchmark.Spec.Adaptive == nil || !over.IsZero() && !state.Now.Before(over) {

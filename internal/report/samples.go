@@ -59,8 +59,8 @@ func (s samples) against(base, other source) (string, bool) {
 	return fmt.Sprintf("×%.3f (%.3f..%.3f)", math.Exp(shift.Estimate), math.Exp(shift.Interval.Low), math.Exp(shift.Interval.High)), known
 }
 
-// lacks says whether a run was measured, but has no value of a metric. Others do not speak for it: a run that stalled has too few operations
-// for a percentile, for example, and those that are left are the good ones.
+// lacks says whether a run was measured, but has no value of a metric. Others do not speak for it: a run that stalled has too few
+// operations for a percentile, for example, and those that are left are the good ones.
 func (s samples) lacks(of source) bool {
 	return slices.ContainsFunc(s.phases[source{of.variant, of.phase, ""}], func(repetition int32) bool {
 		_, has := s.values[of][repetition]

@@ -1,6 +1,9 @@
 package integration
 
 import (
+	"fmt"
+	"sort"
+	"strings"
 	"testing"
 	"time"
 
@@ -148,6 +151,55 @@ func TestRelabelledJob(t *testing.T) {
 	l.finished(l.submit("other", small, func(b *v1alpha1.StorageBenchmark) { b.Namespace = "label-other" }), v1alpha1.VerdictPassed)
 	l.finished(kept, v1alpha1.VerdictInconclusive)
 	l.nothingLeft(heldKinds()...)
+}
+
+// TestFullBenchmark: a benchmark that its tenant has filled until its status does not fit leaves its queue.
+func TestFullBenchmark(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, inPhase("read", sim.Script{Hold: true}), "full-other")
+	l.startManager(config)
+	l.submit("holder", small)
+	l.running("read", 1)
+	full := l.submit("full", small)
+	l.waits(full, v1alpha1.ReasonQueued)
+	other := l.submit("other", small, func(b *v1alpha1.StorageBenchmark) { b.Namespace = "full-other" })
+	l.waits(other, v1alpha1.ReasonQueued, "2")
+	l.fill(full)
+	l.eventually("the queue is left", func(g gomega.Gomega) {
+		status := l.get(full).Status
+		g.Expect(status.Queue).To(gomega.BeNil())
+		g.Expect(ready(status.Conditions).Message).To(gomega.ContainSubstring("remove labels"))
+	})
+	l.waits(other, v1alpha1.ReasonQueued, "1")
+	l.cluster.SetBehaviour(nil)
+	l.finished(other, v1alpha1.VerdictPassed)
+}
+
+// fill labels a benchmark until hardly anything more fits, and makes its spec wrong in a way that takes many words.
+func (l *lab) fill(benchmark *v1alpha1.StorageBenchmark) {
+	l.t.Helper()
+	domain := strings.Join([]string{strings.Repeat("a", 63), strings.Repeat("b", 63), strings.Repeat("c", 63)}, ".")
+	refused := func(labels int, wrong bool) bool {
+		found := l.get(benchmark)
+		before := client.MergeFrom(found.DeepCopy())
+		found.Labels = map[string]string{}
+		for i := range labels {
+			found.Labels[fmt.Sprintf("%s/%s%04d", domain, strings.Repeat("d", 50), i)] = strings.Repeat("e", 63)
+		}
+		if wrong {
+			found.Spec.Target = v1alpha1.Target{Ref: &v1alpha1.TargetRef{Name: strings.Repeat("n", 200)}}
+		}
+		err := l.live.Patch(l.t.Context(), found, before)
+		if err != nil && !strings.Contains(err.Error(), "too large") {
+			l.t.Fatal(err)
+		}
+		return err != nil
+	}
+	const most = 6000
+	labels := sort.Search(most, func(count int) bool { return refused(count, false) }) - 1
+	if labels <= 0 || labels >= most-1 || refused(labels, true) && refused(labels-1, true) {
+		l.t.Fatalf("%d labels fit", labels)
+	}
 }
 
 // firstRun is the name of the first run of a benchmark.

@@ -95,7 +95,7 @@ func (a *streams) open(s *session) error {
 			return fmt.Errorf("drop the page cache of %s: %w", e.path, err)
 		}
 	}
-	for number := range a.scan.streams {
+	for number := range a.streams {
 		// Memory of pages: transfers that bypass the page cache need it to be aligned.
 		buffer, err := unix.Mmap(-1, 0, int(a.block), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 		if err != nil {
