@@ -46,6 +46,14 @@ gates: [{name: no-worse, compare: {metric: log.writeBytesPerSecond, to: Baseline
 		})
 		return l.finished(benchmark, verdict)
 	}
+	l.eventually("it is not its own reference", func(g gomega.Gomega) {
+		gates := l.get(benchmark).Status.Gates
+		g.Expect(gates).To(gomega.HaveLen(1))
+		g.Expect(gates[0].Message).To(gomega.ContainSubstring("only the numbers of this experiment"))
+	})
+	baseline.Experiments[0].Experiment = "0123abcd" // as if another one had measured them
+	store(baseline)
+	l.must(l.live.Update(t.Context(), stored))
 	second := judged("Holds", v1alpha1.VerdictPassed)
 	comparison := second.Status.Gates[0].Comparisons[0]
 	g.Expect(comparison.Runs).To(gomega.Equal(int32(4)))

@@ -160,17 +160,17 @@ func TestFullBenchmark(t *testing.T) {
 	l.startManager(config)
 	l.submit("holder", small)
 	l.running("read", 1)
-	full := l.submit("full", small)
-	l.waits(full, v1alpha1.ReasonQueued)
-	other := l.submit("other", small, func(b *v1alpha1.StorageBenchmark) { b.Namespace = "full-other" })
-	l.waits(other, v1alpha1.ReasonQueued, "2")
+	full := l.submit("full", small, func(b *v1alpha1.StorageBenchmark) { b.Namespace = "full-other" })
+	l.waits(full, v1alpha1.ReasonQueued, "number 1")
+	other := l.submit("other", small)
+	l.waits(other, v1alpha1.ReasonQueued, "number 2")
 	l.fill(full)
 	l.eventually("the queue is left", func(g gomega.Gomega) {
 		status := l.get(full).Status
 		g.Expect(status.Queue).To(gomega.BeNil())
 		g.Expect(ready(status.Conditions).Message).To(gomega.ContainSubstring("remove labels"))
 	})
-	l.waits(other, v1alpha1.ReasonQueued, "1")
+	l.waits(other, v1alpha1.ReasonQueued, "number 1")
 	l.cluster.SetBehaviour(nil)
 	l.finished(other, v1alpha1.VerdictPassed)
 }
