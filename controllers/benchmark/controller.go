@@ -13,8 +13,6 @@ import (
 	"github.com/storagebench/storagebench/internal/experiment"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -169,11 +167,10 @@ func (r *Reconciler) writeStatus(ctx context.Context, benchmark *v1alpha1.Storag
 	changed := benchmark.DeepCopy()
 	changed.Status = status
 	if err := r.Client.Status().Update(ctx, changed); err != nil {
-		err = client.IgnoreNotFound(fmt.Errorf("write the status of benchmark %s/%s: %w", benchmark.Namespace, benchmark.Name, err))
-		if tooLarge(err) {
-			return errors.Join(err, r.writeLeast(ctx, benchmark, status))
+		if changed.Status = least(benchmark, status); tooLarge(err) && !kstatus.Same(before, changed.Status) {
+			err = errors.Join(err, r.Client.Status().Update(ctx, changed))
 		}
-		return err
+		return client.IgnoreNotFound(fmt.Errorf("write the status of benchmark %s/%s: %w", benchmark.Namespace, benchmark.Name, err))
 	}
 	if r.keep(changed); !kstatus.Same(remembered(before), remembered(status)) {
 		r.memory.Keep(changed) // until the turn that this causes
@@ -184,21 +181,5 @@ func (r *Reconciler) writeStatus(ctx context.Context, benchmark *v1alpha1.Storag
 
 // tooLarge says that the API server or etcd refuses an object for its size.
 func tooLarge(err error) bool {
-	return apierrors.IsRequestEntityTooLargeError(err) || err != nil && strings.Contains(err.Error(), "too large")
-}
-
-// writeLeast writes a status that makes the object smaller. A tenant can fill an object with labels until its next status does not fit, and
-// would keep its place in the queues for ever.
-func (r *Reconciler) writeLeast(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, status v1alpha1.StorageBenchmarkStatus) error {
-	small := benchmark.DeepCopy()
-	small.Status = v1alpha1.StorageBenchmarkStatus{Experiment: status.Experiment, HoldUntil: status.HoldUntil}
-	if ready := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
-		small.Status.Conditions = []metav1.Condition{*ready}
-	}
-	kstatus.Set(&small.Status.Conditions, benchmark.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonActionFailed,
-		"the status does not fit into the object: remove labels or annotations")
-	if kstatus.Same(benchmark.Status, small.Status) {
-		return nil
-	}
-	return r.Client.Status().Update(ctx, small)
+	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "too large")
 }

@@ -63,6 +63,18 @@ func summarise(observed *observation, decision experiment.Decision) v1alpha1.Sto
 	return status
 }
 
+// least is a status that makes the object smaller. A tenant can fill an object with labels until its next status does not fit, and would
+// keep its place in the queues for ever.
+func least(benchmark *v1alpha1.StorageBenchmark, full v1alpha1.StorageBenchmarkStatus) v1alpha1.StorageBenchmarkStatus {
+	status := v1alpha1.StorageBenchmarkStatus{Experiment: full.Experiment, HoldUntil: full.HoldUntil}
+	if ready := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+		status.Conditions = []metav1.Condition{*ready} // its time stays
+	}
+	kstatus.Set(&status.Conditions, benchmark.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonActionFailed,
+		"the status does not fit into the object: remove labels or annotations")
+	return status
+}
+
 // stateWord is a one-word summary for people.
 func stateWord(decision experiment.Decision) string {
 	switch decision.Position {

@@ -146,7 +146,8 @@ func TestWhatIsReadIsKept(t *testing.T) {
 			t.Errorf("%s: its controller is %v", name, controller)
 		}
 	}
-	pod, _ := Pod(&corev1.Pod{Spec: corev1.PodSpec{NodeName: "n1", TerminationGracePeriodSeconds: ptr.To[int64](315_360_000)}, Status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "low on memory",
+	years := ptr.To[int64](315_360_000)
+	pod, _ := Pod(&corev1.Pod{Spec: corev1.PodSpec{NodeName: "n1", TerminationGracePeriodSeconds: years}, Status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "low on memory",
 		ContainerStatuses: []corev1.ContainerStatus{{Name: "runner", RestartCount: 1,
 			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: "receipt"}}}}}})
 	if status := pod.(*corev1.Pod).Status; status.Reason != "Evicted" || status.Message != "low on memory" ||
@@ -154,7 +155,7 @@ func TestWhatIsReadIsKept(t *testing.T) {
 		t.Errorf("of a pod is left %+v", status)
 	}
 	// A pod with a grace period of years was not made for a run: runs.PodsAtWork has to see that in the cache.
-	if spec := pod.(*corev1.Pod).Spec; spec.NodeName != "n1" || ptr.Deref(spec.TerminationGracePeriodSeconds, 0) != 315_360_000 {
+	if spec := pod.(*corev1.Pod).Spec; spec.NodeName != "n1" || ptr.Deref(spec.TerminationGracePeriodSeconds, 0) != *years {
 		t.Errorf("of a pod is left %+v", spec)
 	}
 	claim, _ := Claim(&corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pvc-1"},

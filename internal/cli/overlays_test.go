@@ -83,8 +83,8 @@ func TestLabOverlays(t *testing.T) {
 	}
 }
 
-// labSpeed is what the disks of a row move in a second, as their limits allow, if a request has 128 KiB. An emulated processor moves no more
-// than the default of a disk, and where each request takes a while, that sets the pace.
+// labSpeed is what the disks of a row move in a second, as their limits allow, if a request has 128 KiB. An emulated processor moves no
+// more than the default of a disk, and where each request takes a while, that sets the pace.
 func labSpeed(t *testing.T, overlay string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(overlay, "lab.env"))

@@ -214,22 +214,21 @@ func stepSuperseded(state State, decision *Decision) bool {
 		decision.say(PositionRunning, v1alpha1.ReasonProgressing, "run %s has passed its pool on to this experiment, and is being torn down",
 			old[0].Name)
 	}
-	written := true
+	var unwritten []string
 	for _, run := range old {
-		experiment := run.Spec.Experiment
-		if !ended[experiment] || findResults(state, experiment) != nil {
-			continue
+		if experiment := run.Spec.Experiment; ended[experiment] && findResults(state, experiment) == nil {
+			ended[experiment], unwritten = false, append(unwritten, experiment) // once is enough
 		}
-		if written { // first, for it may never be possible to write them
-			releaseIfIdle(state, decision)
-		}
-		ended[experiment], written = false, false // once is enough
-		decision.do(Action{Kind: WriteResults, Experiment: experiment, Superseded: true,
-			ConfigMap: naming.ResultsName(state.Benchmark.Name, experiment), Fingerprint: naming.Digest(experiment)})
 	}
-	if written {
+	if len(unwritten) == 0 {
 		deleteRuns(decision, old)
 		releaseBehind(state, decision, old)
+		return true
+	}
+	releaseIfIdle(state, decision) // first, for it may never be possible to write the results
+	for _, experiment := range unwritten {
+		decision.do(Action{Kind: WriteResults, Experiment: experiment, Superseded: true,
+			ConfigMap: naming.ResultsName(state.Benchmark.Name, experiment), Fingerprint: naming.Digest(experiment)})
 	}
 	return true
 }

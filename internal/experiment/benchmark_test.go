@@ -156,7 +156,8 @@ func TestBenchmarkEnds(t *testing.T) {
 
 		{name: "over: the last run is cleaned up after", state: withRun(endedRuns(testState(), 0, 3, runstest.ValidEnding), 1, cleaning),
 			position: PositionRunning, reason: "CleaningUp"},
-		{name: "over: results are written", state: endedRuns(testState(), 0, 4, runstest.ValidEnding), actions: []string{"ReleaseLease", "WriteResults"},
+		{name: "over: results are written", state: endedRuns(testState(), 0, 4, runstest.ValidEnding),
+			actions:  []string{"ReleaseLease", "WriteResults"},
 			position: PositionRunning, reason: "Progressing"},
 		{name: "over: other gates, other results", state: finished(), change: func(s *State) {
 			s.Benchmark.Spec.Gates = []v1alpha1.Gate{{Name: "new"}}
@@ -227,7 +228,8 @@ func TestBenchmarkRuns(t *testing.T) {
 		{name: "more attempts are allowed later", state: second(runstest.InvalidEnding), change: func(s *State) {
 			s.Benchmark.Spec.MaxAttempts = 3
 		}, actions: []string{"CreateRun"}, position: PositionRunning, reason: "Progressing", check: next(0, 3)},
-		{name: "a hopeless run ends everything", state: endedRuns(testState(), 0, 1, runstest.UselessEnding), actions: []string{"ReleaseLease", "WriteResults"},
+		{name: "a hopeless run ends everything", state: endedRuns(testState(), 0, 1, runstest.UselessEnding),
+			actions:  []string{"ReleaseLease", "WriteResults"},
 			position: PositionRunning, reason: "Progressing", check: tally(0, 1, 1)},
 		{name: "one valid attempt is enough", state: func() State {
 			state := endedRuns(testState(), 0, 1, runstest.InvalidEnding)

@@ -96,7 +96,7 @@ func (s samples) tooFew(ranked []results.VariantResult, phase, metric string) st
 	needed, omitted := repetitionsFor(len(ranked)), false
 	for _, variant := range ranked {
 		if s.lacks(source{variant.Name, phase, metric}) {
-			return fmt.Sprintf("some runs of %s have no such value, often for too few operations, and those that have one may be the good ones: "+
+			return fmt.Sprintf("some runs of %s have no such value, often for too few operations, and the others may be the good ones: "+
 				"measure longer", variant.Name)
 		}
 	}

@@ -31,7 +31,7 @@ type samples struct {
 }
 
 func samplesOf(e results.Experiment) samples {
-	s := samples{values: map[source]map[int32]int64{}, phases: map[source][]int32{}, paired: e.Order != "Sequential", kept: map[string]bool{}}
+	s := samples{values: map[source]map[int32]int64{}, phases: map[source][]int32{}, kept: map[string]bool{}, paired: e.Order != "Sequential"}
 	for _, run := range e.Runs {
 		s.kept[run.Variant] = s.kept[run.Variant] || run.KeptFrom != ""
 	}

@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 const (
@@ -225,8 +226,8 @@ func baselineVariant(variant repeatedVariant, ordered bool) (made BaselineVarian
 				Values: [][]int64{values}})
 		}
 		if len(some) > 0 {
-			lacking = append(lacking, fmt.Sprintf("phase %s of variant %s is without what only some of its runs have: %s", name, variant.name,
-				strings.Join(some[:min(len(some), maxNamed)], ", ")+moreThan(len(some)-maxNamed)))
+			lacking = append(lacking, fmt.Sprintf("phase %s of variant %s is without what only some of its runs have: %s",
+				name, variant.name, spelling.Some(some, maxNamed)))
 		}
 		if len(phase.Metrics) > 0 {
 			made.Phases = append(made.Phases, phase)
@@ -237,13 +238,6 @@ func baselineVariant(variant repeatedVariant, ordered bool) (made BaselineVarian
 
 // maxNamed metrics are named in a sentence.
 const maxNamed = 4
-
-func moreThan(named int) string {
-	if named <= 0 {
-		return ""
-	}
-	return fmt.Sprintf(" and %d more", named)
-}
 
 // usefulValues is the number from which on a rank test against as many values can be significant after a correction for a few metrics.
 const usefulValues = 6

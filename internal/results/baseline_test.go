@@ -58,7 +58,8 @@ func TestBaselineOfRunsThatLack(t *testing.T) {
 		}
 	}
 	got, warnings, err := MakeBaseline(e, accepted)
-	if err != nil || !strings.Contains(strings.Join(warnings, "\n"), "variant r8k is without what only some of its runs have: readLatencyP99Nanoseconds") {
+	if err != nil || !strings.Contains(strings.Join(warnings, "\n"),
+		"variant r8k is without what only some of its runs have: readLatencyP99Nanoseconds") {
 		t.Fatal(warnings, err)
 	}
 	for _, metric := range got.Variants[0].Phases[0].Metrics {

@@ -21,6 +21,15 @@ func Shorten(text string, most int) string {
 	return text[:cut] + mark
 }
 
+// Some lists at most so many names, and says how many more there are.
+func Some(names []string, most int) string {
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
 // Count is such as "1 run" and "2 runs".
 func Count(n int, noun string) string {
 	if n == 1 {

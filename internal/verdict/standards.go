@@ -94,8 +94,9 @@ func baselineFor(reference *v1alpha1.Baseline, standards Standards, experiment *
 	}
 	others := baseline.Without(experiment.Experiment) // an experiment that was accepted is not its own reference
 	if len(others.Experiments) == 0 {
-		return gate.Earlier{Refused: &gate.Refusal{Reason: gate.ReasonBaselineMissing, Message: fmt.Sprintf("the baseline in ConfigMap %s has "+
-			"only the numbers of this experiment, and nothing differs from itself: it is for later experiments", reference.ConfigMap.Name)}}
+		return gate.Earlier{Refused: &gate.Refusal{Reason: gate.ReasonBaselineMissing, Message: fmt.Sprintf(
+			"the baseline in ConfigMap %s has only the numbers of this experiment, and nothing differs from itself: it is for later experiments",
+			reference.ConfigMap.Name)}}
 	}
 	baseline = &others
 	now := map[string]string{}

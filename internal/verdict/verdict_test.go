@@ -48,11 +48,12 @@ func TestGatesSayWhatTheyJudge(t *testing.T) {
 // TestIncompleteDecidesNothing: neither do its comparisons, which pictures and the status show.
 func TestIncompleteDecidesNothing(t *testing.T) {
 	evidence := []results.Comparison{{Variant: "new", Verdict: "Passed"}}
-	decision := Decision{Verdict: v1alpha1.VerdictPassed, Gates: []results.GateResult{{Name: "a", Verdict: "Passed", Message: "so.", Comparisons: evidence}}}
+	decision := Decision{Verdict: v1alpha1.VerdictPassed, Gates: []results.GateResult{
+		{Name: "a", Verdict: "Passed", Message: "so.", Comparisons: evidence}}}
 	decision.Incomplete(v1alpha1.VerdictInvalid, "RunsInvalid", "a run was given up")
 	got := decision.Gates[0]
-	if decision.Verdict != v1alpha1.VerdictInvalid || got.Verdict != "Inconclusive" || got.Message != "would be Passed on the runs there are: so." ||
-		got.Comparisons[0].Verdict != "Inconclusive" || evidence[0].Verdict != "Passed" {
+	if decision.Verdict != v1alpha1.VerdictInvalid || got.Verdict != "Inconclusive" ||
+		got.Message != "would be Passed on the runs there are: so." || got.Comparisons[0].Verdict != "Inconclusive" || evidence[0].Verdict != "Passed" {
 		t.Errorf("%+v", decision)
 	}
 }

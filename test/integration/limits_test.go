@@ -106,13 +106,7 @@ func TestStuckTeardown(t *testing.T) {
 // after the Job.
 func TestKeptJob(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, func(request workload.Request, pod *corev1.Pod) sim.Script {
-		return sim.Script{Hold: request.Phase.Name == "read" && pod.Namespace != "kept-other"}
-	}, "kept-other")
-	l.limits, l.grace = experiment.Limits{MaxHold: 15 * time.Second}, time.Second
-	l.startManager(config)
-	kept := l.submit("kept", small)
-	l.running("read", 1)
+	l, kept := heldBriefly(t, "kept-other")
 	var jobs batchv1.JobList
 	keep := func(finalizers ...string) {
 		l.must(l.live.List(t.Context(), &jobs, client.InNamespace(l.namespaces[0])))
@@ -129,16 +123,24 @@ func TestKeptJob(t *testing.T) {
 	l.nothingLeft(heldKinds()...)
 }
 
-// TestRelabelledJob gives the node back although a tenant takes the label by which Jobs are deleted from the Job of a run.
-func TestRelabelledJob(t *testing.T) {
-	t.Parallel()
+// heldBriefly has a benchmark whose pod never ends by itself, on the node of another namespace too, where pods end. The admin lets it hold
+// the node for seconds.
+func heldBriefly(t *testing.T, other string) (*lab, *v1alpha1.StorageBenchmark) {
+	t.Helper()
 	l := newLab(t, func(request workload.Request, pod *corev1.Pod) sim.Script {
-		return sim.Script{Hold: request.Phase.Name == "read" && pod.Namespace != "label-other"}
-	}, "label-other")
+		return sim.Script{Hold: request.Phase.Name == "read" && pod.Namespace != other}
+	}, other)
 	l.limits, l.grace = experiment.Limits{MaxHold: 15 * time.Second}, time.Second
 	l.startManager(config)
 	kept := l.submit("kept", small)
 	l.running("read", 1)
+	return l, kept
+}
+
+// TestRelabelledJob gives the node back although a tenant takes the label by which Jobs are deleted from the Job of a run.
+func TestRelabelledJob(t *testing.T) {
+	t.Parallel()
+	l, kept := heldBriefly(t, "label-other")
 	var jobs batchv1.JobList
 	l.must(l.live.List(t.Context(), &jobs, client.InNamespace(l.namespaces[0])))
 	gomega.NewWithT(t).Expect(jobs.Items).NotTo(gomega.BeEmpty())

@@ -82,7 +82,8 @@ func document(t *testing.T, phase string, rate int64) results.PhaseDocument {
 }
 
 func observed() *poolseries.Document {
-	pool := &poolseries.Document{StartedAt: start, Vdevs: []poolseries.Vdev{{Name: "d", TopLevel: true, Disk: true}}, RequestSizes: []poolseries.Histogram{{
+	disk := poolseries.Vdev{Name: "d", TopLevel: true, Disk: true}
+	pool := &poolseries.Document{StartedAt: start, Vdevs: []poolseries.Vdev{disk}, RequestSizes: []poolseries.Histogram{{
 		Bounds: []int64{512, 4096, 131072}, Columns: map[string][]int64{"sync_read_ind": {1, 30, 500}, "async_write_agg": {0, 7, 9}}}}}
 	for i := range int64(1000) {
 		pool.Series.OffsetMilliseconds = append(pool.Series.OffsetMilliseconds, i*2000)
@@ -222,7 +223,8 @@ func TestDisksOfAMirror(t *testing.T) {
 
 // TestSamplesOfWindows: what is the largest of some time is not shown as any operation.
 func TestSamplesOfWindows(t *testing.T) {
-	for window, says := range map[int64]string{0: "Of 10 operations of run r", 25: "Of 10 slowest operations, each of 25 ms of a writer of run r"} {
+	for window, says := range map[int64]string{0: "Of 10 operations of run r",
+		25: "Of 10 slowest operations, each of 25 ms of a writer of run r"} {
 		one := seen{Phase: Phase{Document: results.PhaseDocument{Phase: "log"}, Variant: "v", Run: "r"}}
 		one.raw.SamplesSeen, one.raw.SampleWindowMilliseconds = 10, window
 		one.raw.Samples = append(one.raw.Samples, struct{ Milliseconds, Nanoseconds int64 }{5, 7000})

@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -46,15 +47,11 @@ func cut(text string, limit int) string {
 
 // list names what there is, bounded.
 func list(names []string) string {
-	shown := make([]string, 0, maxListed)
-	for _, name := range names[:min(len(names), maxListed)] {
-		shown = append(shown, plain(name))
+	shown := slices.Clone(names)
+	for i := range shown[:min(len(shown), maxListed)] {
+		shown[i] = plain(shown[i])
 	}
-	text := strings.Join(shown, ", ")
-	if more := len(names) - len(shown); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return spelling.Some(shown, maxListed)
 }
 
 // figure is a measured value in words, exact.

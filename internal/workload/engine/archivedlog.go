@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/storagebench/storagebench/internal/fio"
@@ -157,14 +156,7 @@ func (l *archivedLog) ramp(ctx context.Context, _ *session, lasting time.Duratio
 func (l *archivedLog) work(ctx context.Context, lasting time.Duration) (time.Duration, error) {
 	began := time.Now()
 	l.commits.start(began, l.samples)
-	// A call that a storage never answers cannot be stopped: the runner ends without it.
-	err := inBackground(ctx, func() error {
-		group, ctx := errgroup.WithContext(ctx)
-		for _, one := range l.crew {
-			group.Go(func() error { return one.work(ctx, began.Add(lasting)) })
-		}
-		return group.Wait()
-	})
+	err := crewed(ctx, len(l.crew), func(ctx context.Context, number int) error { return l.crew[number].work(ctx, began.Add(lasting)) })
 	return time.Since(began), err
 }
 

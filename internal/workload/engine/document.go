@@ -35,8 +35,8 @@ type Details struct {
 	Regions []Region `json:"regions,omitempty"`
 	// Latencies by operation: how many took about so long.
 	Latencies map[string][]fio.Bin `json:"latencies,omitempty"`
-	// Samples are latencies over time; SamplesSeen is how many there were to choose from. With a window, each is the largest of a writer's in
-	// such a time.
+	// Samples are latencies over time; SamplesSeen is how many there were to choose from. With a window, each is the largest one of a writer
+	// in such a time.
 	Samples                  []fio.Sample `json:"samples,omitempty"`
 	SamplesSeen              int64        `json:"samplesSeen,omitempty"`
 	SampleWindowMilliseconds int64        `json:"sampleWindowMilliseconds,omitempty"`

@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/fio"
 )
@@ -82,7 +80,6 @@ func (m *metadata) round(ctx context.Context, s *session, _ int) (figures, error
 	}
 	s.bracket.workers, s.bracket.loop = m.workers, loop{workers: m.workers}
 	began := time.Now()
-	// A call that a storage never answers cannot be stopped: the runner ends without it.
 	m.done.Store(0)
 	m.slowest.Store(0)
 	defer s.recordEach(func() fio.Usage {
@@ -90,14 +87,9 @@ func (m *metadata) round(ctx context.Context, s *session, _ int) (figures, error
 		s.recorder.took(m.slowest.Swap(0))
 		return fio.Usage{Operations: m.done.Load()}
 	})()
-	err := inBackground(ctx, func() error {
-		group, ctx := errgroup.WithContext(ctx)
-		for _, one := range crew {
-			group.Go(func() error { return one.work(ctx, began.Add(lasting)) })
-		}
-		return group.Wait()
-	})
-	if err != nil {
+	if err := crewed(ctx, len(crew), func(ctx context.Context, number int) error {
+		return crew[number].work(ctx, began.Add(lasting))
+	}); err != nil {
 		return figures{}, err
 	}
 	took := time.Since(began)

@@ -145,7 +145,9 @@ func (r *redo) round(ctx context.Context, s *session, _ int) (figures, error) {
 	var sum fio.Sum
 	var unread, err error // samples are results: a part of them would pass for all
 	if r.job.Sync == syncWithWrite {
-		sum, unread, err = s.logged(ctx, "redo", r.jobs(lasting, seed), lasting, r.samples.Add)
+		jobs := r.jobs(lasting, seed)
+		sum, unread, err = s.logged(ctx, "redo", jobs, lasting, r.samples.Add)
+		s.details.SampleWindowMilliseconds = jobs[0].LogWindow.Milliseconds()
 	} else { // of the syncs behind writes, fio keeps no log
 		sum, _, err = s.measureFIO(ctx, "redo", r.file(lasting, seed), 0, expectation{lasting: lasting})
 	}
@@ -185,7 +187,6 @@ func (r *redo) finish(s *session, sum fio.Sum) error {
 	}
 	s.addShares(durable)
 	s.details.Samples, s.details.SamplesSeen = r.samples.Kept(), r.samples.Seen
-	s.details.SampleWindowMilliseconds = windowOf(r.jobs(0, 0), length(r.given.Duration, defaultDuration)).Milliseconds()
 	if sum.Read.Operations > 0 || durable.Count == 0 || durable.Count > math.MaxInt64/2 {
 		return invalidf(ReasonNoNumbers, "there are %d reads and %d latencies of appends: see the report of fio", sum.Read.Operations,
 			durable.Count)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/storagebench/storagebench/internal/fio"
 )
 
@@ -118,4 +120,16 @@ func inBackground(ctx context.Context, do func() error) error {
 	case <-ctx.Done():
 		return errors.Join(ctx.Err(), errors.New("the kernel has not answered yet"))
 	}
+}
+
+// crewed lets so many workers work at once, until all are done or one fails. A call that a storage never answers cannot be stopped: the
+// runner ends without it.
+func crewed(ctx context.Context, workers int, work func(ctx context.Context, number int) error) error {
+	return inBackground(ctx, func() error {
+		group, ctx := errgroup.WithContext(ctx)
+		for number := range workers {
+			group.Go(func() error { return work(ctx, number) })
+		}
+		return group.Wait()
+	})
 }

@@ -11,15 +11,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/storagebench/storagebench/internal/fio"
 )
 
-// streams read a scan together. Each takes the next region that none has begun, until none is left, as the workers of a parallel query do.
-// So a stream that the storage serves less often reads fewer regions, and all end together. Jobs of fio cannot share regions like that.
-type streams struct {
+// readers are the streams of a scan. Each takes the next region that none has begun, until none is left, as the workers of a parallel query
+// do. So a stream that the storage serves less often reads fewer regions, and all end together. Jobs of fio cannot share regions like that.
+type readers struct {
 	*scan
 	files map[string]*os.File
 	crew  []*reader
@@ -30,7 +29,7 @@ type streams struct {
 
 // reader is one of them.
 type reader struct {
-	*streams
+	*readers
 	number  int
 	buffer  []byte
 	latency fio.Latency
@@ -39,7 +38,7 @@ type reader struct {
 
 // inStreams reads the regions in several streams.
 func (c *scan) inStreams(ctx context.Context, s *session, message string, bytes int64) (fio.Sum, error) {
-	all := &streams{scan: c, files: map[string]*os.File{}, delay: s.executor.delay}
+	all := &readers{scan: c, files: map[string]*os.File{}, delay: s.executor.delay}
 	defer all.close()
 	if err := all.open(s); err != nil {
 		return fio.Sum{}, err
@@ -54,13 +53,7 @@ func (c *scan) inStreams(ctx context.Context, s *session, message string, bytes 
 		return fio.Usage{ReadBytes: all.read.Load(), Operations: all.operations.Load()}
 	})
 	began := time.Now()
-	err := inBackground(ctx, func() error { // a read that a storage never answers cannot be stopped
-		group, ctx := errgroup.WithContext(ctx)
-		for _, one := range all.crew {
-			group.Go(func() error { return one.work(ctx, began) })
-		}
-		return group.Wait()
-	})
+	err := crewed(ctx, len(all.crew), func(ctx context.Context, number int) error { return all.crew[number].work(ctx, began) })
 	stop()
 	if err != nil {
 		return fio.Sum{}, err
@@ -77,7 +70,7 @@ func (c *scan) inStreams(ctx context.Context, s *session, message string, bytes 
 }
 
 // open opens the data, and drops what the page cache has of it, as fio does before a job.
-func (a *streams) open(s *session) error {
+func (a *readers) open(s *session) error {
 	for _, e := range a.extents {
 		flags := os.O_RDONLY | unix.O_NOFOLLOW
 		if s.direct(e, a.block, a.warm) {
@@ -96,17 +89,16 @@ func (a *streams) open(s *session) error {
 		}
 	}
 	for number := range a.streams {
-		// Memory of pages: transfers that bypass the page cache need it to be aligned.
-		buffer, err := unix.Mmap(-1, 0, int(a.block), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+		buffer, err := pages(a.block)
 		if err != nil {
 			return err
 		}
-		a.crew = append(a.crew, &reader{streams: a, number: number, buffer: buffer})
+		a.crew = append(a.crew, &reader{readers: a, number: number, buffer: buffer})
 	}
 	return nil
 }
 
-func (a *streams) close() {
+func (a *readers) close() {
 	for _, file := range a.files {
 		_ = file.Close()
 	}

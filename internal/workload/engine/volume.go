@@ -217,7 +217,7 @@ func takesDirect(e extent, blockSize int64) bool {
 		return false
 	}
 	defer func() { _ = file.Close() }()
-	buffer, err := unix.Mmap(-1, 0, int(max(blockSize, 4096)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	buffer, err := pages(max(blockSize, 4096))
 	if err != nil {
 		return false
 	}
@@ -225,4 +225,9 @@ func takesDirect(e extent, blockSize int64) bool {
 	// The second block of that size is aligned only if such blocks are.
 	read, err := file.ReadAt(buffer[:blockSize], e.offset+min(blockSize, max(0, e.bytes-blockSize)))
 	return err == nil && int64(read) == blockSize
+}
+
+// pages is memory that begins with a page, as transfers that bypass the page cache need it.
+func pages(bytes int64) ([]byte, error) {
+	return unix.Mmap(-1, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 }
