@@ -86,7 +86,7 @@ func (m *maker) latency() pageSection {
 			}
 		}
 	}
-	section := pageSection{After: tables(m.rows(table{Caption: "Latencies: medians over the valid runs, with the smallest and largest",
+	section := pageSection{After: tables(m.rows(table{Caption: "Latencies: medians over the valid runs, with the smallest, the largest and the number of runs",
 		Head: head}, rows...))}
 	if len(rows) > 0 {
 		section.Notes = []string{"An empty cell was not measured: a percentile needs at least ten slower operations."}
@@ -115,11 +115,7 @@ func latencyRow(variant results.VariantResult, phase, operation string, all []st
 	for _, which := range all {
 		text := ""
 		if metric, found := find(variant, phase, operation+"Latency"+which+"Nanoseconds"); found {
-			s := scaleFor(metric)
-			text, any = strings.ReplaceAll(s.format(metric.Median)+s.suffix, " ", "\u00a0"), true
-			if metric.Min != metric.Max {
-				text += " (" + s.format(metric.Min) + ".." + s.format(metric.Max) + ")"
-			}
+			text, any = strings.Replace(Figures(metric), " ", "\u00a0", 1), true
 		}
 		row = append(row, tableCell{Text: text})
 	}
