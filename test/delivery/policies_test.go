@@ -242,11 +242,18 @@ func testManagerPools(t *testing.T) {
 		t.Errorf("an operation cannot be cancelled: %v", err)
 	}
 	managerAndAdminPool(t, manager)
-	status := made.DeepCopy()
-	status.Status.GUID = "4711"
-	refused(t, "write what the agent has seen of a pool", "writes only conditions into the status", func(ctx context.Context) error {
-		return manager.Status().Update(ctx, status.DeepCopy(), client.DryRunAll)
-	})
+	for what, change := range map[string]func(*v1alpha1.BenchmarkPoolStatus){
+		"guid": func(status *v1alpha1.BenchmarkPoolStatus) { status.GUID = "4711" },
+		"joining": func(status *v1alpha1.BenchmarkPoolStatus) {
+			status.Joining = []v1alpha1.DevicePath{"/dev/disk/by-id/b"}
+		},
+	} {
+		status := made.DeepCopy()
+		change(&status.Status)
+		refused(t, "write the "+what+" that the agent has seen of a pool", "writes only conditions into the status", func(ctx context.Context) error {
+			return manager.Status().Update(ctx, status.DeepCopy(), client.DryRunAll)
+		})
+	}
 	for _, object := range []client.Object{operation, made} {
 		if err := manager.Delete(t.Context(), object); err != nil {
 			t.Errorf("%T of a run cannot be deleted: %v", object, err)
