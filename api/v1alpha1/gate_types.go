@@ -26,6 +26,11 @@ type Gate struct {
 	// name is the name of the gate.
 	// +required
 	Name GateName `json:"name"`
+	// variants limits the gate to some variants. Defaults to all that have the phases of the gate.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	Variants []VariantParts `json:"variants,omitempty"`
 	// expression is a CEL expression over the medians, for example
 	// phase('aged-scan').readBytesPerSecond >= 0.8 * phase('fresh-scan').readBytesPerSecond.
 	// With several variants it must hold for each of them; variant('r8k').phase('scan') selects one.
@@ -47,6 +52,13 @@ type Gate struct {
 	// +optional
 	Preflight *PreflightGate `json:"preflight,omitempty"`
 }
+
+// VariantParts names a variant by its name or, with a matrix, by parts of it, such as dataset.recordsize=8k.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=512
+// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-A-Za-z0-9_.:/+%=]*(,[A-Za-z0-9][-A-Za-z0-9_.:/+%=]*)*$')",message="name a variant, such as r8k; with a matrix also by its values, comma-separated, such as dataset.recordsize=8k"
+type VariantParts string
 
 // MetricPath is PHASE.METRIC, or PHASE.JOB.METRIC of one job of a fio job file or one of several workloads.
 // PHASE.DISTRIBUTION.shareOver10ms is a statistic of a distribution.
@@ -84,7 +96,7 @@ type RatioGate struct {
 	To MetricPath `json:"to,omitempty"`
 	// toVariant divides by the run of this variant with the same repetition. Without it, both metrics are of the same run.
 	// +optional
-	ToVariant VariantName `json:"toVariant,omitempty"`
+	ToVariant VariantParts `json:"toVariant,omitempty"`
 	// min is the smallest median of the ratios that passes, such as 80%.
 	// +optional
 	Min Ratio `json:"min,omitempty"`
@@ -107,11 +119,6 @@ type PreflightGate struct {
 	// +default="Clean"
 	// +kubebuilder:validation:Enum=Clean;Warning
 	Expect string `json:"expect,omitempty"`
-	// variants limits the gate to some variants.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=16
-	Variants []VariantName `json:"variants,omitempty"`
 }
 
 // PreflightCheck is a check of the storage before it is measured.
@@ -135,7 +142,7 @@ type CompareGate struct {
 	To string `json:"to"`
 	// variant is the variant to compare with.
 	// +optional
-	Variant VariantName `json:"variant,omitempty"`
+	Variant VariantParts `json:"variant,omitempty"`
 	// tolerance is the accepted change for the worse. Defaults to 5%.
 	// +optional
 	// +default="5%"

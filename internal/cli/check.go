@@ -72,7 +72,7 @@ func (s schemas) checkTarget(ctx context.Context, one *manifest) (*validated, []
 		}
 		return nil, problems
 	}
-	return checked, append(problems, unlessBefore(problems, checked.note(experiment.ForeseeTarget(&target.Spec)))...)
+	return checked, placed(problems, unlessBefore(problems, checked.note(experiment.ForeseeTarget(&target.Spec))))
 }
 
 // checkBenchmark validates a manifest and expands it into an experiment, or reports all errors. It may use the given StorageTargets.
@@ -155,7 +155,8 @@ func unlessBefore(before, more []problem) (news []problem) {
 	for _, one := range more {
 		if !slices.ContainsFunc(before, func(other problem) bool {
 			rest, within := strings.CutPrefix(one.field, other.field)
-			return within && (rest == "" || rest[0] == '.') && other.field != "" && other.field != "spec" && acrossRule(other) < 0 ||
+			return within && (rest == "" || rest[0] == '.') && other.field != "" && other.field != "spec" && acrossRule(other) < 0 &&
+				namesRule(other) < 0 ||
 				strings.HasPrefix(one.field, "spec.gates[") && strings.HasPrefix(other.field, one.field+".") &&
 					strings.HasPrefix(other.message, "Invalid value")
 		}) {

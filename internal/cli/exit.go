@@ -15,7 +15,7 @@ const (
 	// ExitFailed: a gate does not hold. Of validate: a file is not valid. Of baseline diff: there is a difference that is not
 	// allowed. Of doctor: there is a problem.
 	ExitFailed = 1
-	// ExitInconclusive: there are too few measurements, or none.
+	// ExitInconclusive: the measurements do not decide: there are too few, they are too scattered, or there are none.
 	ExitInconclusive = 2
 	// ExitInvalid: there are measurements, but they cannot be used.
 	ExitInvalid = 3
@@ -38,7 +38,7 @@ const (
 const exitHelp = `Exit codes:
   0    Passed (validate: valid; report: printed)
   1    Failed: a gate does not hold (validate: a file is not valid; baseline diff: something differs; doctor: a problem)
-  2    Inconclusive: too few measurements, or none
+  2    Inconclusive: the measurements do not decide: too few, too scattered, or none
   3    Invalid: the measurements cannot be used
   4    --timeout expired before the verdict
   64   the command line is wrong

@@ -69,6 +69,9 @@ func (a *App) runLocal(ctx context.Context, file string, options runOptions) err
 	if err := storage.suits(checked); err != nil {
 		return err
 	}
+	if spec := checked.benchmark.Spec; spec.Adaptive != nil {
+		_, _ = fmt.Fprintf(a.Err, "--local ignores spec.adaptive: each variant has %d repetitions\n", spec.Repetitions)
+	}
 	output, err := newLocalOutput(options.output, checked)
 	if err != nil {
 		return err

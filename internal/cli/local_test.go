@@ -421,6 +421,12 @@ func TestLocalBaseline(t *testing.T) {
 	if code, said := again("--with", with); code != ExitPassed || strings.Contains(said, "is in no file") {
 		t.Errorf("the same speed: %d\n%s", code, said)
 	}
+	place := volume
+	volume = t.TempDir()
+	if code, said := again("--with", with); code == ExitPassed || !strings.Contains(said, "BaselineUnlike") {
+		t.Errorf("another place: %d\n%s", code, said)
+	}
+	volume = place
 	rate /= 2
 	if code, said := again("--with", with); code != ExitFailed {
 		t.Errorf("half of the speed: %d\n%s", code, said)

@@ -48,6 +48,9 @@ func newLocalRun(a *App, checked *validated, storage *localStorage, output *loca
 	if err != nil || node == "" {
 		node = "localhost"
 	}
+	for i := range checked.slots { // measurements of another place are of something else
+		checked.slots[i].Target.StorageClass.Name = storage.String()
+	}
 	state := checked.state()
 	state.Images.Runner = fieldOwner + " " + a.version()
 	return &localRun{
@@ -152,7 +155,6 @@ type localTurn struct {
 // the context ends, the run is deleted like one in a cluster.
 func (l *localRun) run(ctx context.Context, tally experiment.Tally) (*v1alpha1.BenchmarkRun, error) {
 	run := experiment.NewRun(l.state, experiment.Action{Slot: tally.Next, Attempt: tally.NextAttempt}, []string{l.node}, "")
-	run.Spec.Target.StorageClass.Name = l.storage.String()
 	run.UID, run.CreationTimestamp = types.UID(string(l.checked.benchmark.UID)+"/"+run.Name), metav1.Time{Time: l.app.Now()}
 	owner := string(l.checked.benchmark.UID)
 	turn := &localTurn{localRun: l, tally: tally, state: runs.State{Run: run, Now: l.app.Now(), Owner: owner, LeaseHolder: owner,

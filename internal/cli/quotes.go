@@ -9,7 +9,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // quotes replaces scalars that YAML reads as another type than the schema wants, such as off for text: the API server would say nothing
@@ -87,6 +86,10 @@ func (q *quotes) text(at string, value any, want *schema.Structural, readAs stri
 	if !single {
 		written = fmt.Sprint(value)
 	}
+	if meant := switchAt(at, written); meant != "" {
+		q.problems = append(q.problems, problem{at, fmt.Sprintf("%s is read as %s: write %q in quotes", written, readAs, meant)})
+		return meant
+	}
 	q.problems = append(q.problems, problem{at, fmt.Sprintf("%s is read as %s: write %q in quotes", written, readAs, written)})
 	return written
 }
@@ -119,21 +122,4 @@ func (q *quotes) unlessOther(others []problem) (left []problem) {
 		}
 	}
 	return left
-}
-
-// namesOfTypes are words for the types of the schema.
-var namesOfTypes = map[string]string{
-	"object": "a map of fields", "array": "a list", "string": "text", "integer": "a whole number", "number": "a number",
-	"boolean": "true or false", "null": "nothing",
-}
-
-// messageOf is the message of the API server. For a value of the wrong type, it says what to write.
-func messageOf(wrong *field.Error) string {
-	_, types, found := strings.Cut(wrong.Detail, "must be of type ")
-	wanted, given, also := strings.Cut(types, ": ")
-	wanted, given = namesOfTypes[wanted], namesOfTypes[strings.Trim(given, `"`)]
-	if wrong.Type != field.ErrorTypeTypeInvalid || !found || !also || wanted == "" || given == "" {
-		return wrong.ErrorBody()
-	}
-	return fmt.Sprintf("write %s instead of %s", wanted, given)
 }

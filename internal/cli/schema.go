@@ -24,7 +24,6 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/storagebench/storagebench/config/crd"
-	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // problem is one error in a manifest.
@@ -100,21 +99,22 @@ func compileSchema(definition *apiextensionsv1.CustomResourceDefinition) (*kindS
 func (k *kindSchema) admit(ctx context.Context, given *unstructured.Unstructured) (*unstructured.Unstructured, []problem) {
 	object := given.DeepCopy()
 	delete(object.Object, "status") // the API server ignores it in a create
-	var problems []problem
+	var unknown []problem
 	options := schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
 	for _, path := range pruning.PruneWithOptions(object.Object, k.structural, true, options) {
-		problems = append(problems, problem{path, k.unknownField(path)})
+		unknown = append(unknown, problem{path, k.unknownField(path, given.Object)})
 	}
 	defaulting.PruneNonNullableNullsWithoutDefaults(object.Object, k.structural)
 	defaulting.Default(object.Object, k.structural)
-	for _, wrong := range k.validate(ctx, object) {
-		problems = append(problems, problem{problemField(wrong), messageOf(wrong)})
+	problems, invalid := unlessImplied(unknown, k.validate(ctx, object))
+	for _, wrong := range invalid {
+		problems = append(problems, problem{problemField(wrong), k.messageOf(wrong)})
 	}
 	return object, problems
 }
 
 // unknownField says what to write instead of a field that the API server would drop.
-func (k *kindSchema) unknownField(path string) string {
+func (k *kindSchema) unknownField(path string, object map[string]any) string {
 	steps := pathSteps(path)
 	parent, last := k.structural, len(steps)-1
 	for _, step := range steps[:last] {
@@ -122,7 +122,7 @@ func (k *kindSchema) unknownField(path string) string {
 			return "unknown field: remove it"
 		}
 	}
-	return "unknown field: " + spelling.Instead(steps[last], slices.Sorted(maps.Keys(parent.Properties)))
+	return "unknown field: " + instead(steps[last], valueIn(object, steps), slices.Sorted(maps.Keys(parent.Properties)))
 }
 
 // validate makes the checks of a create, in the order of the API server.

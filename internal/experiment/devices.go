@@ -16,7 +16,7 @@ import (
 // targetField is where the target of a variant is written.
 func targetField(spec *v1alpha1.StorageBenchmarkSpec, slot *Slot) string {
 	for i, variant := range spec.Variants {
-		if variant.Target != nil && slot.is(string(variant.Name)) {
+		if variant.Target != nil && slot.Base == string(variant.Name) {
 			return fmt.Sprintf("spec.variants[%d].target", i)
 		}
 	}

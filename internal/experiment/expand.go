@@ -31,11 +31,6 @@ type Slot struct {
 	written []int
 }
 
-// is says whether a slot is of a variant of the spec: with a matrix, that is the first part of its name.
-func (s *Slot) is(variant string) bool {
-	return s.Variant == variant || strings.HasPrefix(s.Variant, variant+",")
-}
-
 // SpecError describes an error in a spec that the API server could not detect.
 type SpecError struct {
 	Reason  string

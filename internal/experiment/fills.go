@@ -69,8 +69,7 @@ func (l levels) after(slot *Slot, part *workload.Part) (problem string) {
 	case phase.Fragment != nil:
 		return on.tooSmall(1, blockOf(phase.Fragment.BlockSize, 8<<10), "the blocks of fragment")
 	case part.IsWAL():
-		return on.lacks(workload.WALBytes(phase.Measure.Workload.Postgres), on.room(),
-			"the write-ahead log (max_wal_size and a quarter) needs up to", "write a smaller max_wal_size in settings") // or PostgreSQL stops
+		return on.log(phase.Measure.Workload.Postgres)
 	case phase.Measure != nil:
 		return on.measure(&phase.Measure.Workload)
 	}
@@ -177,10 +176,28 @@ func (l *level) measure(given *v1alpha1.Workload) string {
 	case given.FIO != nil && !l.block: // on a device, jobs have all of it
 		file, _ := fio.ParseUserFile(given.FIO.JobFile) // what is wrong with it is another mistake
 		return l.lacks(file.LaidOut(), l.room(), "the files of its jobs need", "write a smaller size in the job file, fill less")
-	case given.Postgres != nil && !given.Postgres.Keep && l.plain:
-		return l.lacks(sizeOf(given.Postgres), l.room(), "the database needs", "write a smaller databaseSize, fill less")
+	case given.Postgres != nil:
+		return l.database(given.Postgres)
 	}
 	return ""
+}
+
+// database says that the volume is too small for a database, or for a log beside it whose size is written: PostgreSQL's own 1GB is seldom
+// used up.
+func (l *level) database(given *v1alpha1.PostgresWorkload) (problem string) {
+	if !given.Keep && l.plain {
+		problem = l.lacks(sizeOf(given), l.room(), "the database needs", "write a smaller databaseSize, fill less")
+	}
+	if _, written := given.Settings["max_wal_size"]; problem == "" && written && given.WALVolume == "" {
+		problem = l.log(given)
+	}
+	return problem
+}
+
+// log says that the volume is too small for a write-ahead log: PostgreSQL stops when it is full.
+func (l *level) log(given *v1alpha1.PostgresWorkload) string {
+	return l.lacks(workload.WALBytes(given), l.room(), "the write-ahead log (max_wal_size and a quarter) needs up to",
+		"write a smaller max_wal_size in settings")
 }
 
 // tooSmall compares the data with the parts that a phase divides it into.

@@ -101,6 +101,16 @@ func TestFills(t *testing.T) {
 		"size not known": {func(s *spec) { s.Phases = []v1alpha1.Phase{amount("fill", 3*gib), redo(64)} }, ""},
 		"no room for the WAL": {func(s *spec) { withLog(s, database("")) },
 			"spec.phases[0]: the write-ahead log (max_wal_size and a quarter) needs up to 1280Mi, and at most 1Gi of the volume are left"},
+		"no room for a log beside the database": {func(s *spec) {
+			s.Phases = list(database("100GB"))
+			s.Phases[0].Measure.Workload.Postgres.WALVolume = ""
+			sized(s, 5*gib)
+		}, "spec.phases[0]: the write-ahead log (max_wal_size and a quarter) needs up to 125Gi, and at most 5Gi of the volume are left"},
+		"a log of the usual size": {func(s *spec) {
+			s.Phases = list(database(""))
+			s.Phases[0].Measure.Workload.Postgres.WALVolume = ""
+			sized(s, gib)
+		}, ""},
 		"room for the WAL": {func(s *spec) { withLog(s, database("512MB")) }, ""},
 		"the WAL on a filled volume": {func(s *spec) {
 			withLog(s, amount("fill", gib/2), database("512MB"))

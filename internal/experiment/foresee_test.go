@@ -139,8 +139,10 @@ func TestSettings(t *testing.T) {
 		}, "spec.phases[2].operate.setProperty.properties.recordsize: "},
 		"new property": {func(s *spec) { s.Target.ZFS.Dataset.Properties = v1alpha1.Properties{"fastwrites": "on"} },
 			"warning: spec.target.zfs.dataset.properties.fastwrites: no dataset has such a property"},
-		"new value": {func(s *spec) { s.Matrix = v1alpha1.Matrix{"dataset.compression": {"lz4", "brotli"}} },
-			"warning: spec.matrix[dataset.compression][1]: \"brotli\" is not one of its values up to OpenZFS"},
+		"new value": {func(s *spec) {
+			s.Matrix = v1alpha1.Matrix{"dataset.compression": {"lz4", "brotli"}}
+			s.Phases[0].Fill.Compressibility = "50%"
+		}, "warning: spec.matrix[dataset.compression][1]: \"brotli\" is not one of its values up to OpenZFS"},
 		"new parameter": {func(s *spec) { s.Target.ZFS.ModuleParameters = v1alpha1.ModuleParameters{"zfs_arcmax": "1"} },
 			"warning: spec.target.zfs.moduleParameters.zfs_arcmax: did you mean zfs_arc_max?"},
 		"block of a volume": {func(s *spec) { s.Target.ZFS.Dataset.Properties = v1alpha1.Properties{"volblocksize": "8k"} },
@@ -152,7 +154,73 @@ func TestSettings(t *testing.T) {
 		"records of a volume, by a variant": {func(s *spec) {
 			s.Target.ZFS.Dataset.Properties = good
 			s.Variants = []v1alpha1.Variant{{Name: "a"}, {Name: "b", Dataset: &v1alpha1.DatasetOverride{Type: "Volume"}}}
-		}, "spec.target.zfs.dataset.properties.recordsize: (variant \"b\")"},
+		}, "spec.target.zfs.dataset.properties.recordsize: move recordsize to the variants that are file systems (variant \"b\")"},
+		"blocks of a file system, by a variant": {func(s *spec) {
+			s.Target.ZFS.Dataset.Type, s.Target.ZFS.Dataset.Properties = "Volume", v1alpha1.Properties{"volblocksize": "8k"}
+			s.Variants = []v1alpha1.Variant{{Name: "a"}, {Name: "b", Dataset: &v1alpha1.DatasetOverride{Type: "Filesystem"}}}
+		}, "spec.target.zfs.dataset.properties.volblocksize: move volblocksize to the variants that are volumes"},
+		"of the pool": {func(s *spec) { s.Target.ZFS.Dataset.Properties = v1alpha1.Properties{"ashift": "12"} },
+			"spec.target.zfs.dataset.properties.ashift: it is a property of the pool: write pool.ashift"},
+		"small ARC": {func(s *spec) { s.Target.ZFS.ModuleParameters = v1alpha1.ModuleParameters{"zfs_arc_max": "16777216"} },
+			"spec.target.zfs.moduleParameters.zfs_arc_max: write '67108864' or more"},
+		"unknown in all values": {func(s *spec) { s.Matrix = v1alpha1.Matrix{"dataset.recordsze": {"8k", "16k"}} },
+			"spec.matrix[dataset.recordsze][0]: did you mean recordsize?"},
+	})
+}
+
+// TestMeantPaths: a path that names a setting or a phase at the wrong place says which one to write, once for all its values.
+func TestMeantPaths(t *testing.T) {
+	spec := zfsSpec()
+	for path, want := range map[string]string{
+		"recordsize": "dataset.recordsize", "pool.recordsize": "dataset.recordsize", "dataset.properties.recordsize": "dataset.recordsize",
+		"dataset.ashift": "pool.ashift", "ashift": "pool.ashift", "dataset.autotrim": "pool.properties.autotrim",
+		"pool.autotrim": "pool.properties.autotrim", "pool.properties.recordsize": "dataset.recordsize",
+		"zfs_arc_max": "moduleParameters.zfs_arc_max", "volumes.log.pool.recordsize": "volumes.log.dataset.recordsize",
+		"spec.target.zfs.pool.ashift": "pool.ashift", "fill.to": "phases.fill.to",
+		"dataset.recordsize": "", "pool.ashift": "", "pool.properties.autotrim": "", "phases.fill.to": "", "phases.scan.recordsize": "",
+		"volumes.log.dataset.sync": "", "storageClass.size": "", "dataset.new": "", "something": "", "moduleParameters.zfs_new": "",
+	} {
+		if want != "" {
+			want = "did you mean " + want + "?"
+		}
+		if got := meantPath(spec, path); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	spec.Matrix = v1alpha1.Matrix{"dataset.type": {"Filesystem", "Volume"}}
+	spec.Variants = []v1alpha1.Variant{{Name: "a", Set: map[string]v1alpha1.MatrixValue{"pool.recordsize": "8k"}}}
+	var said []string
+	for _, one := range Mistakes(Foresee(spec, nil, nil).Err()) {
+		said = append(said, one.Message)
+	}
+	if want := []string{"spec.variants[0].set[pool.recordsize]: did you mean dataset.recordsize?",
+		"spec.matrix[dataset.type]: no path can set it: write variants, each with its dataset.type"}; !slices.Equal(said, want) {
+		t.Errorf("%q, want %q", said, want)
+	}
+}
+
+// TestSettingsOfDatabases: those of PostgreSQL are looked at in each place where one can be written.
+func TestSettingsOfDatabases(t *testing.T) {
+	type spec = v1alpha1.StorageBenchmarkSpec
+	given := func(name string, value v1alpha1.PropertyValue) func(*spec) {
+		return func(s *spec) {
+			s.Phases = append(s.Phases, v1alpha1.Phase{Name: "tx", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{
+				Postgres: &v1alpha1.PostgresWorkload{Settings: map[string]v1alpha1.PropertyValue{name: value}}}}})
+		}
+	}
+	const at = "spec.phases[2].measure.workload.postgres.settings."
+	foresee(t, map[string]foreseen{
+		"good":         {given("max_wal_size", "8GB"), ""},
+		"another unit": {given("max_wal_size", "8Gi"), at + "max_wal_size: write a size in kB, MB, GB or TB, such as 8GB"},
+		"slip":         {given("full_page_write", "off"), at + "full_page_write: did you mean full_page_writes?"},
+		"matrix": {func(s *spec) {
+			given("wal_compression", "on")(s)
+			s.Matrix = v1alpha1.Matrix{"phases.tx.settings.checkpoint_timeout": {"5min", "5m"}}
+		}, "spec.matrix[phases.tx.settings.checkpoint_timeout][1]: such as 5min"},
+		"variant": {func(s *spec) {
+			given("wal_compression", "on")(s)
+			s.Variants = []v1alpha1.Variant{{Name: "a", Set: map[string]v1alpha1.MatrixValue{"phases.tx.settings.full_page_writes": "disabled"}}}
+		}, "spec.variants[0].set[phases.tx.settings.full_page_writes]: write on or off"},
 	})
 }
 
@@ -272,6 +340,14 @@ func TestGatesOnMetrics(t *testing.T) {
 			s.Phases[1].Measure.Operate = &v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
 			bound("scan.trimmedBytes")(s)
 		}, "spec.gates[0].bound.metric: phase scan (scan beside scrub on a zfs target) of variant \"default\" never has trimmedBytes"},
+		"space on a device": {func(s *spec) {
+			s.Target.ZFS.Dataset.Type = "Volume"
+			bound("fill.compressionRatioMilli")(s)
+		}, `spec.gates[0].bound.metric: phase fill of variant "default" has no compressionRatioMilli: its volume is a device`},
+		"space of its pool": {func(s *spec) {
+			s.Target.ZFS.Dataset.Type = "Volume"
+			bound("fill.poolAllocatedBytes")(s)
+		}, ""},
 		"until it ends": {func(s *spec) {
 			s.Phases = append(s.Phases, untilScrubbed)
 			bound("busy.readOperationsPerSecond")(s)

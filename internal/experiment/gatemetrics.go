@@ -93,19 +93,29 @@ func gateField(i int, one v1alpha1.Gate) string {
 // phaseOf is the position of the phase that a gate needs. Negative if the variant has none, or the gate needs that of another one.
 func (s *Slot) phaseOf(ref gate.Reference) int {
 	return slices.IndexFunc(s.Phases, func(phase v1alpha1.Phase) bool {
-		return string(phase.Name) == ref.Phase && (ref.Variant == "" || s.is(ref.Variant))
+		return string(phase.Name) == ref.Phase && (ref.Variant == "" || naming.IsVariant(s.Variant, ref.Variant))
 	})
 }
+
+// ofFiles are the metrics of phases that only a file system tells.
+var ofFiles = []string{"allocatedBytes", "compressionRatioMilli"}
 
 // cannotHave names the first variant in which a phase cannot have the metric that a gate needs, and says what it has.
 func cannotHave(slots []Slot, ref gate.Reference) string {
 	for i := range slots {
 		slot := &slots[i]
 		at, onPool := slot.phaseOf(ref), slot.Target.ZFS != nil
-		if at < 0 || workload.CanMeasure(&slot.Phases[at], onPool, ref.Metric) {
+		if at < 0 {
 			continue
 		}
-		if why := workload.Untimed(&slot.Phases[at], ref.Metric); why != "" {
+		if blockVolumes(slot.Target)[volumeOf(&slot.Phases[at])] && slices.Contains(ofFiles, ref.Metric) {
+			return fmt.Sprintf("phase %s of variant %q has no %s: its volume is a device, which does not say how much its data takes: remove "+
+				"the gate or, on a zfs target, take poolAllocatedBytes", ref.Phase, slot.Variant, ref.Metric)
+		}
+		if workload.CanMeasure(&slot.Phases[at], onPool, ref.Metric) {
+			continue
+		}
+		if why := workload.Lacking(&slot.Phases[at], ref.Metric); why != "" {
 			return fmt.Sprintf("phase %s of variant %q has no %s: %s", ref.Phase, slot.Variant, ref.Metric, why)
 		}
 		target := "storageClass"

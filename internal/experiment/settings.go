@@ -17,6 +17,8 @@ import (
 type setting struct {
 	field, name, value string
 	check              func(name, value string) settings.Answer
+	// further is another value of the same path. What is wrong with its name is said once.
+	further bool
 }
 
 // foreseeSettings checks each setting at the place where it is written: in a target, a variant, the matrix or an operation.
@@ -32,8 +34,13 @@ func ForeseeTarget(target *v1alpha1.Target) *Foresight {
 }
 
 func (f *Foresight) checkSettings(all []setting) {
+	var before settings.Answer
 	for _, one := range all {
 		answer := one.check(one.name, one.value)
+		if one.further && answer == before {
+			continue
+		}
+		before = answer
 		if answer.Refusal != "" {
 			f.refuse(one.field, answer.Refusal)
 		}
@@ -67,16 +74,17 @@ func settingsOf(spec *v1alpha1.StorageBenchmarkSpec) []setting {
 		}
 		all = append(all, each(at+".moduleParameters", variant.ModuleParameters, settings.Parameter)...)
 		for _, path := range slices.Sorted(maps.Keys(variant.Set)) {
-			all = append(all, pathSetting(fmt.Sprintf("%s.set[%s]", at, path), path, string(variant.Set[path]))...)
+			all = append(all, pathSettings(spec, fmt.Sprintf("%s.set[%s]", at, path), path, variant.Set[path])...)
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(spec.Matrix)) {
-		for i, value := range spec.Matrix[path] {
-			all = append(all, pathSetting(fmt.Sprintf("spec.matrix[%s][%d]", path, i), path, string(value))...)
-		}
+		all = append(all, pathSettings(spec, fmt.Sprintf("spec.matrix[%s]", path), path, spec.Matrix[path]...)...)
 	}
 	for i := range spec.Phases {
 		all = append(all, actionSettings(i, &spec.Phases[i])...)
+		if given := databaseOf(&spec.Phases[i]); given != nil {
+			all = append(all, each(phaseField(i)+".measure.workload.postgres.settings", given.Settings, databaseSetting)...)
+		}
 	}
 	return all
 }
@@ -90,7 +98,8 @@ func actionSettings(i int, phase *v1alpha1.Phase) (all []setting) {
 	for _, action := range operate.Of(phase) {
 		switch {
 		case action.ModuleParameter != nil:
-			all = append(all, setting{phaseField(i), action.ModuleParameter.Name, string(action.ModuleParameter.Value), named(settings.Parameter)})
+			all = append(all, setting{phaseField(i), action.ModuleParameter.Name, string(action.ModuleParameter.Value), named(settings.Parameter),
+				false})
 		case action.SetProperty != nil:
 			all = append(all, each(at+"setProperty.properties", action.SetProperty.Properties, settings.Change)...)
 		case action.Copy != nil:
@@ -134,25 +143,9 @@ func datasetSettings(at string, dataset *v1alpha1.DatasetTemplate) []setting {
 // each lists settings in the order of their names.
 func each[M ~map[string]v1alpha1.PropertyValue](at string, all M, check func(name, value string) settings.Answer) (found []setting) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		found = append(found, setting{at + "." + name, name, string(all[name]), check})
+		found = append(found, setting{at + "." + name, name, string(all[name]), check, false})
 	}
 	return found
-}
-
-// pathSetting is what a path of the matrix or of variants[].set changes. Empty if it is no setting of ZFS.
-func pathSetting(field, path, value string) []setting {
-	if below, is := strings.CutPrefix(path, "volumes."); is {
-		_, path, _ = strings.Cut(below, ".")
-	}
-	for _, kind := range []struct {
-		prefix string
-		check  func(name, value string) settings.Answer
-	}{{"dataset.", settings.Dataset}, {"pool.properties.", settings.Pool}, {"moduleParameters.", settings.Parameter}} {
-		if name, is := strings.CutPrefix(path, kind.prefix); is {
-			return []setting{{field, name, value, kind.check}}
-		}
-	}
-	return nil
 }
 
 // named puts the name in front, where the field does not end with it.
@@ -183,11 +176,29 @@ func checkKinds(spec *v1alpha1.StorageBenchmarkSpec, slot *Slot) error {
 			field := fmt.Sprintf("spec.target.zfs.volumes[%d].dataset.properties.%s", i-1, name)
 			if i == 0 {
 				field = datasetField(spec, slot, name)
+				problem = cmp.Or(ofOtherVariants(spec, field, name), problem)
 			}
 			f.refuse(field, fmt.Sprintf("%s (variant %q)", problem, slot.Variant))
 		}
 	}
 	return f.Err()
+}
+
+// ofOtherVariants says where to move a property that fits the dataset of the target, but not that of a variant. Empty if there it is wrong
+// too.
+func ofOtherVariants(spec *v1alpha1.StorageBenchmarkSpec, field, name string) string {
+	base := spec.Target.ZFS
+	if base == nil || base.Dataset == nil || !strings.HasPrefix(field, "spec.target.") {
+		return ""
+	}
+	switch kind := cmp.Or(base.Dataset.Type, settings.Filesystem); {
+	case settings.On(name, kind) != "":
+		return ""
+	case kind == settings.Filesystem:
+		return "a variant is a Volume, which does not have it: move " + name + " to the variants that are file systems"
+	default:
+		return "a variant is a Filesystem, which does not have it: move " + name + " to the variants that are volumes"
+	}
 }
 
 // datasetField is where a property of the first dataset of a variant is written.
@@ -197,7 +208,7 @@ func datasetField(spec *v1alpha1.StorageBenchmarkSpec, slot *Slot, name string) 
 		return fmt.Sprintf("spec.matrix[%s]", path)
 	}
 	for i, variant := range spec.Variants {
-		if !slot.is(string(variant.Name)) {
+		if slot.Base != string(variant.Name) {
 			continue
 		}
 		at := fmt.Sprintf("spec.variants[%d]", i)

@@ -35,7 +35,7 @@ func (f UserFile) laysOut(section Section, set map[string]string) bool {
 			return false
 		}
 	}
-	mode, _, _ := strings.Cut(set["rw"], ":")
+	mode := modeOf(set)
 	return mode == "" || mode != "write" && mode != "randwrite" || f.has(section, "overwrite")
 }
 

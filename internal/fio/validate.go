@@ -223,6 +223,25 @@ func (f UserFile) Paced() []string {
 	})
 }
 
+// Readers are the jobs that read. Without rw, a job does.
+func (f UserFile) Readers() []string {
+	return f.jobsWith(func(settings map[string]string) bool {
+		return !slices.Contains([]string{"write", "randwrite"}, modeOf(settings))
+	})
+}
+
+// Writers are the jobs that write.
+func (f UserFile) Writers() []string {
+	return f.jobsWith(func(settings map[string]string) bool {
+		return !slices.Contains([]string{"", "read", "randread"}, modeOf(settings))
+	})
+}
+
+func modeOf(settings map[string]string) string {
+	mode, _, _ := strings.Cut(settings["rw"], ":")
+	return mode
+}
+
 // UntimedSyncs are the jobs whose syncs fio does not time. With libaio it makes a sync itself, and counts it from when the request before
 // it began: fio 3.33 and 3.39 show 34 ms for a flush of 11 ms that follows a write of 22 ms.
 func (f UserFile) UntimedSyncs() []string {
@@ -248,7 +267,7 @@ func (f UserFile) jobsWith(match func(settings map[string]string) bool) []string
 	for _, section := range f.Sections {
 		settings := map[string]string{}
 		for _, option := range slices.Concat(f.Global, section.Options) {
-			settings[option.Name] = option.Value
+			settings[canonical(option.Name)] = option.Value
 		}
 		if match(settings) {
 			names = append(names, section.Name)

@@ -286,7 +286,7 @@ func sumOf(sources map[string]sourceDetail, devices []*device, key string) (int6
 type Application struct {
 	ReadBytes, WrittenBytes, ReadOperations, WriteOperations int64
 	// Operations are those and others, such as syncs and transactions.
-	Operations int64
+	Operations, Transactions int64
 	// Lasting is the time that these are over; without it there are no rates of the disks.
 	Lasting time.Duration
 }
@@ -304,6 +304,8 @@ func (d Delta) WithApplication(own Application) Delta {
 	}
 	relate("readBytesPerApplicationByteMilli", "deviceReadBytes", 1000, own.ReadBytes)
 	relate("writtenBytesPerApplicationByteMilli", "deviceWrittenBytes", 1000, own.WrittenBytes)
+	relate("diskReadBytesPerTransaction", "deviceReadBytes", 1, own.Transactions)
+	relate("diskWrittenBytesPerTransaction", "deviceWrittenBytes", 1, own.Transactions)
 	relate("cpuNanosecondsPerThousandOperations", "cpuNanoseconds", 1000, own.Operations)
 	for _, side := range []string{metricNodeUser, metricNodeSystem, metricNodeCPU} {
 		relate(side+"PerThousandOperations", side, 1000, own.Operations)

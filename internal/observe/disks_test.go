@@ -21,13 +21,14 @@ func TestDisksOfAPlainVolume(t *testing.T) {
 	}
 	disk := map[string]uint64{"readOperations": 600, "readBytes": 600 * 16 << 10, "readNanoseconds": 3e9,
 		"writeOperations": 300, "writtenBytes": 300 * 4 << 10, "writeNanoseconds": 6e9, "busyNanoseconds": 15e9, "queueNanoseconds": 9e9}
-	own := Application{ReadOperations: 300, WriteOperations: 600, Lasting: 30 * time.Second}
+	own := Application{ReadOperations: 300, WriteOperations: 600, Transactions: 100, Lasting: 30 * time.Second}
 	got := changed(o, map[string]map[string]uint64{"device.sdb": disk}).WithApplication(own).Metrics
 	want := map[string]int64{
 		"deviceReadBytes": 600 * 16 << 10, "deviceWrittenBytes": 300 * 4 << 10,
 		"diskReadOperationsPerSecond": 20, "diskReadBytesPerSecond": 20 * 16 << 10, "diskReadRequestBytes": 16 << 10,
 		"diskWriteOperationsPerSecond": 10, "diskWrittenBytesPerSecond": 10 * 4 << 10, "diskWriteRequestBytes": 4 << 10,
 		"diskReadsPerReadMilli": 2000, "diskWritesPerWriteMilli": 500,
+		"diskReadBytesPerTransaction": 6 * 16 << 10, "diskWrittenBytesPerTransaction": 3 * 4 << 10,
 		"diskReadLatencyMeanNanoseconds": 5e6, "diskWriteLatencyMeanNanoseconds": 20e6, "diskQueueMilli": 300, "diskBusyPartsPerMillion": 500_000,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -24,6 +24,8 @@ var diskColumns = []diskColumn{
 	{"Disk reads per read", "diskReadsPerReadMilli", false},
 	{"Disk writes", "diskWriteOperationsPerSecond", false},
 	{"Mean write", "diskWriteRequestBytes", false},
+	{"Read per transaction", "diskReadBytesPerTransaction", false},
+	{"Written per transaction", "diskWrittenBytesPerTransaction", false},
 }
 
 // disksSection has a row for each phase and variant with disk metrics, with medians over the runs. Layout score, fragmentation and

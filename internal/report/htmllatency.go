@@ -86,8 +86,8 @@ func (m *maker) latency() pageSection {
 			}
 		}
 	}
-	section := pageSection{After: tables(m.rows(table{Caption: "Latencies: medians over the valid runs, with the smallest, the largest and the number of runs",
-		Head: head}, rows...))}
+	section := pageSection{After: tables(m.rows(table{Head: head,
+		Caption: "Latencies: medians over the valid runs, with the smallest, the largest and the number of runs"}, rows...))}
 	if len(rows) > 0 {
 		section.Notes = []string{"An empty cell was not measured: a percentile needs at least ten slower operations."}
 	}

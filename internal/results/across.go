@@ -22,6 +22,8 @@ var acrossByName = map[string]Across{
 	"slowestRegionReadBytesPerSecond":            AcrossMin,
 	"fastestRegionReadBytesPerSecond":            AcrossMax,
 	"walBytesPerTransaction":                     AcrossMax,
+	"diskReadBytesPerTransaction":                AcrossMax,
+	"diskWrittenBytesPerTransaction":             AcrossMax,
 	"largestFreeSegmentBytes":                    AcrossMin,
 	"diskReadRequestBytes":                       AcrossMin,
 	"diskWriteRequestBytes":                      AcrossMin,

@@ -212,8 +212,8 @@ func postgresMetrics() []Metric {
 		{"checkpointsRequested", UnitCount, "Checkpoints that came before their time, as max_wal_size was used up.", Neither, false},
 		{"checkpointBuffers", UnitCount, "Blocks that checkpoints have written.", Neither, false},
 		{"databaseMemoryPartsPerMillion", UnitPartsPerMillion,
-			"Size of the database / memory of the node. Below 1,000,000 it may fit in memory, and reads then do not reach the storage.", Neither,
-			false},
+			"Size of the database / memory of the node. Below 1,000,000 it may fit in memory, if it compresses above too, and reads then do not " +
+				"reach the storage.", Neither, false},
 		{"databaseBytes", UnitBytes, "Size of the database after it was initialised.", Neither, false},
 		{"initialiseNanoseconds", UnitNanoseconds, "Time to initialise the database.", Lower, false},
 	}
@@ -279,6 +279,8 @@ func diskMetrics() []Metric {
 		{"diskWriteRequestBytes", UnitBytes, "Mean size of a write to the disks.", Higher, false},
 		{"diskReadsPerReadMilli", UnitMilli, "Reads of the disks per 1000 reads of the workload.", Lower, false},
 		{"diskWritesPerWriteMilli", UnitMilli, "Writes to the disks per 1000 writes of the workload.", Lower, false},
+		{"diskReadBytesPerTransaction", UnitBytes, "Bytes read from the disks per transaction.", Lower, false},
+		{"diskWrittenBytesPerTransaction", UnitBytes, "Bytes written to the disks per transaction.", Lower, false},
 		{"diskReadLatencyMeanNanoseconds", UnitNanoseconds, "Mean time of a read of the disks, in the queue of the kernel and on the disk.",
 			Lower, false},
 		{"diskWriteLatencyMeanNanoseconds", UnitNanoseconds, "Mean time of a write to the disks, in the queue of the kernel and on the disk.",

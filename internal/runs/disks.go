@@ -39,6 +39,10 @@ func diskMetrics(d poolseries.Document, phase results.PhaseDocument) map[string]
 		reads, writes := phase.Metrics["readOperations"], phase.Metrics["writeOperations"]
 		inflation(metrics, "diskReadsPerReadMilli", perSecond(disks.ReadOperations, elapsed), perSecond(reads, whole))
 		inflation(metrics, "diskWritesPerWriteMilli", perSecond(disks.WriteOperations, elapsed), perSecond(writes, whole))
+		if transactions := perSecond(phase.Metrics["transactions"], whole); transactions > 0 {
+			metrics["diskReadBytesPerTransaction"] = int64(math.Round(perSecond(disks.ReadBytes, elapsed) / transactions))
+			metrics["diskWrittenBytesPerTransaction"] = int64(math.Round(perSecond(disks.WriteBytes, elapsed) / transactions))
+		}
 	}
 	return metrics
 }

@@ -32,13 +32,13 @@ func TestDiskMetrics(t *testing.T) {
 	document.Vdevs = []poolseries.Vdev{mirror, disk}
 	phase := results.PhaseDocument{Kind: results.KindMeasure, StartedAt: start.Add(2 * time.Second), FinishedAt: start.Add(39 * time.Second),
 		Measured: []results.Interval{{From: start.Add(11 * time.Second), To: start.Add(39 * time.Second)}},
-		Metrics:  map[string]int64{"durationNanoseconds": int64(28 * time.Second), "readOperations": 40 * 28}}
+		Metrics:  map[string]int64{"durationNanoseconds": int64(28 * time.Second), "readOperations": 40 * 28, "transactions": 20 * 28}}
 	want := map[string]int64{
 		"poolAllocatedBytes": 5, "freeSpaceFragmentationPartsPerMillion": 70_000, "longestTransactionGroupNanoseconds": 9, "gangBlocks": 3,
 		"smallDiskReadsPartsPerMillion": 750_000,
 		"diskReadOperationsPerSecond":   100, "diskReadBytesPerSecond": 819_200, "diskReadRequestBytes": 8192,
 		"diskWriteOperationsPerSecond": 10, "diskWrittenBytesPerSecond": 655_360, "diskWriteRequestBytes": 65_536,
-		"diskReadsPerReadMilli": 2500,
+		"diskReadsPerReadMilli": 2500, "diskReadBytesPerTransaction": 40_960, "diskWrittenBytesPerTransaction": 32_768,
 	}
 	if diff := cmp.Diff(want, diskMetrics(document, phase)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -33,14 +33,17 @@ const (
 	pools  = `disk|smallDiskReads|poolAllocatedBytes|longestTransactionGroup|freeSpaceFragmentation|` + gangs
 	// gangs are counted for all pools of the node together: a phase has them, and none of its workloads.
 	gangs = `gangBlocks`
-	// perRequest are what the disks did for each read and write of a workload, and each copied byte.
-	perRequest = `disk[A-Za-z]*Per(Read|Write|Copied)`
+	// perRequest are what the disks did for each read, write and transaction of a workload, and each copied byte.
+	perRequest = `disk[A-Za-z]*Per(Read|Write|Transaction|Copied)`
+	// perTransaction are those of each transaction.
+	perTransaction = `disk[A-Za-z]*PerTransaction`
 	// perByte are what the disks did for each byte of a phase.
 	perByte = `(read|written)BytesPerApplicationByte`
 	devices = `device`
 	pods    = devices + `|` + disks + `|` + hosts + `|workersBusy`
 	// disks are what a plain volume has too. Sizes of requests as distributions are counted by the agent of the node only.
 	disks = `disk(Read|Write)(OperationsPerSecond|BytesPerSecond|RequestBytes|LatencyMean|sPer(Read|Write)Milli)|diskWrittenBytesPerSecond|` +
+		`disk(Read|Written)BytesPerTransaction|` +
 		`diskQueue|diskBusy`
 	hosts = `cpuNanoseconds|node(User|System|CPU|Memory|ARC)|cacheHit|` + flush
 	flush = `flushNanoseconds`
@@ -154,10 +157,16 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 // never says what a phase, or one of several workloads, has on no target, or not of the disks of a pool.
 func never(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) bool {
 	measures := KindOf(phase) == results.KindMeasure
-	return untimed(phase, "", metric) != "" ||
-		begins(metric, copies) || part != nil && begins(metric, gangs) ||
+	return lacking(phase, "", metric) != "" ||
+		begins(metric, copies) || begins(metric, perTransaction) && !transacts(phase) || part != nil && begins(metric, gangs) ||
 		!onPool && !measures && begins(metric, perByte) ||
 		onPool && (begins(metric, plain) || !measures && begins(metric, times))
+}
+
+// transacts says whether a phase can have transactions.
+func transacts(phase *v1alpha1.Phase) bool {
+	traits, measures := PhaseTraits(phase)
+	return measures && (traits.Yields == "" || begins("transactions", traits.Yields))
 }
 
 // namedCanMeasure says it of a write-ahead log on another volume, or of a job of a fio job file.
@@ -168,7 +177,7 @@ func namedCanMeasure(phase *v1alpha1.Phase, onPool bool, name, metric string) bo
 		}
 		return onPool && begins(metric, pools) || !onPool && begins(metric, devices+"|"+disks)
 	}
-	return hasJob(phase, name) && !begins(metric, perByte) && untimed(phase, name, metric) == "" &&
+	return hasJob(phase, name) && !begins(metric, perByte) && lacking(phase, name, metric) == "" &&
 		begins(metric, reads+"|"+writes+"|"+syncs+"|durationNanoseconds|flushNanoseconds|ioErrors")
 }
 
@@ -202,6 +211,8 @@ func togetherCanMeasure(parts []Part, onPool bool, metric string) bool {
 	name, own, named := strings.Cut(metric, ".")
 	for i := range parts {
 		switch {
+		case named && parts[i].Name == name && !onPool && begins(own, devices+"|"+disks+"|"+perByte):
+			return false // a class has one volume, and its disks work for all of them
 		case named && parts[i].Name == name:
 			return canMeasure(&parts[i].Phase, &parts[i], onPool, own)
 		case !named && begins(metric, totals) && canMeasure(&parts[i].Phase, &parts[i], onPool, metric):
@@ -293,19 +304,19 @@ func hasJob(phase *v1alpha1.Phase, job string) bool {
 	return false
 }
 
-// Untimed says why fio does not time what a latency is of; empty if it does.
-func Untimed(phase *v1alpha1.Phase, metric string) string {
+// Lacking says why the jobs of fio have no such metric, as far as their file is in the spec. Empty if they may have it.
+func Lacking(phase *v1alpha1.Phase, metric string) string {
 	at := strings.LastIndexByte(metric, '.')
 	if derived, err := results.ParseDerived(metric); err == nil {
 		metric = derived.Distribution
 		at = strings.LastIndexByte(metric, '.')
 	}
-	return untimed(phase, metric[:max(at, 0)], metric[at+1:])
+	return lacking(phase, metric[:max(at, 0)], metric[at+1:])
 }
 
-// untimed says it of a job, or of all jobs together.
-func untimed(phase *v1alpha1.Phase, job, metric string) string {
-	if traits, measures := PhaseTraits(phase); !measures || traits.Name != "fio" || !begins(metric, `(read|write|sync)Latency`) {
+// lacking says it of a job, or of all jobs together.
+func lacking(phase *v1alpha1.Phase, job, metric string) string {
+	if traits, measures := PhaseTraits(phase); !measures || traits.Name != "fio" {
 		return ""
 	}
 	file, err := fiofile.ParseUserFile(phase.Measure.Workload.FIO.JobFile)
@@ -314,6 +325,11 @@ func untimed(phase *v1alpha1.Phase, job, metric string) string {
 	}
 	of := func(jobs []string) bool { return slices.Contains(jobs, job) || job == "" && len(jobs) > 0 }
 	switch paced, syncs := file.Paced(), file.UntimedSyncs(); {
+	case begins(metric, reads) && !of(file.Readers()):
+		return "rw of its jobs only writes: take a metric of writes"
+	case begins(metric, writes) && !of(file.Writers()):
+		return "rw of its jobs only reads, which is what fio does without rw: take a metric of reads, or write rw=randwrite or rw=randrw"
+	case !begins(metric, `(read|write|sync)Latency`):
 	case of(paced):
 		return fiofile.WhyPaced(paced)
 	case of(syncs) && begins(metric, "syncLatency"):

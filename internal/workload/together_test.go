@@ -158,7 +158,7 @@ func TestWALOf(t *testing.T) {
 	for metric, can := range map[string][2]bool{ // on a pool, and without one
 		"transactionsPerSecond": {true, true}, "diskWrittenBytesPerSecond": {true, true}, "wal.diskWrittenBytesPerSecond": {true, true},
 		"wal.diskWriteRequestSize.mode": {true, false}, "wal.poolAllocatedBytes": {true, false}, "wal.deviceWrittenBytes": {false, true},
-		"wal.diskWritesPerWriteMilli": {false, false}, "wal.gangBlocks": {false, false}, "gangBlocks": {true, false}, "wal.diskWrittenBytesPerCopiedBytePartsPerMillion": {false, false},
+		"wal.diskWritesPerWriteMilli": {false, false}, "diskWrittenBytesPerTransaction": {true, true}, "wal.diskWrittenBytesPerTransaction": {false, false}, "wal.gangBlocks": {false, false}, "gangBlocks": {true, false}, "wal.diskWrittenBytesPerCopiedBytePartsPerMillion": {false, false},
 		"wal.transactionsPerSecond": {false, false}, "wal.cpuNanoseconds": {false, false}, "tables.deviceWrittenBytes": {false, false},
 	} {
 		for i, onPool := range []bool{true, false} {
@@ -183,7 +183,7 @@ func TestWALOf(t *testing.T) {
 func TestWALBytes(t *testing.T) {
 	const gib = 1 << 30
 	for text, want := range map[v1alpha1.PropertyValue]int64{"": gib * 5 / 4, "8GB": 10 * gib, "512": gib * 5 / 8, "1024MB": gib * 5 / 4,
-		"1048576kB": gib * 5 / 4, "1TB": 1280 * gib, "1.5GB": 0, "much": 0, "999999999TB": 0} {
+		"1048576kB": gib * 5 / 4, "1TB": 1280 * gib, "1.5GB": gib * 15 / 8, "much": 0, "999999999TB": 0} {
 		given := &v1alpha1.PostgresWorkload{Settings: map[string]v1alpha1.PropertyValue{"max_wal_size": text}}
 		if text == "" {
 			given.Settings = nil

@@ -28,8 +28,8 @@ type compareRule struct {
 	of     reference
 	metric results.Metric
 	to     string
-	// rival is the variant of the spec to compare with, if to is Variant.
-	rival string
+	// rival is the variant to compare with, if to is Variant.
+	rival rival
 	// tolerance is the accepted change for the worse.
 	tolerance float64
 	// since is when a history begins to count. Zero means all of it.
@@ -46,7 +46,7 @@ func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string)
 	if mistake != "" {
 		mistakes = append(mistakes, "compare."+mistake)
 	}
-	rule := compareRule{of: of, to: compare.To, rival: string(compare.Variant), acceptOneDay: compare.AcceptSingleDay,
+	rule := compareRule{of: of, to: compare.To, acceptOneDay: compare.AcceptSingleDay,
 		acceptAgeing: compare.AcceptAgeing}
 	if compare.Since != nil {
 		rule.since = compare.Since.Time
@@ -79,7 +79,9 @@ func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string)
 	}
 	rule.tolerance = tolerance
 	if rule.to == toVariant {
-		mistakes = append(mistakes, known.checkRival("compare.variant", rule.rival, of.phase, of.phase)...)
+		var wrong []string
+		rule.rival, wrong = known.rivalIn("compare.variant", compare.Variant, of.phase, of.phase)
+		mistakes = append(mistakes, wrong...)
 	}
 	return rule, mistakes
 }
@@ -96,7 +98,7 @@ func (c compareRule) judge(evidence *Evidence, variants []string) []opinion {
 	for _, variant := range variants {
 		rival := ""
 		if c.to == toVariant {
-			if rival = rivalOf(variant, c.rival); rival == variant {
+			if rival = c.rival.of(variant); rival == "" {
 				continue
 			}
 		}

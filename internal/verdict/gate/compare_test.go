@@ -322,7 +322,7 @@ func TestCompareDefinitionsAreChecked(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := Compile([]v1alpha1.Gate{compareGate(scanned, toVariant, "old")}, somePhases, []string{"old"}); err == nil ||
-		!strings.Contains(err.Error(), "is the only variant") {
+		!strings.Contains(err.Error(), "no other variant") {
 		t.Error(err)
 	}
 }

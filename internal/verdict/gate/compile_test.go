@@ -30,7 +30,7 @@ func boundGate(metric, smallest, largest string) v1alpha1.Gate {
 
 func compareGate(metric, to, variant string) v1alpha1.Gate {
 	return v1alpha1.Gate{Name: "g", Compare: &v1alpha1.CompareGate{
-		Metric: v1alpha1.MetricPath(metric), To: to, Variant: v1alpha1.VariantName(variant)}}
+		Metric: v1alpha1.MetricPath(metric), To: to, Variant: v1alpha1.VariantParts(variant)}}
 }
 
 func tolerating(gate v1alpha1.Gate, tolerance v1alpha1.Share) v1alpha1.Gate {

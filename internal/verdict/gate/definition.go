@@ -3,16 +3,26 @@ package gate
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
 // Definition describes the gate for reports.
 func Definition(gate v1alpha1.Gate) string {
-	if of := kindsOf(gate); len(of) == 1 {
-		return of[0].define(gate)
+	of := kindsOf(gate)
+	if len(of) != 1 {
+		return "no condition"
 	}
-	return "no condition"
+	text := of[0].define(gate)
+	if len(gate.Variants) == 0 {
+		return text
+	}
+	names := make([]string, len(gate.Variants))
+	for i, variant := range gate.Variants {
+		names[i] = plain(string(variant))
+	}
+	return text + ", in " + strings.Join(names, " and ")
 }
 
 func defineBound(bound *v1alpha1.BoundGate) string {

@@ -77,8 +77,10 @@ type Set struct {
 type compiled struct {
 	name v1alpha1.GateName
 	rule rule
-	// variants that have the phases of the rule.
+	// variants that it judges: they have the phases of the rule.
 	variants []string
+	// limited says that the gate names them.
+	limited bool
 }
 
 // rule is one kind of gate: expression, bound or compare.
@@ -113,15 +115,11 @@ func Compile(gates []v1alpha1.Gate, phases []v1alpha1.Phase, variants []string) 
 	known := scopeOf(phases, slices.Clone(variants))
 	var all []error
 	for _, gate := range gates {
-		rule, mistakes := compileGate(gate, known)
-		var judged []string
-		if len(mistakes) == 0 {
-			judged, mistakes = known.judgedBy(rule)
-		}
+		rule, judged, mistakes := compileGate(gate, known)
 		for _, mistake := range mistakes {
 			all = append(all, fmt.Errorf("gate %q: %s", gate.Name, mistake))
 		}
-		set.gates = append(set.gates, compiled{gate.Name, rule, judged})
+		set.gates = append(set.gates, compiled{gate.Name, rule, judged, len(gate.Variants) > 0})
 	}
 	if len(all) > 0 {
 		return nil, errors.Join(all...)
@@ -130,7 +128,7 @@ func Compile(gates []v1alpha1.Gate, phases []v1alpha1.Phase, variants []string) 
 }
 
 func scopeOf(phases []v1alpha1.Phase, variants []string) scope {
-	known := scope{variants: variants, metrics: map[string]func() []string{},
+	known := scope{variants: variants, judged: variants, metrics: map[string]func() []string{},
 		only: map[string][]v1alpha1.VariantName{}, workloads: map[string][]string{}}
 	for _, phase := range phases {
 		name := string(phase.Name)
@@ -145,7 +143,7 @@ func scopeOf(phases []v1alpha1.Phase, variants []string) scope {
 	return known
 }
 
-// Reference is a metric that a gate needs. Without a variant it needs it of each.
+// Reference is a metric that a gate needs. Without a variant it needs it of each. Variant may be parts of its name.
 type Reference struct{ Variant, Phase, Metric string }
 
 // References are the metrics that each gate needs, in the order of the gates.
@@ -153,7 +151,13 @@ func (s *Set) References() [][]Reference {
 	all := make([][]Reference, len(s.gates))
 	for i, gate := range s.gates {
 		for _, ref := range gate.rule.uses() {
-			all[i] = append(all[i], Reference{ref.variant, ref.phase, ref.metric})
+			of := []string{ref.variant}
+			if ref.variant == "" && gate.limited {
+				of = gate.variants
+			}
+			for _, variant := range of {
+				all[i] = append(all[i], Reference{variant, ref.phase, ref.metric})
+			}
 		}
 	}
 	return all
@@ -173,12 +177,23 @@ func (s *Set) Limits() []Limits {
 	return all
 }
 
-func compileGate(gate v1alpha1.Gate, known scope) (rule, []string) {
+// compileGate returns the rule of a gate and the variants that it judges, or all mistakes.
+func compileGate(gate v1alpha1.Gate, known scope) (rule rule, judged, mistakes []string) {
 	of := kindsOf(gate)
 	if len(of) != 1 {
-		return nil, []string{fmt.Sprintf("%d of %s are set: set exactly one", len(of), kindNames())}
+		return nil, nil, []string{fmt.Sprintf("%d of %s are set: set exactly one", len(of), kindNames())}
 	}
-	return of[0].compile(gate, known)
+	if known, mistakes = known.limitedTo(gate.Variants); len(mistakes) > 0 {
+		return nil, nil, mistakes
+	}
+	if rule, mistakes = of[0].compile(gate, known); len(mistakes) > 0 {
+		return nil, nil, mistakes
+	}
+	if expression, is := rule.(expressionRule); is && !expression.perVariant && len(gate.Variants) > 0 {
+		return nil, nil, []string{"variants: the expression names its variants itself: remove variants"}
+	}
+	judged, mistakes = known.judgedBy(rule)
+	return rule, judged, mistakes
 }
 
 // Derived are the metrics that gates ask of distributions, by phase: what they judge, and how many operations it is of.

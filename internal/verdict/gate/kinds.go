@@ -33,7 +33,7 @@ var kinds = []kind{
 		func(g v1alpha1.Gate, known scope) (rule, []string) { return compileCompare(g.Compare, known) },
 		func(g v1alpha1.Gate) string { return defineCompare(g.Compare) }},
 	{"preflight", func(g v1alpha1.Gate) bool { return g.Preflight != nil },
-		func(g v1alpha1.Gate, known scope) (rule, []string) { return compilePreflight(g.Preflight, known) },
+		func(g v1alpha1.Gate, _ scope) (rule, []string) { return compilePreflight(g.Preflight) },
 		func(g v1alpha1.Gate) string { return definePreflight(g.Preflight) }},
 }
 

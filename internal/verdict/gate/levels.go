@@ -104,7 +104,7 @@ func (s *Set) count() (comparisons, variants, bounds int) {
 		case compareRule:
 			for _, variant := range one.variants {
 				switch {
-				case rule.to == toVariant && rivalOf(variant, rule.rival) != variant:
+				case rule.to == toVariant && rule.rival.of(variant) != "":
 					variants++
 					comparisons++
 				case rule.to == toBaseline:

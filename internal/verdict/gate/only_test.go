@@ -51,9 +51,9 @@ func TestGatesOnPhasesOfOthersAreRefused(t *testing.T) {
 		"no variant has both": {expression("phase('fill').readBytesPerSecond < " + aged), "no variant has all of its phases fill, aged-scan"},
 		"a variant without it": {expression("variant('blank,pool.ashift=9')." + aged + " > 1.0"),
 			`variant "blank,pool.ashift=9" does not have phase "aged-scan": add it to onlyFor of the phase, or use one of old, new`},
-		"a rival without it": {compareGate(scanned, "Variant", "blank"), `compare.variant: variant "blank" does not have phase "aged-scan"`},
+		"a rival without it": {compareGate(scanned, "Variant", "blank"), `compare.variant: variant "blank,pool.ashift=9" does not have phase "aged-scan"`},
 		"only the rival has it": {compareGate("fill.writeBytesPerSecond", "Variant", "blank"),
-			`"blank" is the only variant with phase "fill"`},
+			`no other variant with phase "fill" is compared with "blank"`},
 	} {
 		_, err := Compile([]v1alpha1.Gate{test.gate}, partly, partlyVariants)
 		if err == nil || !strings.Contains(err.Error(), test.want) {

@@ -17,12 +17,10 @@ type preflightRule struct {
 	checks []string
 	// warned says that they have to have a warning.
 	warned bool
-	// only are the variants of the spec that are judged. Empty for all.
-	only []v1alpha1.VariantName
 }
 
-func compilePreflight(preflight *v1alpha1.PreflightGate, known scope) (rule, []string) {
-	rule := preflightRule{only: preflight.Variants, warned: preflight.Expect == results.PreflightWarning}
+func compilePreflight(preflight *v1alpha1.PreflightGate) (rule, []string) {
+	rule := preflightRule{warned: preflight.Expect == results.PreflightWarning}
 	var mistakes []string
 	if rule.warned && len(preflight.Checks) == 0 {
 		mistakes = append(mistakes, "preflight.expect: set checks to those that have to warn, such as checks: [ashift]")
@@ -34,27 +32,13 @@ func compilePreflight(preflight *v1alpha1.PreflightGate, known scope) (rule, []s
 		}
 		rule.checks = append(rule.checks, string(check))
 	}
-	for _, name := range preflight.Variants {
-		if !slices.ContainsFunc(known.variants, func(variant string) bool { return baseOf(variant) == name }) {
-			mistakes = append(mistakes, "preflight.variants: "+known.checkVariant(string(name)))
-		}
-	}
 	return rule, mistakes
 }
 
-// baseOf is the name of a variant in the spec. With a matrix, it is the first part.
-func baseOf(variant string) v1alpha1.VariantName {
-	base, _, _ := strings.Cut(variant, ",")
-	return v1alpha1.VariantName(base)
-}
-
 func definePreflight(preflight *v1alpha1.PreflightGate) string {
-	var checks, variants []string
+	var checks []string
 	for _, check := range preflight.Checks {
 		checks = append(checks, plain(string(check)))
-	}
-	for _, variant := range preflight.Variants {
-		variants = append(variants, plain(string(variant)))
 	}
 	text := "no warnings from the preflight checks"
 	if preflight.Expect == results.PreflightWarning {
@@ -63,20 +47,14 @@ func definePreflight(preflight *v1alpha1.PreflightGate) string {
 	if len(checks) > 0 {
 		text += " " + strings.Join(checks, ", ")
 	}
-	if len(variants) > 0 {
-		text += ", in " + strings.Join(variants, ", ")
-	}
 	return text
 }
 
 func (p preflightRule) uses() []reference { return nil }
 
 func (p preflightRule) judge(evidence *Evidence, variants []string) []opinion {
-	var opinions []opinion
+	opinions := make([]opinion, 0, len(variants))
 	for _, variant := range variants {
-		if len(p.only) > 0 && !slices.Contains(p.only, baseOf(variant)) {
-			continue
-		}
 		one := p.judgeVariant(evidence, variant)
 		one.variant = variant
 		opinions = append(opinions, one)

@@ -19,8 +19,8 @@ import (
 // or repetition slower is in both, and cancels.
 type ratioRule struct {
 	of, to reference
-	// rival is the variant of the spec that to is of. Empty if both are of the same run.
-	rival string
+	// rival is the variant that to is of. Without a name, both are of the same run.
+	rival rival
 	limits
 }
 
@@ -33,17 +33,17 @@ func compileRatio(ratio *v1alpha1.RatioGate, known scope) (rule, []string) {
 		}
 		return of
 	}
-	rule := ratioRule{of: path("of", ratio.Of), rival: string(ratio.ToVariant)}
+	rule := ratioRule{of: path("of", ratio.Of)}
 	switch {
 	case ratio.To != "":
 		rule.to = path("to", ratio.To)
-	case rule.rival != "":
+	case ratio.ToVariant != "":
 		rule.to = rule.of
 	default:
 		mistakes = append(mistakes, "ratio has neither to nor toVariant: set at least one")
 	}
 	if len(mistakes) == 0 {
-		mistakes = rule.related(known)
+		mistakes = rule.related(ratio.ToVariant, known)
 	}
 	limit := func(field string, given v1alpha1.Ratio) *limit {
 		parsed, err := parseRatio(given)
@@ -56,15 +56,16 @@ func compileRatio(ratio *v1alpha1.RatioGate, known scope) (rule, []string) {
 	return rule, append(mistakes, rule.mistakes("ratio", ratio.Min == "" && ratio.Max == "")...)
 }
 
-// related says what prevents a ratio of both metrics.
-func (r ratioRule) related(known scope) []string {
+// related sets the rival, and says what prevents a ratio of both metrics.
+func (r *ratioRule) related(rival v1alpha1.VariantParts, known scope) (mistakes []string) {
 	of, _ := results.LookupMetric(r.of.metric)
 	to, _ := results.LookupMetric(r.to.metric)
 	switch {
 	case of.Unit != to.Unit:
 		return []string{fmt.Sprintf("ratio.to: %s is in %s, but %s is in %s: take metrics of the same unit", r.to, to.Unit, r.of, of.Unit)}
-	case r.rival != "":
-		return known.checkRival("ratio.toVariant", r.rival, r.to.phase, r.of.phase)
+	case rival != "":
+		r.rival, mistakes = known.rivalIn("ratio.toVariant", rival, r.to.phase, r.of.phase)
+		return mistakes
 	case r.of == r.to:
 		return []string{fmt.Sprintf("ratio.to: %s to itself is always 1: take another metric, or set toVariant", r.of)}
 	}
@@ -116,7 +117,7 @@ func defineRatio(ratio *v1alpha1.RatioGate) string {
 
 func (r ratioRule) uses() []reference {
 	to := r.to
-	to.variant = r.rival
+	to.variant = r.rival.name
 	return []reference{r.of, to}
 }
 
@@ -125,8 +126,8 @@ func (r ratioRule) judge(evidence *Evidence, variants []string) []opinion {
 	for _, variant := range variants {
 		of, to := r.of, r.to
 		of.variant, to.variant = variant, variant
-		if r.rival != "" {
-			if to.variant = rivalOf(variant, r.rival); to.variant == variant {
+		if r.rival.name != "" {
+			if to.variant = r.rival.of(variant); to.variant == "" {
 				continue
 			}
 		}
@@ -170,7 +171,7 @@ func (r ratioRule) judgeVariant(evidence *Evidence, of, to reference) opinion {
 // name is such as "aged.readBytes / fresh.readBytes".
 func (r ratioRule) name(variant string) string {
 	to := r.to
-	if r.rival != "" {
+	if r.rival.name != "" {
 		to.variant = variant
 	}
 	return r.of.String() + " / " + to.String()

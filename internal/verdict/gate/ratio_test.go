@@ -15,7 +15,7 @@ const unaged = "fresh-scan.readBytesPerSecond"
 
 func ratioGate(of, to, toVariant, smallest, largest string) v1alpha1.Gate {
 	return v1alpha1.Gate{Name: "g", Ratio: &v1alpha1.RatioGate{Of: v1alpha1.MetricPath(of), To: v1alpha1.MetricPath(to),
-		ToVariant: v1alpha1.VariantName(toVariant), Min: v1alpha1.Ratio(smallest), Max: v1alpha1.Ratio(largest)}}
+		ToVariant: v1alpha1.VariantParts(toVariant), Min: v1alpha1.Ratio(smallest), Max: v1alpha1.Ratio(largest)}}
 }
 
 // agedTo are runs whose aged scans have these rates, and whose fresh scans the others; a negative rate was not measured.
@@ -191,11 +191,11 @@ func TestRatiosRefused(t *testing.T) {
 		}
 	}
 	if _, err := Compile([]v1alpha1.Gate{ratioGate(scanned, "", "old", "1", "")}, somePhases, []string{"old"}); err == nil ||
-		!strings.Contains(err.Error(), `"old" is the only variant`) {
+		!strings.Contains(err.Error(), `no other variant with phase "aged-scan" is compared with "old"`) {
 		t.Error(err)
 	}
 	if _, err := Compile([]v1alpha1.Gate{ratioGate(scanned, unaged, "blank,x=1", "1", "")}, partly, partlyVariants); err == nil {
-		t.Error("the variant of the spec is named, without its matrix values")
+		t.Error("no matrix has the path x")
 	}
 	set, err := Compile([]v1alpha1.Gate{ratioGate(scanned, "fill.readBytesPerSecond", "blank", "1", "")}, partly, partlyVariants)
 	if err != nil {

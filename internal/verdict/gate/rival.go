@@ -3,29 +3,56 @@ package gate
 import (
 	"fmt"
 	"slices"
-	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// rivalOf is the variant that one is compared with, given its name in the spec: with a matrix, that with the same values.
-func rivalOf(variant, rival string) string {
-	if _, rest, matrix := strings.Cut(variant, ","); matrix {
-		return rival + "," + rest
-	}
-	return rival
+// rival is the variant that others are compared with.
+type rival struct {
+	// name is some of the parts of its name. Empty without a rival.
+	name string
+	// variants are all that there are.
+	variants []string
 }
 
-// checkRival checks that there is a variant to compare with, which has a phase, and another one with a phase to compare. field names it.
-func (s scope) checkRival(field, rival, its, phase string) []string {
-	isRival := func(name string) bool { return name == rivalOf(name, rival) }
-	switch {
-	case rival == "":
-		return []string{field + " is empty: set it to the variant to compare with"}
-	case !slices.ContainsFunc(s.variants, isRival):
-		return []string{field + ": " + s.checkVariant(rival)}
-	case !s.has(rival, its):
-		return []string{field + ": " + s.without(rival, its)}
-	case !slices.ContainsFunc(s.having(phase), func(name string) bool { return !isRival(name) }):
-		return []string{fmt.Sprintf("%s: %q is the only variant with phase %q: add another one", field, rival, phase)}
+// of is the rival of a variant: with a matrix, that with the same values, but for those that the gate names. Empty if the variant is the
+// rival itself, or if the matrix excludes it.
+func (r rival) of(variant string) string {
+	if its := naming.Counterpart(variant, r.name); its != variant && slices.Contains(r.variants, its) {
+		return its
 	}
-	return nil
+	return ""
+}
+
+// rivalIn is the rival that a gate names in a field. Each judged variant with a phase is compared with its rival's phase its.
+func (s scope) rivalIn(field string, name v1alpha1.VariantParts, its, phase string) (rival, []string) {
+	r := rival{string(name), s.variants}
+	if r.name == "" {
+		return r, []string{field + " is empty: set it to the variant to compare with"}
+	}
+	if mistake := s.checkParts(r.name); mistake != "" {
+		return r, []string{field + ": " + mistake}
+	}
+	compared := false
+	for _, variant := range s.having(phase) {
+		other := r.of(variant)
+		if other != "" && !s.has(other, its) {
+			return r, []string{field + ": " + s.without(other, its)}
+		}
+		compared = compared || other != ""
+	}
+	if !compared {
+		return r, []string{fmt.Sprintf("%s: no other variant with phase %q is compared with %q: add one, or name another variant",
+			field, phase, name)}
+	}
+	return r, nil
+}
+
+// checkParts checks that a variant has all of these parts of a name.
+func (s scope) checkParts(name string) string {
+	if slices.ContainsFunc(s.variants, func(variant string) bool { return naming.IsVariant(variant, name) }) {
+		return ""
+	}
+	return s.checkVariant(name)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/workload"
@@ -15,6 +16,8 @@ import (
 // scope is what gates can refer to besides the metrics.
 type scope struct {
 	phases, variants []string
+	// judged are the variants that the gate may judge.
+	judged []string
 	// metrics that a phase can have, on a pool or without. They are found when one is missing, once.
 	metrics map[string]func() []string
 	// only has the variants of the spec that a phase is limited to.
@@ -23,15 +26,18 @@ type scope struct {
 	workloads map[string][]string
 }
 
-// has says whether a variant has a phase. With a matrix, the variant of the spec is the first part of its name.
-func (s scope) has(variant, phase string) bool {
+// has says whether a variant has a phase, or whether one of those does that have these parts of a name.
+func (s scope) has(name, phase string) bool {
 	only := s.only[phase]
-	return len(only) == 0 || slices.Contains(only, baseOf(variant))
+	return len(only) == 0 || slices.ContainsFunc(s.variants, func(variant string) bool {
+		base, _, _ := strings.Cut(variant, ",") // with a matrix, the variant of the spec is the first part
+		return slices.Contains(only, v1alpha1.VariantName(base)) && naming.IsVariant(variant, name)
+	})
 }
 
-// having are the variants that have all of these phases.
+// having are the judged variants that have all of these phases.
 func (s scope) having(phases ...string) []string {
-	return slices.DeleteFunc(slices.Clone(s.variants), func(variant string) bool {
+	return slices.DeleteFunc(slices.Clone(s.judged), func(variant string) bool {
 		return slices.ContainsFunc(phases, func(phase string) bool { return !s.has(variant, phase) })
 	})
 }
@@ -53,6 +59,25 @@ func (s scope) judgedBy(rule rule) (variants, mistakes []string) {
 			"variant('NAME').phase('NAME').METRIC", list(phases)))
 	}
 	return variants, mistakes
+}
+
+// limitedTo is the scope of a gate that judges some variants only.
+func (s scope) limitedTo(names []v1alpha1.VariantParts) (limited scope, mistakes []string) {
+	for _, name := range names {
+		if mistake := s.checkParts(string(name)); mistake != "" {
+			mistakes = append(mistakes, "variants: "+mistake)
+		}
+	}
+	s.judged = s.variants
+	if len(names) > 0 {
+		s.judged = slices.DeleteFunc(slices.Clone(s.variants), func(variant string) bool { return !among(variant, names) })
+	}
+	return s, mistakes
+}
+
+// among says whether a variant is one of those named.
+func among(variant string, names []v1alpha1.VariantParts) bool {
+	return slices.ContainsFunc(names, func(name v1alpha1.VariantParts) bool { return naming.IsVariant(variant, string(name)) })
 }
 
 // without says that a variant does not have a phase.

@@ -254,7 +254,8 @@ func (s *session) summarise(ctx context.Context, chosen load, m *measurement, wi
 	}
 	s.delta, s.workers, s.memory = delta, counting[0].workers, memoryOf(seen...)
 	delta = delta.WithApplication(observe.Application{ReadBytes: sum.Read.Bytes, WrittenBytes: sum.Write.Bytes,
-		ReadOperations: sum.Read.Operations, WriteOperations: sum.Write.Operations, Operations: operations, Lasting: s.lasting()})
+		ReadOperations: sum.Read.Operations, WriteOperations: sum.Write.Operations, Operations: operations,
+		Transactions: s.metrics["transactions"], Lasting: s.lasting()})
 	s.details.Counters, s.details.Unavailable = delta.Details, delta.Unavailable
 	if ctx.Err() != nil {
 		return ctx.Err()

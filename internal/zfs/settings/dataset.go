@@ -139,12 +139,23 @@ func compressions() []string {
 var short = map[string]string{"compress": "compression", "recsize": "recordsize", "volblock": "volblocksize", "reserv": "reservation",
 	"refreserv": "refreservation", "rdonly": "readonly"}
 
+// Fields are what the API has beside the properties of a dataset.
+var Fields = []string{"provisioner", "type", "fsType", "size"}
+
 // Dataset says what is wrong with a property of a dataset.
 func Dataset(name, value string) Answer {
 	known, found := properties[name]
 	switch {
+	case slices.Contains(Fields, name):
+		return refused("it is a field of the dataset: write dataset.%s", name)
 	case !found && short[name] != "":
 		return refused("write %s, as 'zfs get' prints it", short[name])
+	case !found && parameters[name] != "":
+		return refused("it is a parameter of the ZFS module: write it under moduleParameters")
+	case !found && Place(name) != "":
+		return refused("it is a property of the pool: write %s", Place(name))
+	case !found && slices.Contains(nodesOwn, name):
+		return refused("it is a property of the pool, and a benchmark cannot set it: remove it")
 	case !found:
 		return unknown("dataset", name, settable())
 	case known.refused != "":

@@ -1,9 +1,11 @@
 package settings
 
 import (
+	"cmp"
 	_ "embed" // the list of parameters
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/storagebench/storagebench/internal/spelling"
@@ -46,7 +48,7 @@ func Parameter(name, value string) Answer {
 	case found && kind == onlyWhenLoaded:
 		return refused("it can only be set when the module is loaded: set it in /etc/modprobe.d of the node")
 	case found && kind == aNumber:
-		return checkNumber(value)
+		return cmp.Or(checkNumber(value), checkBound(name, value))
 	case found:
 		return Answer{}
 	}
@@ -65,4 +67,14 @@ func checkNumber(value string) Answer {
 		return refused("%q is not a whole number, and the kernel takes no units: write '%d'", value, bytes)
 	}
 	return refused("%q is not one of its values: write a whole number in plain digits", value)
+}
+
+// least are the bounds of the ARC below which ZFS ignores a parameter, so that the agent sets it back. 0 is ZFS's own choice.
+var least = map[string]uint64{"zfs_arc_max": 64 << 20, "zfs_arc_min": 32 << 20}
+
+func checkBound(name, value string) Answer {
+	if number, err := strconv.ParseUint(value, 10, 64); err != nil || number == 0 || number >= least[name] {
+		return Answer{}
+	}
+	return refused("ZFS ignores less than %d MiB: write '%d' or more", least[name]>>20, least[name])
 }

@@ -49,7 +49,11 @@ func (w words) check(value string) Answer {
 	if list == "" {
 		list = listed(w.known)
 	}
-	if meant := spelling.Slip(value, w.known); meant != "" {
+	meant := spelling.Slip(value, w.known)
+	if meant == "" && w.more { // no newer OpenZFS takes them either
+		meant = Switch(value, w.known)
+	}
+	if meant != "" {
 		return refused("%q is not one of its values: did you mean %s? It takes %s", value, meant, list)
 	}
 	if w.more {
@@ -57,6 +61,15 @@ func (w words) check(value string) Answer {
 			"take it either, no run can begin", value, Newest, list)}
 	}
 	return refused("%q is not one of its values: write %s", value, list)
+}
+
+// Switch is on for yes and true, and off for no and false, if that is one of the values. Else it is empty.
+func Switch(value string, known []string) string {
+	meant := map[string]string{"yes": "on", "true": "on", "no": "off", "false": "off"}[strings.ToLower(value)]
+	if !slices.Contains(known, meant) {
+		return ""
+	}
+	return meant
 }
 
 // power is a size that is a power of two.

@@ -66,6 +66,15 @@ func TestDataset(t *testing.T) {
 		{"encryption", "on"}:            "refused: needs a key",
 		{"direct", "always"}:            "ok",
 		{"longname", "on"}:              "ok",
+		{"dedup", "yes"}:                `refused: "yes" is not one of its values: did you mean on? It takes on, off, verify`,
+		{"compression", "false"}:        "refused: did you mean off?",
+		{"ashift", "12"}:                "refused: it is a property of the pool: write pool.ashift",
+		{"autotrim", "on"}:              "refused: it is a property of the pool: write pool.properties.autotrim",
+		{"failmode", "wait"}:            "refused: write pool.properties.failmode",
+		{"multihost", "on"}:             "refused: it is a property of the pool, and a benchmark cannot set it: remove it",
+		{"zfs_arc_max", "0"}:            "refused: write it under moduleParameters",
+		{"type", "Volume"}:              "refused: it is a field of the dataset: write dataset.type",
+		{"size", "1G"}:                  "refused: write dataset.size",
 	})
 	if len(properties) < 90 || len(settable()) < 45 {
 		t.Errorf("only %d properties, of them %d to set", len(properties), len(settable()))
@@ -96,8 +105,18 @@ func TestPool(t *testing.T) {
 	judge(t, Pool, map[asked]string{
 		{"autotrim", "on"}: "ok", {"autotrim", "yes"}: "refused: write on or off", {"autotirm", "on"}: "refused: did you mean autotrim?",
 		{"failmode", "panic"}: "refused: write wait or continue", {"recordsize", "8k"}: "refused: rootProperties",
+		{"ashift", "12"}:        "refused: it is a field of the pool: write pool.ashift",
 		{"listsnapshots", "on"}: "refused: write one of autoexpand", {"comment", "anything"}: "ok", {"dedup_table_quota", "auto"}: "ok",
 	})
+}
+
+func TestPlace(t *testing.T) {
+	for name, want := range map[string]string{"ashift": "pool.ashift", "autotrim": "pool.properties.autotrim", "recordsize": "dataset.recordsize",
+		"zfs_arc_max": "moduleParameters.zfs_arc_max", "recordsze": "", "multihost": ""} {
+		if got := Place(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
 }
 
 func TestParameter(t *testing.T) {
@@ -106,6 +125,10 @@ func TestParameter(t *testing.T) {
 		{"zfs_arc_max", "4G"}:                  `refused: "4G" is not a whole number, and the kernel takes no units: write '4294967296'`,
 		{"zfs_txg_timeout", "often"}:           `refused: write a whole number`,
 		{"zfs_txg_timeout", "010"}:             `refused: write '10'`,
+		{"zfs_arc_max", "0"}:                   "ok",
+		{"zfs_arc_max", "67108864"}:            "ok",
+		{"zfs_arc_max", "16777216"}:            "refused: ZFS ignores less than 64 MiB: write '67108864' or more",
+		{"zfs_arc_min", "33554431"}:            "refused: ZFS ignores less than 32 MiB: write '33554432' or more",
 		{"zfs_arcmax", "1"}:                    "warns: did you mean zfs_arc_max?",
 		{"zfs_something_of_2027", "1"}:         "warns: there is no such module parameter up to OpenZFS 2.4: a node",
 		{"zfs_deadman_failmode", "wait"}:       "ok",

@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/storagebench/storagebench/internal/spelling"
+	"github.com/storagebench/storagebench/internal/zfs/settings"
+)
+
+// aliases are other names for what the API has.
+var aliases = map[string]string{"l2arc": "cache", "slog": "log", "zil": "log", "properties": "dataset.properties",
+	"parameters": "moduleParameters"}
+
+// instead says what to write instead of a field that its parent does not have. Only a single value is a setting.
+func instead(name string, value any, names []string) string {
+	alias, _, _ := strings.Cut(aliases[name], ".")
+	switch value.(type) {
+	case map[string]any, []any:
+	default:
+		if place := placeOf(name, names); place != "" {
+			return "write " + place
+		}
+	}
+	if slices.Contains(names, alias) {
+		return "write " + aliases[name]
+	}
+	return spelling.Instead(name, names)
+}
+
+// placeOf is where to write a setting of ZFS that stands beside the fields of a target, a variant, a pool or a dataset.
+func placeOf(name string, names []string) string {
+	ofStorage := func(one string) bool { return slices.Contains([]string{"dataset", "pool", "vdevs", "fsType"}, one) }
+	if !slices.ContainsFunc(names, ofStorage) {
+		return ""
+	}
+	if slices.Contains(settings.Fields, name) {
+		return "dataset." + name
+	}
+	place := settings.Place(name)
+	if group, found := strings.CutSuffix(place, "."+name); found && group != "pool" {
+		return "it under " + strings.Replace(group, "dataset", "dataset.properties", 1)
+	}
+	return place
+}
+
+// valueIn is the value of a field, nil if it is not there.
+func valueIn(value any, steps []string) any {
+	for _, step := range steps {
+		switch inside := value.(type) {
+		case map[string]any:
+			value = inside[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(inside) {
+				return nil
+			}
+			value = inside[i]
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+// namesOfTypes are words for the types of the schema.
+var namesOfTypes = map[string]string{
+	"object": "a map of fields", "array": "a list", "string": "text", "integer": "a whole number", "number": "a number",
+	"boolean": "true or false", "null": "nothing",
+}
+
+// messageOf is the message of the API server. It says what to write where that does not.
+func (k *kindSchema) messageOf(wrong *field.Error) string {
+	switch wrong.Type {
+	case field.ErrorTypeTypeInvalid:
+		return ofType(wrong)
+	case field.ErrorTypeNotSupported:
+		return wrong.ErrorBody() + supported(wrong)
+	case field.ErrorTypeInvalid:
+		if hint := k.bounds(wrong); hint != "" {
+			return fmt.Sprintf("Invalid value: %v: %s", wrong.BadValue, hint)
+		}
+		if hint := noUnit(wrong); hint != "" {
+			return fmt.Sprintf("Invalid value: %q: %s", wrong.BadValue, hint)
+		}
+	default: // the API server says it well
+	}
+	return wrong.ErrorBody()
+}
+
+var (
+	disksOnly = regexp.MustCompile(`\.(cache|spare)\[[0-9]+\]$`)
+	vdevsOnly = regexp.MustCompile(`\.(vdevs|log|special)\[[0-9]+\]$`)
+)
+
+// ofType is for a value of the wrong type.
+func ofType(wrong *field.Error) string {
+	_, types, found := strings.Cut(wrong.Detail, "must be of type ")
+	wanted, given, also := strings.Cut(types, ": ")
+	wanted, given = namesOfTypes[wanted], namesOfTypes[strings.Trim(given, `"`)]
+	if !found || !also || wanted == "" || given == "" {
+		return wrong.ErrorBody()
+	}
+	if list := disksOnly.FindStringSubmatch(wrong.Field); list != nil {
+		return fmt.Sprintf("%s is a list of disks: write %s: [DISK]", list[1], list[1])
+	}
+	if list := vdevsOnly.FindStringSubmatch(wrong.Field); list != nil {
+		return fmt.Sprintf("write a map of fields instead of %s, such as %s: [{type: stripe, devices: [DISK]}]", given, list[1])
+	}
+	return fmt.Sprintf("write %s instead of %s", wanted, given)
+}
+
+var inQuotes = regexp.MustCompile(`"([^"]*)"`)
+
+// supported says which of the supported values was most likely meant. Empty if it is none.
+func supported(wrong *field.Error) string {
+	given := fmt.Sprint(wrong.BadValue)
+	var values []string
+	for _, value := range inQuotes.FindAllStringSubmatch(wrong.Detail, -1) {
+		values = append(values, value[1])
+	}
+	switch meant := spelling.Slip(given, values); {
+	case meant != "":
+		return ": write " + meant
+	case strings.HasSuffix(wrong.Field, ".compare.to"):
+		return fmt.Sprintf("; to compare with a variant write to: Variant, variant: %s", given)
+	}
+	return ""
+}
+
+// bounds says which numbers a field takes, if it is out of them.
+func (k *kindSchema) bounds(wrong *field.Error) string {
+	if !strings.Contains(wrong.Detail, " in body should be ") || !strings.Contains(wrong.Detail, " than or equal to ") {
+		return ""
+	}
+	at := k.structural
+	for _, step := range pathSteps(problemField(wrong)) {
+		if at = member(at, step); at == nil {
+			return ""
+		}
+	}
+	return numbers(at.ValueValidation)
+}
+
+func numbers(of *schema.ValueValidation) string {
+	plain := func(number float64) string { return strconv.FormatFloat(number, 'f', -1, 64) }
+	switch {
+	case of == nil || of.Minimum == nil && of.Maximum == nil:
+		return ""
+	case of.Maximum == nil:
+		return "write a number of at least " + plain(*of.Minimum)
+	case of.Minimum == nil:
+		return "write a number of at most " + plain(*of.Maximum)
+	}
+	return fmt.Sprintf("write a number between %s and %s", plain(*of.Minimum), plain(*of.Maximum))
+}
+
+// byteUnit is a size with a unit that Kubernetes does not have.
+var byteUnit = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kKmMgGtTpP])([iI]?[bB])$`)
+
+// noUnit says how to write a size that ends with B. A block has to be a power of two.
+func noUnit(wrong *field.Error) string {
+	given, _ := wrong.BadValue.(string)
+	parts := byteUnit.FindStringSubmatch(given)
+	if parts == nil || !strings.Contains(wrong.Detail, "quantity") && !strings.Contains(wrong.Detail, "block size") {
+		return ""
+	}
+	unit := strings.ToUpper(parts[2])
+	hint := fmt.Sprintf("%s is no unit here: write %s%si", parts[2]+parts[3], parts[1], unit)
+	if strings.Contains(wrong.Detail, "block size") {
+		return hint
+	}
+	return fmt.Sprintf("%s or %s%s", hint, parts[1], strings.Replace(unit, "K", "k", 1))
+}
+
+// switchAt is on or off for a boolean that is the value of a property, if only that is right.
+func switchAt(at, written string) string {
+	steps := pathSteps(at)
+	if _, err := strconv.Atoi(steps[len(steps)-1]); err == nil {
+		steps = steps[:len(steps)-1]
+	}
+	meant := settings.Switch(written, []string{"on", "off"})
+	if len(steps) < 2 || meant == "" || !slices.Contains([]string{"properties", "rootProperties", "matrix", "set"}, steps[len(steps)-2]) {
+		return ""
+	}
+	name := steps[len(steps)-1]
+	name = name[strings.LastIndexByte(name, '.')+1:]
+	for _, check := range []func(name, value string) settings.Answer{settings.Dataset, settings.Pool} {
+		if check(name, written).Refusal != "" && check(name, meant) == (settings.Answer{}) {
+			return meant
+		}
+	}
+	return ""
+}
+
+// unlessImplied leaves out what other problems imply: fields of what has to be of another type, and the number of fields where an unknown
+// one stands.
+func unlessImplied(unknown []problem, invalid field.ErrorList) (left []problem, rest field.ErrorList) {
+	parents := map[string]bool{}
+	for _, one := range unknown {
+		if !slices.ContainsFunc(invalid, func(wrong *field.Error) bool {
+			below, within := strings.CutPrefix(one.field, problemField(wrong))
+			return wrong.Type == field.ErrorTypeTypeInvalid && within && strings.IndexAny(below, ".[") == 0
+		}) {
+			left = append(left, one)
+		}
+		parents[one.field[:max(0, strings.LastIndexAny(one.field, ".["))]] = true
+	}
+	for _, wrong := range invalid {
+		ofNumber := strings.Contains(wrong.Detail, "should have at least 1 properties") ||
+			strings.Contains(wrong.Detail, "exactly one of the fields")
+		if !ofNumber || !parents[problemField(wrong)] {
+			rest = append(rest, wrong)
+		}
+	}
+	return left, rest
+}
