@@ -47,6 +47,7 @@ func Foresee(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot, gates *gate.Set)
 	}
 	variants := oneOfEach(slots)
 	foreseeGates(spec, variants, gates, f)
+	foreseeEffects(spec, variants, f)
 	for i := range variants {
 		for _, check := range slotChecks {
 			f.mistakes = append(f.mistakes, f.seen.of(&variants[i], check(spec, &variants[i]))...)

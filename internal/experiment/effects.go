@@ -1,0 +1,218 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/volume"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+// effectRules find settings whose effect no phase can show. Each looks at one volume in all variants, and says where the setting is written
+// and what to write instead. There is no message if all is well, or if that is not known.
+var effectRules = []func(c *comparison, on places) (field, message string){
+	intentLog, attributes, accessTimes, specialUnused, specialTakesAll, specialRefused, cacheUnused,
+	nothingTwice, nothingSmaller, recordsStay, zerosWritten, blockRepeated, fillOverwritten,
+}
+
+// foreseeEffects warns once for each rule.
+func foreseeEffects(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot, f *Foresight) {
+	variants = slices.SortedFunc(slices.Values(variants), func(a, b Slot) int { return cmp.Compare(a.Rank, b.Rank) })
+	c := compare(spec, variants)
+	for _, rule := range effectRules {
+		for _, on := range c.volumes {
+			if field, message := rule(c, on); message != "" {
+				f.warn(field, message)
+				break
+			}
+		}
+	}
+	foreseeDepths(variants, f)
+	foreseeReadOnly(spec, variants, f)
+}
+
+// comparison is what the variants have on pools.
+type comparison struct {
+	spec    *v1alpha1.StorageBenchmarkSpec
+	volumes []places
+	// arrives says that an operation writes data to some volume: it may be of any kind, and there already.
+	arrives bool
+}
+
+// places are one volume in those variants that have it.
+type places []place
+
+// place is a volume of one variant, with what the phases do on it.
+type place struct {
+	volume.RunVolume
+	slot  *Slot
+	parts []workload.Part
+	// changed are the properties that a phase sets.
+	changed map[string]bool
+}
+
+func compare(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot) *comparison {
+	c := &comparison{spec: spec}
+	for i := range variants {
+		slot := &variants[i]
+		if slot.Target.ZFS == nil {
+			continue
+		}
+		changed := c.operations(slot)
+		targets, parts := volume.TargetVolumes(slot.Target), map[string][]workload.Part{}
+		for j := range slot.Phases {
+			for _, part := range workload.Measured(&slot.Phases[j]) {
+				on := string(volumeOf(&part.Phase))
+				if !slices.ContainsFunc(targets, func(one volume.RunVolume) bool { return one.Name == on }) {
+					on = "" // a phase makes it, and it may inherit anything
+				}
+				parts[on] = append(parts[on], part)
+			}
+		}
+		for _, one := range targets {
+			c.add(place{one, slot, slices.Concat(parts[one.Name], parts[""]), changed})
+		}
+	}
+	return c
+}
+
+// operations notes what the operations of a variant write, and returns the properties that they change.
+func (c *comparison) operations(slot *Slot) (changed map[string]bool) {
+	changed = map[string]bool{}
+	for i := range slot.Phases {
+		for _, action := range operate.Of(&slot.Phases[i]) {
+			c.arrives = c.arrives || action.Copy != nil || action.Replicate != nil
+			if action.SetProperty != nil {
+				for name := range action.SetProperty.Properties {
+					changed[name] = true
+				}
+			}
+		}
+	}
+	return changed
+}
+
+func (c *comparison) add(one place) {
+	at := slices.IndexFunc(c.volumes, func(on places) bool { return on[0].Name == one.Name })
+	if at < 0 {
+		c.volumes = append(c.volumes, places{one})
+		return
+	}
+	c.volumes[at] = append(c.volumes[at], one)
+}
+
+// sharing are all volumes on the pool of a volume, in all variants. None if it has no pool of its own, or another one on some nodes.
+func (c *comparison) sharing(on places) (all places) {
+	alike := func(p *place) bool {
+		return p.PoolOf == p.Name && (p.Name != naming.VolumeData || len(p.slot.Target.ZFS.PerNode) == 0)
+	}
+	if on.any(func(p *place) bool { return !alike(p) }) {
+		return nil
+	}
+	for _, other := range c.volumes {
+		if other[0].PoolOf == on[0].Name {
+			all = append(all, other...)
+		}
+	}
+	return all
+}
+
+// first is the first place that something holds for. Nil if there is none.
+func (on places) first(holds func(*place) bool) *place {
+	for i := range on {
+		if holds(&on[i]) {
+			return &on[i]
+		}
+	}
+	return nil
+}
+
+func (on places) any(holds func(*place) bool) bool { return on.first(holds) != nil }
+
+// all have a value of a property.
+func (on places) all(name, value string) bool {
+	return len(on) > 0 && !on.any(func(p *place) bool { return p.get(name) != value })
+}
+
+// differs is the first place that has another value of a property than the place before all others.
+func (on places) differs(name string) *place {
+	return on.first(func(p *place) bool { return p.get(name) != on[0].get(name) })
+}
+
+// does says whether a phase of some variant does something there.
+func (on places) does(what func(*workload.Part) bool) bool {
+	return on.any(func(p *place) bool {
+		return slices.ContainsFunc(p.parts, func(part workload.Part) bool { return what(&part) })
+	})
+}
+
+// changes is the value of a property that a phase sets: it is none for the whole run.
+const changes = "changes"
+
+// unset are the values of properties that are written nowhere, in every version of OpenZFS.
+var unset = map[string]string{"sync": "standard", "logbias": "latency", "atime": "on", "dedup": "off", "primarycache": "all",
+	"secondarycache": "all", "special_small_blocks": "0"}
+
+// get is the value of a property, its own or that of the pool. Empty if it is not known.
+func (p *place) get(name string) string {
+	if p.changed[name] {
+		return changes
+	}
+	return cmp.Or(string(p.Dataset.Properties[name]), string(p.Pool.RootProperties[name]), unset[name])
+}
+
+// field is where a property is written that applies there: in the matrix, in the variant or in the target.
+func (p *place) field(spec *v1alpha1.StorageBenchmarkSpec, name string) (found string) {
+	for _, one := range settingsOf(spec) {
+		if one.name != name || !p.covers(spec, one.field) || one.value != p.get(name) && found != "" {
+			continue
+		}
+		found = wholePath(one.field)
+	}
+	return cmp.Or(found, targetField(spec, p.slot))
+}
+
+// wholePath leaves out which value of the matrix is meant.
+func wholePath(field string) string {
+	if path, _, is := strings.Cut(field, "]["); is {
+		return path + "]"
+	}
+	return field
+}
+
+// covers says whether what is written in a field is about that volume and variant.
+func (p *place) covers(spec *v1alpha1.StorageBenchmarkSpec, field string) bool {
+	at := slices.IndexFunc(spec.Variants, func(one v1alpha1.Variant) bool { return string(one.Name) == p.slot.Base })
+	switch variant := fmt.Sprintf("spec.variants[%d].", at); {
+	case strings.HasPrefix(field, "spec.phases["), strings.HasPrefix(field, "spec.variants[") && !strings.HasPrefix(field, variant):
+		return false
+	case strings.Contains(field, "volumes."):
+		return strings.Contains(field, "volumes."+p.Name+".")
+	}
+	return strings.Contains(field, ".volumes[") == (p.Name != naming.VolumeData)
+}
+
+// poolField is where the log, cache or special vdevs of its pool are written.
+func (p *place) poolField(spec *v1alpha1.StorageBenchmarkSpec, member string) string {
+	for i, variant := range spec.Variants {
+		pool := variant.Pool
+		if string(variant.Name) != p.slot.Base || pool == nil || p.PoolOf != naming.VolumeData {
+			continue
+		}
+		if member == "log" && pool.Log != nil || member == "cache" && pool.Cache != nil || member == "special" && pool.Special != nil {
+			return fmt.Sprintf("spec.variants[%d].pool.%s", i, member)
+		}
+	}
+	at := targetField(spec, p.slot) + ".zfs."
+	for i, one := range p.slot.Target.ZFS.Volumes {
+		if string(one.Name) == p.PoolOf {
+			at += fmt.Sprintf("volumes[%d].", i)
+		}
+	}
+	return at + "pool." + member
+}

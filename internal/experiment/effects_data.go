@@ -1,0 +1,363 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/volume"
+	"github.com/storagebench/storagebench/internal/workload"
+	"github.com/storagebench/storagebench/internal/zfs/settings"
+)
+
+// job is what a section of a fio job file sets.
+type job struct {
+	name string
+	set  map[string]string
+}
+
+// jobsOf are those of a phase with a job file in the spec. known is false if it is elsewhere.
+func jobsOf(part *workload.Part) (jobs []job, known bool) {
+	if part.Phase.Measure == nil || part.Phase.Measure.Workload.FIO == nil {
+		return nil, true
+	}
+	if part.Phase.Measure.Workload.FIO.JobFileFrom != nil {
+		return nil, false
+	}
+	file, err := fio.ParseUserFile(part.Phase.Measure.Workload.FIO.JobFile)
+	for _, section := range file.Sections {
+		set := map[string]string{}
+		for _, option := range slices.Concat(file.Global, section.Options) { // the last line counts, as for fio
+			set[option.Name] = option.Value
+		}
+		jobs = append(jobs, job{section.Name, set})
+	}
+	return jobs, err == nil // what is wrong with it is another mistake
+}
+
+// has says that an option is there and not 0.
+func (j job) has(name string) bool {
+	value, is := j.set[name]
+	return is && (value == "" || strings.Trim(value, "0") != "")
+}
+
+// mode is what it does: rw without what follows a colon.
+func (j job) mode() string {
+	mode, _, _ := strings.Cut(cmp.Or(j.set["rw"], j.set["readwrite"], "read"), ":")
+	return mode
+}
+
+func (j job) writes() bool { return j.mode() != "read" && j.mode() != "randread" }
+
+// ofJobs says whether a job of a phase does something. A job file that is not known may do anything.
+func ofJobs(part *workload.Part, does func(job) bool) bool {
+	jobs, known := jobsOf(part)
+	return !known || slices.ContainsFunc(jobs, does)
+}
+
+func isMetadata(part *workload.Part) bool {
+	return part.Phase.Measure != nil && part.Phase.Measure.Workload.Metadata != nil
+}
+
+// selectOnly is the mode of postgres whose transactions only read.
+const selectOnly = "SelectOnly"
+
+// syncs says whether a phase measures synchronous writes.
+func syncs(part *workload.Part) bool {
+	if part.Phase.Measure == nil {
+		return false
+	}
+	switch given := &part.Phase.Measure.Workload; {
+	case given.Redo != nil:
+		return true
+	case given.Postgres != nil:
+		return given.Postgres.Mode != selectOnly
+	case given.Metadata != nil:
+		return given.Metadata.Sync == "File"
+	}
+	return ofJobs(part, func(j job) bool {
+		return j.has("fsync") || j.has("fdatasync") || j.has("fsync_on_close") || j.has("end_fsync") || j.has("sync") && j.set["sync"] != "none"
+	})
+}
+
+// duplicates says whether a phase may write the same data twice. Empty pages and segments of PostgreSQL are alike, and so are a segment
+// of a log and its archive.
+func duplicates(part *workload.Part) bool {
+	if databaseOf(&part.Phase) != nil || part.Archives != "" {
+		return true
+	}
+	return ofJobs(part, func(j job) bool {
+		return j.has("dedupe_percentage") || j.has("zero_buffers") || j.set["scramble_buffers"] == "0"
+	})
+}
+
+// compressible says whether a phase may write data that compresses, of its own kind, in records of that size.
+func compressible(part *workload.Part, record uint64) bool {
+	return databaseOf(&part.Phase) != nil || ofJobs(part, func(j job) bool {
+		block := j.block()
+		random := j.has("refill_buffers") || block > 0 && record > 0 && block >= record
+		return j.writes() && (!random || j.has("buffer_compress_percentage") || j.has("zero_buffers") || j.has("dedupe_percentage"))
+	})
+}
+
+func (on places) compresses() bool {
+	return on.any(func(p *place) bool {
+		return slices.ContainsFunc(p.parts, func(part workload.Part) bool { return compressible(&part, p.record()) })
+	})
+}
+
+var plainBlock = regexp.MustCompile(`^[0-9]{1,9}[kKmM]?$`)
+
+// block is the size of all requests of a job. 0 if it has several, or that is not known.
+func (j job) block() uint64 {
+	for _, several := range []string{"bssplit", "bsrange", "blocksize_range", "bs_unaligned", "blocksize_unaligned"} {
+		if j.has(several) {
+			return 0
+		}
+	}
+	text := cmp.Or(j.set["bs"], j.set["blocksize"], "4k")
+	if !plainBlock.MatchString(text) {
+		return 0
+	}
+	bytes, _ := settings.Bytes(text)
+	return bytes
+}
+
+// written is the compressible share of what a fill or fragment phase writes, and whether it says so.
+func written(part *workload.Part) (percent float64, told bool) {
+	var share v1alpha1.Share
+	switch {
+	case part.Phase.Fill != nil:
+		share = cmp.Or(part.Phase.Fill.Compressibility, "0%")
+	case part.Phase.Fragment != nil:
+		share = part.Phase.Fragment.Compressibility
+	}
+	percent, err := share.Percent()
+	return percent, err == nil
+}
+
+func fillsSpace(part *workload.Part) bool { percent, _ := written(part); return percent > 0 }
+
+// nothingSmaller: random data does not compress.
+func nothingSmaller(c *comparison, on places) (field, message string) {
+	at := on.differs("compression")
+	if at == nil || c.arrives || on.compresses() || on.does(fillsSpace) {
+		return "", ""
+	}
+	return at.field(c.spec, "compression"), "it only costs, because no phase writes data that compresses: write compressibility: 60% in " +
+		"the fill, or buffer_compress_percentage=60 in a fio job"
+}
+
+// chunk is the piece of the data that has the compressible share.
+const chunk = 4 << 10
+
+// recordsStay: what is left of a record takes whole sectors, so that small ones do not become smaller.
+func recordsStay(c *comparison, on places) (field, message string) {
+	byRecord, byCompression := on.any(func(p *place) bool { return p.record() != on[0].record() }), on.differs("compression") != nil
+	var stays *place
+	smaller, unknown := false, false
+	for i := range on {
+		p := &on[i]
+		switch does, known := p.shrinks(); {
+		case p.get("compression") == "off":
+		case !known:
+			unknown = true
+		case does:
+			smaller = true
+		case stays == nil:
+			stays = p
+		}
+	}
+	compared := byRecord && smaller || byCompression && !smaller && !unknown && !on.compresses() && !c.arrives
+	if stays == nil || !compared {
+		return "", ""
+	}
+	percent, at := stays.share()
+	record, sector := settings.Size(stays.record()), settings.Size(stays.sector())
+	words := fmt.Sprintf("records of %s do not become smaller with compressibility %g%% and sectors of %s: ", record, percent, sector)
+	if stays.record() <= stays.sector() {
+		return at, words + "write larger records, or a smaller pool.ashift"
+	}
+	return at, words + "write 60%, which halves them"
+}
+
+// share is what all fills and fragments there have in common, and where it is written. 0 if they differ.
+func (p *place) share() (percent float64, at string) {
+	shares := map[float64]bool{}
+	for i := range p.parts {
+		if one, told := written(&p.parts[i]); told {
+			shares[one] = true
+			if at == "" {
+				at = p.phaseField(&p.parts[i]) + ".fill.compressibility"
+			}
+		}
+	}
+	if len(shares) != 1 {
+		return 0, at
+	}
+	return slices.Collect(maps.Keys(shares))[0], at
+}
+
+func (p *place) sector() uint64 { return 1 << cmp.Or(p.Pool.Ashift, 12) }
+
+// shrinks says whether records of the data of a fill take less space. All algorithms leave what is random in them, and add little to it.
+func (p *place) shrinks() (does, known bool) {
+	percent, _ := p.share()
+	record, sector, algorithm := p.record(), p.sector(), p.get("compression")
+	draid := len(p.Pool.Vdevs) > 0 && strings.HasPrefix(string(p.Pool.Vdevs[0].Type), "draid")
+	usual := algorithm == "on" || algorithm == "lz4" || strings.HasPrefix(algorithm, "zstd") || strings.HasPrefix(algorithm, "gzip")
+	if percent == 0 || record < chunk || draid || !usual || p.Dataset.FSType != "" {
+		return false, false
+	}
+	random := uint64(float64(record) * (100 - percent) / 100)
+	least, most := random+1, random+record/32+64
+	rounded := func(bytes uint64) uint64 { return (bytes + sector - 1) / sector * sector }
+	switch {
+	case rounded(least) >= record:
+		return false, true
+	case rounded(most) < record && most <= record-record/8:
+		return true, true
+	}
+	return false, false
+}
+
+// phaseField is where a phase is written.
+func (p *place) phaseField(part *workload.Part) string {
+	return p.slot.phaseField(slices.IndexFunc(p.slot.Phases, func(one v1alpha1.Phase) bool { return one.Name == part.Phase.Name }))
+}
+
+const jobFileField = ".measure.workload.fio.jobFile"
+
+// zerosWritten: ZFS stores no blocks of zeros if it compresses.
+func zerosWritten(_ *comparison, on places) (field, message string) {
+	return on.firstJob(func(p *place, j job) string {
+		value := p.get("compression")
+		if !j.has("zero_buffers") || !j.writes() || value == "" || value == "off" || value == changes {
+			return ""
+		}
+		return fmt.Sprintf("job [%s] writes zeros, which ZFS does not store with compression: %s: write buffer_compress_percentage=60 in place "+
+			"of zero_buffers", j.name, value)
+	})
+}
+
+// blockRepeated: without refill_buffers, fio writes one block again and again, but for some bytes. A record of several of them compresses
+// to little more than one, if they lie within the 64 KiB that lz4 looks back.
+func blockRepeated(_ *comparison, on places) (field, message string) {
+	return on.firstJob(func(p *place, j job) string {
+		block, record, value := j.block(), p.record(), p.get("compression")
+		own := j.has("refill_buffers") || j.has("zero_buffers") || j.has("buffer_compress_percentage") || j.has("dedupe_percentage")
+		alike := block > 0 && block <= 32<<10 && 2*block <= record && slices.Contains([]string{"", "1"}, j.set["iodepth"])
+		if own || !alike || j.mode() != "write" || slices.Contains([]string{"", "off", "zle", changes}, value) {
+			return ""
+		}
+		return fmt.Sprintf("job [%s] writes the same block of %s again and again, so that a record of %s compresses to little more than one: "+
+			"write refill_buffers=1", j.name, settings.Size(block), settings.Size(record))
+	})
+}
+
+// fillOverwritten: a job of its own writes other data over that of the fill.
+func fillOverwritten(_ *comparison, on places) (field, message string) {
+	if on.all("compression", "off") {
+		return "", ""
+	}
+	return on.firstJob(func(p *place, j job) string {
+		percent, _ := p.share()
+		_, ofFill := j.set["filename"]
+		if !ofFill || !j.writes() || percent == 0 || j.has("buffer_compress_percentage") || j.has("zero_buffers") {
+			return ""
+		}
+		return fmt.Sprintf("job [%s] overwrites the data of the fill with other data, which does not compress like that: write "+
+			"buffer_compress_percentage=%g and buffer_compress_chunk=4k", j.name, percent)
+	})
+}
+
+// firstJob is the first job of all variants that something is wrong with.
+func (on places) firstJob(wrong func(*place, job) string) (field, message string) {
+	for i := range on {
+		p := &on[i]
+		for j := range p.parts {
+			jobs, _ := jobsOf(&p.parts[j])
+			for _, one := range jobs {
+				if message = wrong(p, one); message != "" {
+					return p.phaseField(&p.parts[j]) + jobFileField, message
+				}
+			}
+		}
+	}
+	return "", ""
+}
+
+// foreseeDepths warns once of an iodepth that has no effect, on any target.
+func foreseeDepths(variants []Slot, f *Foresight) {
+	for i := range variants {
+		slot := &variants[i]
+		onZFS := filesOnZFS(slot)
+		for j := range slot.Phases {
+			part := workload.Part{Phase: slot.Phases[j]}
+			jobs, _ := jobsOf(&part)
+			for _, one := range jobs {
+				if message := one.depthUnused(onZFS[volumeOf(&part.Phase)]); message != "" {
+					f.warn(slot.phaseField(j)+jobFileField, message)
+					return
+				}
+			}
+		}
+	}
+}
+
+// filesOnZFS are the volumes of a variant on which ZFS is the file system.
+func filesOnZFS(slot *Slot) map[v1alpha1.VolumeName]bool {
+	on := map[v1alpha1.VolumeName]bool{}
+	for _, one := range volume.All(slot.Target, slot.Phases) {
+		on[v1alpha1.VolumeName(one.Name)] = one.Dataset != nil && one.Dataset.Type != settings.Volume
+	}
+	return on
+}
+
+// depthUnused says why a worker of a job has one request under way at a time. ZFS completes each request for a file within io_submit, as if
+// it were psync, with direct=1 too. Other storage does so without direct=1.
+func (j job) depthUnused(onZFS bool) string {
+	depth, err := strconv.Atoi(j.set["iodepth"])
+	engine := cmp.Or(j.set["ioengine"], "psync")
+	direct := j.has("direct") || j.set["buffered"] == "0"
+	if err != nil || depth < 2 || engine == "io_uring" || engine == "posixaio" || engine == "libaio" && !onZFS && direct {
+		return ""
+	}
+	why, instead := "with ioengine="+engine+" a worker sends one request at a time", fmt.Sprintf("write numjobs=%d in its place", depth)
+	switch {
+	case engine == "libaio" && onZFS:
+		why = "ZFS serves a worker with ioengine=libaio one request at a time, also with direct=1"
+	case engine == "libaio":
+		why, instead = "ioengine=libaio waits for each request that is not direct", "write direct=1"
+	case !onZFS:
+		instead = "write ioengine=libaio and direct=1"
+	}
+	return fmt.Sprintf("iodepth=%d of job [%s] has no effect, because %s: %s", depth, j.name, why, instead)
+}
+
+// logSettings are those of the write-ahead log. That of a transaction that only reads is empty.
+var logSettings = []string{"full_page_writes", "wal_compression", "wal_sync_method", "wal_buffers", "wal_init_zero", "wal_recycle",
+	"commit_delay", "synchronous_commit"}
+
+// foreseeReadOnly warns of settings of the write-ahead log that are compared by phases that only read.
+func foreseeReadOnly(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot, f *Foresight) {
+	for i := range variants {
+		for j := range variants[i].Phases {
+			if given := databaseOf(&variants[i].Phases[j]); given != nil && given.Mode != selectOnly {
+				return
+			}
+		}
+	}
+	for _, one := range settingsOf(spec) {
+		if slices.Contains(logSettings, one.name) && (one.further || strings.Contains(one.field, ".set[")) {
+			f.warn(wholePath(one.field), "it has no effect, because all postgres phases are SelectOnly, which writes no log: write mode: TPCBLike")
+			return
+		}
+	}
+}
