@@ -4,8 +4,10 @@ package engine
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,7 +31,7 @@ type metadata struct {
 	given   v1alpha1.MetadataWorkload
 	workers int
 	files   int
-	content []byte
+	size    int64
 	folder  string
 	// delay is called within each operation, in tests.
 	delay func(kind string)
@@ -51,28 +53,26 @@ func (m *metadata) prepare(_ context.Context, s *session) error {
 	if m.given.FilesPerWorker > 0 {
 		m.files = int(m.given.FilesPerWorker)
 	}
-	m.content = make([]byte, size(m.given.FileSize, defaultFileSize))
-	for i := range m.content {
-		m.content[i] = byte(i*7 + i>>8) // zeros would be holes on a dataset that compresses
-	}
+	m.size = size(m.given.FileSize, defaultFileSize)
 	m.folder = filepath.Join(s.volume.path, namePrefix+"metadata")
 	room, err := s.volume.room()
 	if err != nil {
 		return err
 	}
-	if needed := int64(m.workers) * int64(m.files) * int64(len(m.content)); needed > room/2 {
+	if needed := int64(m.workers) * int64(m.files) * m.size; needed > room/2 {
 		return invalidf(ReasonVolumeFull,
 			"%d workers with %d files of %d bytes each need %d bytes, and half of the %d bytes that are free is less: "+
-				"use fewer or smaller files, or make the volume larger", m.workers, m.files, len(m.content), needed, room)
+				"use fewer or smaller files, or make the volume larger", m.workers, m.files, m.size, needed, room)
 	}
 	return os.RemoveAll(m.folder)
 }
 
 func (m *metadata) round(ctx context.Context, s *session, _ int) (figures, error) {
 	lasting := length(m.given.Duration, defaultDuration)
+	seed := s.random.next()
 	crew := make([]*clerk, m.workers)
 	for i := range crew {
-		crew[i] = &clerk{metadata: m, folder: filepath.Join(m.folder, fmt.Sprint(i)), took: map[string]*fio.Latency{}}
+		crew[i] = m.newClerk(i, seed)
 	}
 	s.progress.stretch("metadata", s.progress.from, s.progress.to, 0, lasting)
 	if err := s.begin(ctx); err != nil {
@@ -98,7 +98,9 @@ func (m *metadata) round(ctx context.Context, s *session, _ int) (figures, error
 	if err != nil {
 		return figures{}, err
 	}
-	return m.figures(crew, took, flush), os.RemoveAll(m.folder)
+	all := m.figures(crew, took, flush)
+	all.seed = seed
+	return all, os.RemoveAll(m.folder)
 }
 
 // figures adds up what the workers did. The rate of a kind of operation is that of the time which was spent with it.
@@ -142,6 +144,28 @@ type clerk struct {
 	*metadata
 	folder string
 	took   map[string]*fio.Latency
+	// content of the next file: random, and unlike that of any other file of the round.
+	content []byte
+	created uint64
+}
+
+func (m *metadata) newClerk(number int, seed int64) *clerk {
+	c := &clerk{metadata: m, folder: filepath.Join(m.folder, fmt.Sprint(number)), took: map[string]*fio.Latency{},
+		content: make([]byte, m.size), created: uint64(number) << 48}
+	random := rand.New(rand.NewPCG(uint64(seed), uint64(number)))
+	for at := 0; at+8 <= len(c.content); at += 8 {
+		binary.LittleEndian.PutUint64(c.content[at:], random.Uint64())
+	}
+	return c
+}
+
+// refresh turns the content into that of the next file. All of each 4 KiB is random, so that it does not compress, and a part of it is
+// new, so that no block is stored once for several files with deduplication.
+func (c *clerk) refresh() {
+	c.created++
+	for at := 0; at+8 <= len(c.content); at += 4 << 10 {
+		binary.LittleEndian.PutUint64(c.content[at:], c.created)
+	}
 }
 
 // work repeats the life of the files until the time is over.
@@ -217,6 +241,7 @@ func (c *clerk) create(path string) error {
 	if err != nil {
 		return err
 	}
+	c.refresh()
 	_, err = file.Write(c.content)
 	if err == nil && c.given.Sync == syncFile {
 		err = file.Sync()

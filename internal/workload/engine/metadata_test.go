@@ -3,6 +3,8 @@
 package engine
 
 import (
+	"bytes"
+	"compress/flate"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,5 +75,37 @@ func TestMetadataFigures(t *testing.T) {
 	// Three files in 0.6 s of work of two workers.
 	if got.operations != 3 || got.metrics["createOperationsPerSecond"] != 10 || got.metrics["metadataOperationsPerSecond"] != 2 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestMetadataContent: files that compress or that are alike would take less space than their size says, and so less time.
+func TestMetadataContent(t *testing.T) {
+	m := &metadata{size: 16 << 10}
+	blocks := map[string]bool{}
+	for worker := range 3 {
+		c := m.newClerk(worker, 4711)
+		for range 5 {
+			c.refresh()
+			var compressed bytes.Buffer
+			writer, err := flate.NewWriter(&compressed, flate.BestCompression)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := writer.Write(c.content); err != nil || writer.Close() != nil {
+				t.Fatal(err)
+			}
+			if compressed.Len() < len(c.content) {
+				t.Fatalf("%d bytes of content compress to %d", len(c.content), compressed.Len())
+			}
+			for at := 0; at < len(c.content); at += 4 << 10 {
+				blocks[string(c.content[at:at+4<<10])] = true
+			}
+		}
+	}
+	if want := 3 * 5 * 4; len(blocks) != want {
+		t.Errorf("%d different blocks, want %d", len(blocks), want)
+	}
+	if a, b := m.newClerk(1, 1), m.newClerk(1, 1); !bytes.Equal(a.content, b.content) {
+		t.Error("the same seed gives other files")
 	}
 }
