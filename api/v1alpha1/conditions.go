@@ -88,6 +88,7 @@ const (
 	ReasonPoolDeviceDenied   = "DeviceNotAllowed"
 	ReasonPoolLost           = "PoolLost"
 	ReasonPoolDrifted        = "Drifted"
+	ReasonPoolDisksDiffer    = "DisksDiffer"
 	ReasonPoolUnhealthy      = "Unhealthy"
 	ReasonPoolRebuilding     = "Rebuilding"
 	ReasonPoolInUse          = "PoolInUse"

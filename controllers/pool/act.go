@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -328,15 +327,14 @@ func (r *Reconciler) clearLabels(ctx context.Context, pool *v1alpha1.BenchmarkPo
 }
 
 // clearLabel clears the label of our destroyed pool on a disk, if the disk carries no other. Labels of spares and cache devices
-// identify only themselves.
+// identify only themselves. A disk that was taken out of the pool would keep the next one off it.
 func (r *Reconciler) clearLabel(ctx context.Context, path, guid string, auxiliary []string) error {
 	disk, _ := r.Disks.Check(host.Wish{Path: path}) // a label is a reason to refuse the disk, but here it is expected
 	if len(disk.Pools) == 0 {
 		return nil
 	}
 	for _, label := range disk.Pools {
-		ours := label.State == host.PoolDestroyed && strconv.FormatUint(label.GUID, 10) == guid
-		if !ours && !pools.OwnAuxiliary(label, auxiliary) {
+		if !pools.OwnLabel(label, guid) && !pools.OwnAuxiliary(label, auxiliary) {
 			return fmt.Errorf("disk %s carries a label of the %s pool %q (guid %d), which is not the destroyed pool %s: its labels are left: %w",
 				path, label.State, label.Name, label.GUID, guid, guard.ErrNotOurs)
 		}

@@ -53,3 +53,16 @@ func TestOthersCacheIsLeft(t *testing.T) {
 		t.Error("the remaining label was not reported")
 	}
 }
+
+// TestAReplacedDiskIsLeftClean: the label of a disk that was taken out of the pool would keep the next pool off it.
+func TestAReplacedDiskIsLeftClean(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	pool := w.settle("bench0")
+	node := w.node.pools[0]
+	node.mirror, node.left, node.labels[diskC] = [][]string{{diskA, diskC}}, diskB, true
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolDisksDiffer)
+	w.delete(pool)
+	if left := w.settle("bench0"); left != nil || !node.destroyed || len(node.labels) > 0 {
+		t.Errorf("left are %+v and %+v; commands:\n%s", left, node, strings.Join(w.node.commands, "\n"))
+	}
+}

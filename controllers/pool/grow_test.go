@@ -56,7 +56,7 @@ func TestWhatWasTakenOutDoesNotComeBack(t *testing.T) {
 	w.expectReady(pool, v1alpha1.ReasonPoolReady)
 	w.node.pools[0].mirror[0] = []string{diskA, diskB}
 	before := len(w.node.commands)
-	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolDrifted)
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolDisksDiffer)
 	if len(w.node.commands) != before {
 		t.Errorf("commands %q", w.node.commands[before:])
 	}

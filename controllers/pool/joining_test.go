@@ -50,7 +50,7 @@ func TestRecordedDisksAreLookedOn(t *testing.T) {
 				t.Errorf("%+v: left are %+v and %+v", test, left, on)
 			}
 		} else {
-			want := map[bool]string{true: v1alpha1.ReasonPoolDrifted, false: v1alpha1.ReasonPoolReady}[test.added]
+			want := map[bool]string{true: v1alpha1.ReasonPoolDisksDiffer, false: v1alpha1.ReasonPoolReady}[test.added]
 			w.expectReady(left, want)
 			if len(left.Status.Joining) > 0 || slices.Contains(objects.ClaimedDevices(left), diskC) != test.added {
 				t.Errorf("%+v: joining are %q, claimed %q", test, left.Status.Joining, objects.ClaimedDevices(left))
@@ -95,7 +95,7 @@ func TestASpecThatIsTakenBack(t *testing.T) {
 			store(pool)
 			pool = w.settle("bench0")
 			ready := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
-			if !w.node.pools[0].imported || ready.Reason != v1alpha1.ReasonPoolReady && ready.Reason != v1alpha1.ReasonPoolDrifted {
+			if !w.node.pools[0].imported || ready.Reason != v1alpha1.ReasonPoolReady && ready.Reason != v1alpha1.ReasonPoolDisksDiffer {
 				t.Errorf("%s, crash after change %d: %s: %s", name, at, ready.Reason, ready.Message)
 			}
 			if !dead {

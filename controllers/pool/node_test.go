@@ -58,6 +58,8 @@ type fakePool struct {
 	// swappedCache says that another cache device is in the place of the pool's.
 	swappedCache bool
 	labels       map[string]bool
+	// left is a disk that was taken out of the pool.
+	left string
 	// offline is the disk that is. Its label is not written.
 	offline string
 	// mounted are the datasets that are mounted.

@@ -48,6 +48,8 @@ func (p *fakePool) in(devices []string) bool {
 func (p *fakePool) label(disk string) host.PoolLabel {
 	guid, _ := strconv.ParseUint(p.guid, 10, 64)
 	switch {
+	case disk == p.left:
+		return host.PoolLabel{Name: p.name, GUID: guid, State: host.PoolActive}
 	case slices.Contains(p.cache, disk) && p.swappedCache:
 		return host.PoolLabel{State: host.PoolCache, VdevGUID: 1}
 	case slices.Contains(p.cache, disk):

@@ -121,7 +121,7 @@ func TestARetainedPoolIsTakenOver(t *testing.T) {
 			on.datasets["bench0"][name] = value
 		}
 		before := len(w.node.commands)
-		w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolDrifted)
+		w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolDisksDiffer)
 		if slices.ContainsFunc(w.node.commands[before:], func(command string) bool { return strings.HasPrefix(command, "zpool") }) {
 			t.Errorf("commands %q", w.node.commands[before:])
 		}
@@ -203,7 +203,7 @@ func (w *world) expectAccepted(layout []v1alpha1.DevicePath) {
 		w.t.Fatal(err)
 	}
 	if !slices.Contains(layout, diskC) { // that a disk is in the place of another is for a person to mend, as ever
-		w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolDrifted)
+		w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolDisksDiffer)
 		return
 	}
 	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)

@@ -32,7 +32,7 @@ func runPhase(state State, i int) (decision Decision, over bool) {
 		return taken(state, i, decision), false
 	}
 	if phase.Received != nil {
-		if ending := unsoundEnding(state, i); ending != nil {
+		if ending := unsoundEnding(state); ending != nil {
 			return end(ending)
 		}
 		if ending := endCompanions(state, i, decision); ending != nil {
@@ -56,9 +56,8 @@ func runPhase(state State, i int) (decision Decision, over bool) {
 
 // unsoundEnding ends a run whose pools or parameters are wrong when the result of a phase arrives: it is unknown since when they
 // are. The claim is not checked: it cannot be deleted while the pod is running.
-func unsoundEnding(state State, i int) *Ending {
-	own := state.Pools.Broken && state.Pools.Reason == v1alpha1.ReasonPoolDrifted && changesDisks(&state.Run.Spec.Phases[i])
-	if ending := poolsEnding(state); ending != nil && (!own || ending.Reason != v1alpha1.ReasonPoolNotReady) {
+func unsoundEnding(state State) *Ending {
+	if ending := poolsEnding(state); ending != nil {
 		return ending
 	}
 	return parametersEnding(state)

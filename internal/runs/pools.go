@@ -34,6 +34,8 @@ type Pools struct {
 	Ready bool
 	// Broken says that one will not become ready by itself.
 	Broken bool
+	// OtherDisks says that one has other disks than in its spec. All else of it is ready.
+	OtherDisks bool
 	// Kept says that the pools outlive the run. Earlier is the first that another run has used and this one is to reuse. KeptFrom
 	// are the previous runs of the pools, by volume.
 	Kept     bool
@@ -51,7 +53,7 @@ type Pools struct {
 	Unasked map[string]v1alpha1.DatasetPath
 	// Differing describes how they differ from the request.
 	Differing []string
-	// Reason and Message of the first that is not ready, or not deleted.
+	// Reason and Message of the first that is not ready, has other disks, or is not deleted.
 	Reason, Message string
 }
 
@@ -77,6 +79,10 @@ func PoolsOf(run *v1alpha1.BenchmarkRun, pools []*v1alpha1.BenchmarkPool, persis
 		state.Some = true
 		state.Deleting = state.Deleting || !pool.DeletionTimestamp.IsZero()
 		reason, message, ready, broken := poolCondition(pool)
+		otherDisks := broken && reason == v1alpha1.ReasonPoolDisksDiffer
+		if otherDisks {
+			ready, broken, state.OtherDisks = true, false, true
+		}
 		if state.Kept {
 			if ready && !handedOn(run, pool) {
 				reason, message, ready = v1alpha1.ReasonPoolNotReady,
@@ -85,7 +91,7 @@ func PoolsOf(run *v1alpha1.BenchmarkRun, pools []*v1alpha1.BenchmarkPool, persis
 		}
 		state.Ready, state.Broken = state.Ready && ready, state.Broken || broken
 		state.addVolumes(run, pool, wanted, persistent)
-		if !ready && state.Reason == "" {
+		if (!ready || otherDisks) && state.Reason == "" {
 			state.Reason, state.Message = reason, "BenchmarkPool "+pool.Name+": "+message
 		}
 	}

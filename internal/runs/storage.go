@@ -12,7 +12,7 @@ func preparePools(state State, i int, decision Decision) *Decision {
 	pools, spec := state.Pools, state.Run.Spec.Phases[i]
 	decision.Reason = v1alpha1.ReasonPreparingVolume
 	switch {
-	case !pools.Needed || pools.Exist && pools.Ready && !pools.Deleting:
+	case !pools.Needed || pools.Exist && pools.Ready && !pools.Deleting && !state.strangeDisks():
 		return nil
 	case pools.Foreign != "":
 		decision.Reason, decision.Message = v1alpha1.ReasonNameTaken,
@@ -25,7 +25,7 @@ func preparePools(state State, i int, decision Decision) *Decision {
 		}
 	case pools.Earlier != nil:
 		takeEarlier(state, &decision)
-	case pools.KeptFrom != nil && pools.Broken:
+	case pools.KeptFrom != nil && (pools.Broken || state.strangeDisks()):
 		return recreateKept(state, decision)
 	case !pools.Exist:
 		decision.Actions = []Action{{Kind: CreatePools}}
@@ -71,8 +71,19 @@ func poolsEnding(state State) *Ending {
 		return nil
 	case !pools.Exist || pools.Deleting:
 		return invalid(v1alpha1.ReasonPoolLost, true, "a BenchmarkPool of the run was deleted while the run needed it")
-	case pools.Broken:
+	case pools.Broken || state.strangeDisks():
 		return invalid(v1alpha1.ReasonPoolNotReady, true, "the pool is no longer as requested: %s: %s", pools.Reason, pools.Message)
 	}
 	return nil
+}
+
+// strangeDisks says that a pool has other disks than in its spec, and that no phase of the run that has begun changes disks.
+func (s State) strangeDisks() bool {
+	for i := range s.Run.Spec.Phases {
+		begun := s.Phases[i].Executor.Exists || s.Phases[i].Stored != nil
+		if begun && changesDisks(&s.Run.Spec.Phases[i]) {
+			return false
+		}
+	}
+	return s.Pools.OtherDisks
 }

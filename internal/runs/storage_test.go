@@ -23,7 +23,7 @@ func TestRunOnPools(t *testing.T) {
 		s.Phases[0] = runs.PhaseState{Stored: runstest.Result("m")}
 		s.Phases[0].Stored.StoredAt = runstest.Noon.Add(-time.Minute)
 	}
-	drifted := runs.Pools{Needed: true, Exist: true, Some: true, Broken: true, Reason: v1alpha1.ReasonPoolDrifted,
+	drifted := runs.Pools{Needed: true, Exist: true, Some: true, Ready: true, OtherDisks: true, Reason: v1alpha1.ReasonPoolDisksDiffer,
 		Message: "BenchmarkPool sb-1-data: the disks differ"}
 	replacing := func(s *runs.State) {
 		s.Run.Spec.Phases[0].Operate = &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{ReplaceDevice: &v1alpha1.ReplaceDeviceAction{}}}
@@ -73,6 +73,10 @@ func TestRunOnPools(t *testing.T) {
 		{"nor one of a pool that goes", runs.Pools{Needed: true, Some: true, Exist: true, Deleting: true, Ready: true}, []runChange{received},
 			nil, "PoolLost", "retry", "deleted", 0},
 		{"a phase may change the disks itself", drifted, []runChange{replacing, received}, []string{"StoreResult 0"}, "PhaseRunning", "", "", 0},
+		{"and go on beside them", drifted, []runChange{replacing}, nil, "PhaseRunning", "", "", 50 * time.Minute},
+		{"so do the phases behind it", drifted, []runChange{replacing, fillStored}, []string{"StartPhase 1"}, "PhaseRunning", "", "", 0},
+		{"but not those before it", drifted, []runChange{replacing, jobless(false), volumeGone}, nil, "PreparingVolume", "",
+			"DisksDiffer: BenchmarkPool sb-1-data: the disks differ", 10 * time.Minute},
 		{"but they have to be good", broken, []runChange{replacing, received}, nil, "PoolNotReady", "retry", "DEGRADED", 0},
 		{"and no other phase may", drifted, []runChange{received}, nil, "PoolNotReady", "retry", "differ", 0},
 		{"they go after the volumes", ready, []runChange{deleted, jobless(false)}, []string{"DeleteVolumes"}, "TearingDown", "", "", 0},

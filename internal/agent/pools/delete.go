@@ -104,7 +104,7 @@ func afterPool(state State) Decision {
 	if guid == "" {
 		return neverRecorded(state, done)
 	}
-	var destroyed, auxiliary []Disk
+	var destroyed, others []Disk
 	var whole, unseen, taken []string
 	own, asked := AuxiliaryGUIDs(pool, nil), objects.SpecDevices(pool)
 	for _, path := range objects.ClaimedDevices(pool) { // an operation may have added disks that are not in the spec
@@ -115,7 +115,9 @@ func afterPool(state State) Decision {
 			}
 			continue
 		}
-		served := slices.ContainsFunc(disk.Pools, func(label host.PoolLabel) bool { return OwnAuxiliary(label, own) })
+		served := slices.ContainsFunc(disk.Pools, func(label host.PoolLabel) bool {
+			return OwnAuxiliary(label, own) || label.Left() && OwnLabel(label, guid)
+		})
 		switch state := carried(disk, guid); {
 		case state == host.PoolActive, state == host.PoolExported:
 			whole = append(whole, path)
@@ -124,7 +126,7 @@ func afterPool(state State) Decision {
 		case state == host.PoolDestroyed:
 			destroyed = append(destroyed, disk)
 		case served:
-			auxiliary = append(auxiliary, disk)
+			others = append(others, disk)
 		}
 	}
 	switch {
@@ -134,14 +136,14 @@ func afterPool(state State) Decision {
 			naming.PoolName(pool), guid, objects.SomeOf(whole), objects.SomeOf(unseen), objects.ReleaseCommand(pool))
 	case len(destroyed) > 0:
 		return act("clearing the labels of pool "+naming.PoolName(pool),
-			Action{Kind: ClearPoolLabels, GUID: guid, Disks: append(destroyed, auxiliary...)})
+			Action{Kind: ClearPoolLabels, GUID: guid, Disks: append(destroyed, others...)})
 	case len(unseen) > 0:
 		return stall(v1alpha1.ReasonPoolLost,
 			"disks of pool %s (guid %s) are gone from node %s and may still carry it: %s. Bring them back, or %s",
 			naming.PoolName(pool), guid, pool.Spec.NodeName, objects.SomeOf(unseen), objects.ReleaseCommand(pool))
-	case len(auxiliary) > 0:
-		return act("clearing the labels of cache devices and spares of pool "+naming.PoolName(pool),
-			Action{Kind: ClearPoolLabels, GUID: guid, Disks: auxiliary})
+	case len(others) > 0:
+		return act("clearing the labels of cache devices, spares and disks that were taken out of pool "+naming.PoolName(pool),
+			Action{Kind: ClearPoolLabels, GUID: guid, Disks: others})
 	}
 	if len(taken) > 0 {
 		done.Message = fmt.Sprintf("nothing is left of the pool but labels on %s, which now have other contents: the labels stay",

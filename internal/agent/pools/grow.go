@@ -85,7 +85,7 @@ func growPool(state State) *Decision {
 	change := state.layoutChange()
 	asked := change.lacks()
 	if len(change.wrong) > 0 || len(asked) > 0 && !state.disksChanged() {
-		return new(stall(v1alpha1.ReasonPoolDrifted,
+		return new(stall(v1alpha1.ReasonPoolDisksDiffer,
 			"the disks of pool %s differ from the spec: %s. Correct the spec, or change the disks with a PoolOperation",
 			state.Live.Name, strings.Join(append(change.wrong, asked...), "; ")))
 	}

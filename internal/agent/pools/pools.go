@@ -324,7 +324,8 @@ func livePool(state State) Decision {
 			return *decision
 		}
 	}
-	// Differences that cannot be repaired are reported last: the rest of the spec is applied all the same.
+	// Differences that cannot be repaired are reported last: the rest of the spec is applied all the same. Those of the disks are the least:
+	// a run that changes the disks of its pool goes on with them.
 	var differs *Decision
 	for _, step := range []func(State) *Decision{growPool, poolDatasets, poolProperties} {
 		decision := step(state)
@@ -332,7 +333,7 @@ func livePool(state State) Decision {
 			decision.Actions = append([]Action{finalizer}, decision.Actions...)
 			return *decision
 		}
-		if differs == nil {
+		if decision != nil && (differs == nil || differs.Reason == v1alpha1.ReasonPoolDisksDiffer) {
 			differs = decision
 		}
 	}

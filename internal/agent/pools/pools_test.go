@@ -129,6 +129,13 @@ func labelled(disk Disk, guid uint64, state host.PoolState) Disk {
 	return disk
 }
 
+// takenOut is a disk with the label that ZFS writes when a disk leaves a pool.
+func takenOut(disk Disk, guid uint64) Disk {
+	disk = labelled(disk, guid, host.PoolActive)
+	disk.Pools[0].Txg = 0
+	return disk
+}
+
 func hostOf(disk Disk, host string) Disk {
 	disk.Pools[0].HostName = host
 	return disk
@@ -374,13 +381,13 @@ func TestLivePool(t *testing.T) {
 			s.Pool.Spec.Cache = []v1alpha1.DevicePath{diskC}
 		}, keep, v1alpha1.ReasonPoolDeviceDenied, diskC},
 		"a mirror has lost a side": {func(s *State) { s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA)} }, keep,
-			v1alpha1.ReasonPoolDrifted, "a mirror lacks " + diskB},
+			v1alpha1.ReasonPoolDisksDiffer, "a mirror lacks " + diskB},
 		"a vdev was taken out": {func(s *State) {
 			s.Pool.Spec.Vdevs = append(s.Pool.Spec.Vdevs, mirrorOf(diskC, diskD))
 			s.Live.change(naming.PropertyDisks, layoutMark(s.Pool), "local")
 			s.follow(3)
 			s.Live.change(naming.PropertyGeneration, "3", "local")
-		}, keep, v1alpha1.ReasonPoolDrifted,
+		}, keep, v1alpha1.ReasonPoolDisksDiffer,
 			"the pool lacks " + diskC + ", " + diskD},
 		"a mirror gets another side": {func(s *State) {
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskA, diskB, diskC)}
@@ -405,23 +412,23 @@ func TestLivePool(t *testing.T) {
 			alias.Number = s.Disks[diskA].Number
 			s.Disks[alias.Path] = alias
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskA, "/dev/disk/by-id/alias")}
-		}, keep, v1alpha1.ReasonPoolDrifted, diskA + " and /dev/disk/by-id/alias are the same disk"},
+		}, keep, v1alpha1.ReasonPoolDisksDiffer, diskA + " and /dev/disk/by-id/alias are the same disk"},
 		"both sides of a mirror as vdevs": {func(s *State) {
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{diskA}}, {Devices: []v1alpha1.DevicePath{diskB}}}
-		}, keep, v1alpha1.ReasonPoolDrifted, diskB + " is in mirror-0 with disks of another vdev"},
+		}, keep, v1alpha1.ReasonPoolDisksDiffer, diskB + " is in mirror-0 with disks of another vdev"},
 		"both sides of a mirror as a stripe": {func(s *State) {
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{diskA, diskB}}}
-		}, keep, v1alpha1.ReasonPoolDrifted, diskA + " is in mirror-0, not in a stripe"},
+		}, keep, v1alpha1.ReasonPoolDisksDiffer, diskA + " is in mirror-0, not in a stripe"},
 		"one side alone, the other in a new mirror": {func(s *State) {
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{diskA}}, mirrorOf(diskB, diskC)}
-		}, keep, v1alpha1.ReasonPoolDrifted, diskB + " is in mirror-0 with disks of another vdev"},
+		}, keep, v1alpha1.ReasonPoolDisksDiffer, diskB + " is in mirror-0 with disks of another vdev"},
 		"a mirror of four as two mirrors": {func(s *State) {
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskB, diskC, diskD)}
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskA, diskB), mirrorOf(diskC, diskD)}
-		}, keep, v1alpha1.ReasonPoolDrifted, diskC + " is in mirror-0 with disks of another vdev"},
+		}, keep, v1alpha1.ReasonPoolDisksDiffer, diskC + " is in mirror-0 with disks of another vdev"},
 		"a raidz as a mirror": {func(s *State) {
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("raidz1-0", diskA, diskB)}
-		}, keep, v1alpha1.ReasonPoolDrifted, diskA + " is in raidz1-0, not in a mirror"},
+		}, keep, v1alpha1.ReasonPoolDisksDiffer, diskA + " is in raidz1-0, not in a mirror"},
 		"first the mirror, then the next": {func(s *State) {
 			s.Live.Status.Vdevs = []zfs.VdevStatus{leaf(diskA)}
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskA, diskB), mirrorOf(diskC, diskD)}
@@ -444,23 +451,27 @@ func TestLivePool(t *testing.T) {
 		}, keep, v1alpha1.ReasonPoolUnhealthy, diskC + "-part1 is FAULTED"},
 		"a side too many, which was not to be removed": {func(s *State) {
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskB, diskC)}
-		}, keep, v1alpha1.ReasonPoolDrifted, "which the spec does not list"},
+		}, keep, v1alpha1.ReasonPoolDisksDiffer, "which the spec does not list"},
 		"a side was replaced": {func(s *State) {
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)}
-		}, keep, v1alpha1.ReasonPoolDrifted, diskC + "-part1, which the spec does not list"},
+		}, keep, v1alpha1.ReasonPoolDisksDiffer, diskC + "-part1, which the spec does not list"},
+		"a side was replaced, and a property changed": {func(s *State) { // the run that replaced the disk would take it for its own
+			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)}
+			s.Live.change("recordsize", "131072", "local")
+		}, keep, v1alpha1.ReasonPoolDrifted, "recordsize of bench0 is 131072"},
 		"a raidz does not grow by a disk": {func(s *State) {
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("raidz1-0", diskA, diskB)}
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Type: "raidz1", Devices: []v1alpha1.DevicePath{diskA, diskB, diskC}}}
-		}, keep, v1alpha1.ReasonPoolDrifted, diskC + " of a raidz1"},
+		}, keep, v1alpha1.ReasonPoolDisksDiffer, diskC + " of a raidz1"},
 		"an attached side is rebuilt": {func(s *State) {
 			s.Live.Status.Scan = &zfs.Progress{Function: "resilver", State: zfs.Running}
 		}, keep, v1alpha1.ReasonPoolRebuilding, "rebuilding"},
 		"a disk was replaced": {func(s *State) { s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)} }, keep,
-			v1alpha1.ReasonPoolDrifted, diskC},
+			v1alpha1.ReasonPoolDisksDiffer, diskC},
 		"a replaced stripe does not grow": {func(s *State) {
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{diskA}}}
 			s.Live.Status.Vdevs = []zfs.VdevStatus{leaf(diskC)}
-		}, keep, v1alpha1.ReasonPoolDrifted, "does not list"},
+		}, keep, v1alpha1.ReasonPoolDisksDiffer, "does not list"},
 		"by another name of the disk": {func(s *State) {
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)}
 			alias := freeDisk(diskC)
@@ -470,11 +481,11 @@ func TestLivePool(t *testing.T) {
 		"disks in other vdevs": {func(s *State) {
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskA, diskB), mirrorOf(diskC, diskD)}
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC), mirrored("mirror-1", diskB, diskD)}
-		}, keep, v1alpha1.ReasonPoolDrifted, "not in one mirror"},
+		}, keep, v1alpha1.ReasonPoolDisksDiffer, "not in one mirror"},
 		"a log that is data": {func(s *State) {
 			s.Pool.Spec.Log = []v1alpha1.AuxiliaryVdev{{Devices: []v1alpha1.DevicePath{diskC}}}
 			s.Live.Status.Vdevs = append(s.Live.Status.Vdevs, leaf(diskC))
-		}, keep, v1alpha1.ReasonPoolDrifted, "class normal, not log"},
+		}, keep, v1alpha1.ReasonPoolDisksDiffer, "class normal, not log"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := liveState()
@@ -579,6 +590,21 @@ func TestDeletedPool(t *testing.T) {
 			s.Pool.Status.GUID, s.Pool.Status.Joining = "77", []v1alpha1.DevicePath{diskC}
 			s.Disks[diskC] = labelled(freeDisk(diskC), 77, host.PoolDestroyed)
 		}, "ClearLabels", v1alpha1.ReasonPoolChanging, "labels"},
+		"a disk was taken out of it": {absentState(), func(s *State) {
+			s.Pool.Status.GUID = "77"
+			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, host.PoolDestroyed), takenOut(freeDisk(diskB), 77)
+		}, "ClearLabels", v1alpha1.ReasonPoolChanging, "labels"},
+		"the last one was taken out of it": {absentState(), func(s *State) {
+			s.Pool.Status.GUID, s.Disks[diskB] = "77", takenOut(freeDisk(diskB), 77)
+		}, "ClearLabels", v1alpha1.ReasonPoolChanging, "taken out"},
+		"a disk was taken out of another pool": {absentState(), func(s *State) {
+			s.Pool.Status.GUID, s.Disks[diskB] = "77", takenOut(freeDisk(diskB), 78)
+		}, "RemoveFinalizer", v1alpha1.ReasonPoolChanging, "nothing"},
+		"a disk was taken out of it, and has a file system": {absentState(), func(s *State) {
+			disk := takenOut(freeDisk(diskB), 77)
+			disk.Findings = append(disk.Findings, host.Finding{Reason: host.Signature, Detail: "ext4"})
+			s.Pool.Status.GUID, s.Disks[diskB] = "77", disk
+		}, "RemoveFinalizer", v1alpha1.ReasonPoolChanging, "other contents"},
 		"disks are gone": {absentState(), func(s *State) { s.Pool.Status.GUID = "77"; s.Disks[diskB] = gone(diskB) }, "", v1alpha1.ReasonPoolLost,
 			v1alpha1.AnnotationReleasePool},
 	} {

@@ -81,7 +81,7 @@ func (p *pools) changes() {
 	g.Expect(p.run("zpool", "status", "-P", name)).To(gomega.ContainSubstring(p.on(2)))
 	p.operate("add-again", pool, `addVdev: {devices: [$2]}`, "Failed")
 	p.operate("add-taken", pool, `addVdev: {devices: [$3]}`, "Failed")
-	g.Expect(p.says(pool, v1alpha1.ReasonPoolDrifted)).To(gomega.ContainSubstring(p.on(2)))
+	g.Expect(p.says(pool, v1alpha1.ReasonPoolDisksDiffer)).To(gomega.ContainSubstring(p.on(2)))
 
 	p.operate("remove", pool, `removeVdev: {device: $2}`, "Succeeded")
 	g.Expect(p.run("zpool", "status", "-P", name)).NotTo(gomega.ContainSubstring(p.on(2)))
