@@ -38,7 +38,7 @@ func TestOfflineValidationIsThatOfTheAPIServer(t *testing.T) {
 }
 
 // saidBetter says whether validate names the field of a cause that it has a more helpful sentence for: a field that does not exist, a value
-// of another type, and a rule of the whole spec or of a list in it, for which it names the item that breaks it.
+// of another type or out of bounds, and a rule of the whole spec or of a list or map in it, for which it names the item that breaks it.
 func saidBetter(said, cause string) bool {
 	if _, unknown, is := strings.Cut(cause, "unknown field \""); is {
 		return strings.Contains(said, strings.TrimSuffix(unknown, "\"")+": unknown field: ")
@@ -48,12 +48,16 @@ func saidBetter(said, cause string) bool {
 	case strings.Contains(words, "must be of type"):
 		points := strings.NewReplacer("[", ".", "]", "") // a key with points in it is in brackets
 		return strings.Contains(points.Replace(said), points.Replace(field)+": ")
+	case strings.Contains(words, " in body should be "):
+		return strings.Contains(said, ": "+field+": Invalid value: ") && strings.Contains(said, ": write a number ")
+	case strings.Contains(words, "as a quantity"):
+		return strings.Contains(said, ": "+field+": Invalid value: ") && strings.Contains(said, " is no unit here: write ")
 	case field == "spec":
 		return strings.Contains(said, ": spec.")
 	case strings.Count(field, ".") == 1: // of a list: an item of it, or what is different about its parts
 		return strings.Contains(said, ": "+field+"[") || strings.Contains(said, ": "+field+`: "`)
 	}
-	return false
+	return strings.Contains(said, ": "+field+"[") || strings.Contains(said, ": "+field+".")
 }
 
 // TestOfflineValidationAcceptsTheBases: nothing is refused that the API server takes.
