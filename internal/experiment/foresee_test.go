@@ -297,7 +297,7 @@ func TestGatesOnMetrics(t *testing.T) {
 	type spec = v1alpha1.StorageBenchmarkSpec
 	bound := func(metric string) func(*spec) {
 		return func(s *spec) {
-			s.Gates = []v1alpha1.Gate{{Name: "g", Bound: &v1alpha1.BoundGate{Metric: v1alpha1.MetricPath(metric), Min: "1"}}}
+			s.Gates = []v1alpha1.Gate{{Name: "g", Bound: &v1alpha1.BoundGate{Metric: v1alpha1.MetricPath(metric), Min: "1k"}}}
 		}
 	}
 	expression := func(text string) func(*spec) {

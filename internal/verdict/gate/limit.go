@@ -77,6 +77,9 @@ func parseLimit(bound v1alpha1.Bound, metric results.Metric) (*limit, error) {
 			return nil, fmt.Errorf("%q is a fraction of a %s, because of its suffix %s: write one such as %s", text, metric.Unit, last, own.example)
 		}
 		value, _ := new(big.Rat).SetString(quantity.AsDec().String())
+		if meant := own.meant(value); meant != "" {
+			return nil, fmt.Errorf("%q is in %s: %s", text, metric.Unit, meant)
+		}
 		return &limit{value, text}, nil
 	}
 	rest := strings.TrimLeft(text, "0123456789.")
@@ -94,6 +97,23 @@ func parseLimit(bound v1alpha1.Bound, metric results.Metric) (*limit, error) {
 		text += fmt.Sprintf(" (%s)", decimal(value))
 	}
 	return &limit{value, text}, nil
+}
+
+// meant says what to write for a share or ratio without its unit that is so small that it must have one. Nothing is a limit as it is.
+func (m measure) meant(value *big.Rat) string {
+	unit, below := map[string]string{results.UnitPartsPerMillion: "%", results.UnitMilli: "x"}[m.of], int64(10)
+	if m.of == results.UnitPartsPerMillion {
+		below = 100
+	}
+	if unit == "" || value.Sign() <= 0 || value.Cmp(big.NewRat(below, 1)) >= 0 {
+		return ""
+	}
+	share, one := value, big.NewRat(1, 1)
+	if unit == "%" && value.Cmp(one) <= 0 { // a part of 1
+		share = new(big.Rat).Mul(value, big.NewRat(100, 1))
+	}
+	as := new(big.Rat).Quo(value, new(big.Rat).SetInt64(m.units[unit]))
+	return fmt.Sprintf("write %s%s, or %s%s if that is meant", decimal(share), unit, decimal(as), unit)
 }
 
 // whatIs says what a unit measures. Empty for an unknown one.

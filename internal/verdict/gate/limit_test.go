@@ -91,6 +91,9 @@ func TestLimitsInOtherUnitsAreRefused(t *testing.T) {
 		{latency, "fast", `"fast" is not a number with a unit: write one such as 10ms`}, {latency, "1.2.3ms", "is not a number with a unit"},
 		{latency, "ms", "is not a number with a unit"}, {latency, "10parsec", "is not a number with a unit"},
 		{reading, "10KB/s", "is not a number with a unit"},
+		{slow, "0.5", `"0.5" is in ppm: write 50%, or 0.00005% if that is meant`},
+		{slow, "50", `"50" is in ppm: write 50%, or 0.005% if that is meant`},
+		{squeezed, "1.5", `"1.5" is in 1/1000: write 1.5x, or 0.0015x if that is meant`},
 	} {
 		metric, _ := results.LookupMetric(test.metric)
 		if got, err := parseLimit(test.bound, metric); err == nil || !strings.Contains(err.Error(), test.wants) {

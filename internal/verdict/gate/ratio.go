@@ -85,6 +85,9 @@ func parseRatio(given v1alpha1.Ratio) (*limit, error) {
 		return nil, fmt.Errorf("%q is not a ratio: write one such as 80%%, 1.5x or 0.8", given)
 	}
 	value, _ := new(big.Rat).SetString(parts[1])
+	if parts[2] == "" && value.Cmp(big.NewRat(10, 1)) >= 0 {
+		return nil, fmt.Errorf("%q is %s times as much: write %s%% or %sx", given, parts[1], parts[1], parts[1])
+	}
 	if parts[2] == "%" {
 		value.Quo(value, big.NewRat(100, 1))
 	}

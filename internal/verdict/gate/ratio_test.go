@@ -178,6 +178,7 @@ func TestRatiosRefused(t *testing.T) {
 		"phase":         {ratioGate(scanned, "new-scan.readBytes", "", "1", ""), `ratio.to: metric "new-scan.readBytes": phase "new-scan"`},
 		"metric":        {ratioGate("aged-scan.readByte", unaged, "", "1", ""), `ratio.of: metric "aged-scan.readByte": there is no metric "readByte"`},
 		"variant":       {ratioGate(scanned, "", "odl", "1", ""), `ratio.toVariant: there is no variant "odl": did you mean "old"`},
+		"a percentage":  {ratioGate(scanned, unaged, "", "80", ""), `ratio.min "80" is 80 times as much: write 80% or 80x`},
 		"a unit":        {ratioGate(scanned, unaged, "", "5ms", ""), `ratio.min "5ms" is not a ratio: write one such as 80%, 1.5x or 0.8`},
 		"a suffix":      {ratioGate(scanned, unaged, "", "", "2k"), `ratio.max "2k" is not a ratio`},
 		"twice a unit":  {ratioGate(scanned, unaged, "", "", "2x%"), `"2x%" is not a ratio`},

@@ -125,7 +125,7 @@ func TestSharesRefused(t *testing.T) {
 // TestDerived: what the gates ask of distributions is what the documents are reduced to.
 func TestDerived(t *testing.T) {
 	set, err := Compile([]v1alpha1.Gate{
-		boundGate("redo."+overTen, "", "5"), expression("phase('redo').share('writeLatency', '>', '10ms') < 0.1 && phase('scan').readBytes > 0.0"),
+		boundGate("redo."+overTen, "", "5%"), expression("phase('redo').share('writeLatency', '>', '10ms') < 0.1 && phase('scan').readBytes > 0.0"),
 		compareGate("redo.writeLatency.shareOver1ms", "Baseline", ""), expression("phase('scan').mode('diskReadRequestSize') > 1.0"),
 	}, redoPhases, []string{"default"})
 	if err != nil {
