@@ -173,7 +173,7 @@ func (s State) notReady(name string, pool *v1alpha1.BenchmarkPool, live *Pool, k
 		return not("its agent has not reconciled it yet")
 	}
 	allowed := []string{v1alpha1.ReasonPoolDisksDiffer} // an operation has changed them, and all else is as it should be
-	if kind.disks { // the operation may be there to change what differs from the spec
+	if kind.disks {                                     // the operation may be there to change what differs from the spec
 		allowed = append(allowed, v1alpha1.ReasonPoolDrifted)
 	}
 	if kind.unhealthy {

@@ -36,8 +36,8 @@ func OwnAuxiliary(label host.PoolLabel, guids []string) bool {
 		slices.Contains(guids, strconv.FormatUint(label.VdevGUID, 10))
 }
 
-// OwnLabel says whether a label is one that our destroyed pool has left on a disk: it was in the pool until the end, or was taken out of it,
-// as a disk that was replaced.
+// OwnLabel says whether a label is one that our destroyed pool has left on a disk: it was in the pool until the end, or was taken out of
+// it, as a disk that was replaced.
 func OwnLabel(label host.PoolLabel, guid string) bool {
 	return (label.State == host.PoolDestroyed || label.Left()) && strconv.FormatUint(label.GUID, 10) == guid
 }

@@ -68,7 +68,7 @@ variants: [{name: a}, {name: b, storageClass: {size: 65Mi}}, {name: c, storageCl
 		fmt.Printf("same thing, %s: %v\n", metric, valuesOf(s.experiment(benchmark), "writes", metric))
 	}
 	verdicts := map[v1alpha1.Verdict]int{}
-	for _, rival := range []v1alpha1.VariantName{"a", "b", "c", "d"} {
+	for _, rival := range []v1alpha1.VariantParts{"a", "b", "c", "d"} {
 		for _, metric := range []string{"writeOperationsPerSecond", "writeBytesPerSecond", "writeLatencyMeanNanoseconds",
 			"writeLatencyP50Nanoseconds", "writeLatencyP99Nanoseconds"} {
 			gate := s.judged(benchmark, v1alpha1.Gate{Name: "same", Compare: &v1alpha1.CompareGate{
