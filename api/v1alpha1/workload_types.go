@@ -60,7 +60,7 @@ type RepeatedScan struct {
 
 // OLTPWorkload runs random reads and updates. An update is a read and a write: with U percent updates there are 100 reads to U writes.
 type OLTPWorkload struct {
-	// workers is the number of workers. Each has its own region and one request in flight. Defaults to 8.
+	// workers is the number of workers. Each has one request in flight. Defaults to 8.
 	// +optional
 	// +default=8
 	// +kubebuilder:validation:Minimum=1
@@ -87,7 +87,7 @@ type OLTPWorkload struct {
 	// thinkTime is the pause between the requests of a worker.
 	// +optional
 	ThinkTime *Duration `json:"thinkTime,omitempty"`
-	// layout is SharedFile (regions of one file) or FilePerWorker. Defaults to SharedFile.
+	// layout is SharedFile (each worker uses all data) or FilePerWorker. Defaults to SharedFile.
 	// +optional
 	// +default="SharedFile"
 	// +kubebuilder:validation:Enum=SharedFile;FilePerWorker

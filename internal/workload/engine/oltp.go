@@ -19,7 +19,7 @@ const (
 	defaultDuration  = 5 * time.Minute
 )
 
-// oltp is random reads and updates of many workers, each with blocks of its own.
+// oltp is random reads and updates of many workers.
 type oltp struct {
 	given v1alpha1.OLTPWorkload
 	warm  bool
@@ -54,15 +54,16 @@ func (o *oltp) ramped() {
 	}
 }
 
-// divide gives every worker an area of its own: a region of a file, or so many files.
+// divide lets all workers use all data, or gives each so many files of its own. It gives none a region of a file: a worker whose region fits
+// into the cache of ZFS does not wait for the disks, reads its blocks more often than the others, and so keeps them there. With room for half
+// of the data, 98% of the reads came from the cache in the lab, and the rate was that of the processor.
 func (o *oltp) divide(job fio.Job, extents []extent) error {
 	workers, files := defaultWorkers, len(extents)
 	if o.given.Workers > 0 {
 		workers = int(o.given.Workers)
 	}
 	apart := o.given.Layout == workload.LayoutFilePerWorker && workers > 1
-	switch {
-	case apart && files%workers != 0, workers%files != 0 && files%workers != 0:
+	if apart && files%workers != 0 {
 		return invalidf(ReasonNotPossible,
 			"the data is in %d files, which cannot be divided evenly among %d workers with layout %s: use the same workers and layout in all oltp "+
 				"phases",
@@ -71,16 +72,14 @@ func (o *oltp) divide(job fio.Job, extents []extent) error {
 	o.writes = float64(o.given.UpdatePercent) / float64(100+o.given.UpdatePercent)
 	low, more := wholePercents(o.writes, workers)
 	o.planned = (float64(low*workers) + float64(more)) / float64(100*workers)
-	if files > workers {
+	if apart {
 		each := files / workers
 		for i := range workers {
 			o.add(job, extents[i*each:(i+1)*each], 1, percentOf(low, i >= workers-more))
 		}
 	} else {
-		each := workers / files
-		for i, e := range extents {
-			o.addRegions(job, e, each, low, more*(i+1)/files-more*i/files)
-		}
+		o.add(job, extents, workers-more, low)
+		o.add(job, extents, more, low+1)
 	}
 	for _, j := range o.jobs {
 		if j.Size < j.BlockSize {
@@ -105,20 +104,10 @@ func percentOf(low int, oneMore bool) int {
 	return low
 }
 
-// addRegions divides one extent; the last workers get one percent more.
-func (o *oltp) addRegions(job fio.Job, e extent, workers, low, more int) {
-	region := e.bytes / int64(workers) / job.BlockSize * job.BlockSize
-	job.Stride = region
-	plain := workers - more
-	if plain > 0 {
-		o.add(job, []extent{{e.path, e.offset, region}}, plain, low)
-	}
-	if more > 0 {
-		o.add(job, []extent{{e.path, e.offset + int64(plain)*region, region}}, more, low+1)
-	}
-}
-
 func (o *oltp) add(job fio.Job, extents []extent, workers, writePercent int) {
+	if workers == 0 {
+		return
+	}
 	job.Name, job.Workers, job.WritePercent, job.Offset = fmt.Sprintf("oltp-%d", len(o.jobs)), workers, writePercent, extents[0].offset
 	job.Mode = fio.RandomMix
 	if writePercent == 0 {
