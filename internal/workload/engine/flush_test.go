@@ -42,7 +42,7 @@ func TestFlushCounts(t *testing.T) {
 		t.Errorf("the numbers are from %d ns, want %d", long, took)
 	}
 	b.fakeFIO(reportOf(goodReads) + "sleep 0.2")
-	document, _ = b.valid(jobs)
+	document, _ = b.valid(userPhase("[a]\nrw=read\nsize=1m\n"))
 	if _, there := document.Metrics["flushNanoseconds"]; there || document.Metrics["durationNanoseconds"] != 2e8 {
 		t.Errorf("only reads: %v", document.Metrics)
 	}

@@ -83,8 +83,7 @@ func (o *oltp) divide(job fio.Job, extents []extent) error {
 	}
 	for _, j := range o.jobs {
 		if j.Size < j.BlockSize {
-			return invalidf(ReasonNotPossible, "the data is too small for %d workers with blocks of %d bytes each: fill more, or use fewer workers",
-				workers, job.BlockSize)
+			return invalidf(ReasonNotPossible, "the data of a worker is smaller than a block of %d bytes: fill more", job.BlockSize)
 		}
 	}
 	return nil

@@ -77,7 +77,8 @@ func TestWholePercents(t *testing.T) {
 	}
 }
 
-// TestDivide: no two workers share a block, whatever the layout.
+// TestDivide: workers share all data, or have files of their own. One with a region of its own that fits into a cache would dominate the
+// rate.
 func TestDivide(t *testing.T) {
 	files := func(count int) (extents []extent) {
 		for i := range count {
@@ -93,13 +94,13 @@ func TestDivide(t *testing.T) {
 		jobs    int
 		says    string
 	}{
-		{"regions of a file", 8, "SharedFile", files(1), 2, ""},
+		{"a file for all", 8, "SharedFile", files(1), 2, ""},
 		{"a file each", 4, "FilePerWorker", files(4), 4, ""},
 		{"two files each", 4, "FilePerWorker", files(8), 4, ""},
-		{"regions of files", 8, "SharedFile", files(2), 4, ""},
+		{"files for all", 4, "SharedFile", files(3), 2, ""},
 		{"too few files", 4, "FilePerWorker", files(2), 0, "cannot be divided evenly"},
-		{"odd files", 4, "SharedFile", files(3), 0, "cannot be divided evenly"},
-		{"too many workers", 1024, "SharedFile", files(1), 0, "too small for 1024 workers"},
+		{"odd files", 4, "FilePerWorker", files(6), 0, "cannot be divided evenly"},
+		{"no data", 1, "SharedFile", []extent{{"f", 0, 8191}}, 0, "smaller than a block of 8192 bytes"},
 	} {
 		o := oltp{given: v1alpha1.OLTPWorkload{Workers: c.workers, Layout: c.layout, UpdatePercent: 50}}
 		err := o.divide(fio.Job{BlockSize: 8192}, c.extents)
@@ -113,15 +114,12 @@ func TestDivide(t *testing.T) {
 		seen := map[string]bool{}
 		for _, job := range o.jobs {
 			total, weight = total+job.Workers, weight+job.Workers*job.WritePercent
-			for worker := range job.Workers {
-				for _, path := range job.Paths {
-					area := fmt.Sprint(path, job.Offset+int64(worker)*job.Stride)
-					if seen[area] {
-						t.Errorf("%s: two workers work on %s", c.name, area)
-					}
-					seen[area] = true
-				}
+			if all := c.layout == "SharedFile"; all && (len(job.Paths) != len(c.extents) || job.Size != int64(len(c.extents))<<20) || job.Stride != 0 {
+				t.Errorf("%s: %d workers have %d bytes of %v", c.name, job.Workers, job.Size, job.Paths)
+			} else if !all && (job.Workers > 1 || seen[job.Paths[0]] || len(job.Paths) != len(c.extents)/int(c.workers)) {
+				t.Errorf("%s: %d workers work on %v", c.name, job.Workers, job.Paths)
 			}
+			seen[job.Paths[0]] = true
 		}
 		if err != nil || total != int(c.workers) || len(o.jobs) != c.jobs || math.Abs(float64(weight)/float64(100*total)-1.0/3) > 0.005 {
 			t.Errorf("%s: %v, %d workers in %d jobs, %.4f writes", c.name, err, total, len(o.jobs), float64(weight)/float64(100*total))
