@@ -31,7 +31,7 @@ type BlockShare struct {
 	Percent int
 }
 
-// Job is one section of a job file: so many workers doing the same, each in an area of its own.
+// Job is one section of a job file: so many workers doing the same.
 type Job struct {
 	Name string
 	Mode Mode
