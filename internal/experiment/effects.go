@@ -23,7 +23,8 @@ var effectRules = []func(c *comparison, on places) (field, message string){
 // foreseeEffects warns once for each rule.
 func foreseeEffects(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot, f *Foresight) {
 	variants = slices.SortedFunc(slices.Values(variants), func(a, b Slot) int { return cmp.Compare(a.Rank, b.Rank) })
-	c := compare(spec, variants)
+	files := jobsByFile{}
+	c := compare(spec, variants, files)
 	for _, rule := range effectRules {
 		for _, on := range c.volumes {
 			if field, message := rule(c, on); message != "" {
@@ -32,7 +33,7 @@ func foreseeEffects(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot, f *For
 			}
 		}
 	}
-	foreseeDepths(variants, f)
+	foreseeDepths(variants, files, f)
 	foreseeReadOnly(spec, variants, f)
 }
 
@@ -51,12 +52,18 @@ type places []place
 type place struct {
 	volume.RunVolume
 	slot  *Slot
-	parts []workload.Part
+	tasks []task
 	// changed are the properties that a phase sets.
 	changed map[string]bool
 }
 
-func compare(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot) *comparison {
+// task is what a phase does there, with the jobs of its file.
+type task struct {
+	workload.Part
+	file fileJobs
+}
+
+func compare(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot, files jobsByFile) *comparison {
 	c := &comparison{spec: spec}
 	for i := range variants {
 		slot := &variants[i]
@@ -64,18 +71,18 @@ func compare(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot) *comparison {
 			continue
 		}
 		changed := c.operations(slot)
-		targets, parts := volume.TargetVolumes(slot.Target), map[string][]workload.Part{}
+		targets, tasks := volume.TargetVolumes(slot.Target), map[string][]task{}
 		for j := range slot.Phases {
 			for _, part := range workload.Measured(&slot.Phases[j]) {
 				on := string(volumeOf(&part.Phase))
 				if !slices.ContainsFunc(targets, func(one volume.RunVolume) bool { return one.Name == on }) {
 					on = "" // a phase makes it, and it may inherit anything
 				}
-				parts[on] = append(parts[on], part)
+				tasks[on] = append(tasks[on], task{part, files.of(&part.Phase)})
 			}
 		}
 		for _, one := range targets {
-			c.add(place{one, slot, slices.Concat(parts[one.Name], parts[""]), changed})
+			c.add(place{one, slot, slices.Concat(tasks[one.Name], tasks[""]), changed})
 		}
 	}
 	return c
@@ -145,9 +152,9 @@ func (on places) differs(name string) *place {
 }
 
 // does says whether a phase of some variant does something there.
-func (on places) does(what func(*workload.Part) bool) bool {
+func (on places) does(what func(*task) bool) bool {
 	return on.any(func(p *place) bool {
-		return slices.ContainsFunc(p.parts, func(part workload.Part) bool { return what(&part) })
+		return slices.ContainsFunc(p.tasks, func(one task) bool { return what(&one) })
 	})
 }
 

@@ -12,68 +12,65 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/fio"
 	"github.com/storagebench/storagebench/internal/volume"
-	"github.com/storagebench/storagebench/internal/workload"
 	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
-// job is what a section of a fio job file sets.
-type job struct {
-	name string
-	set  map[string]string
+// job is one of a fio job file.
+type job struct{ fio.UserJob }
+
+// fileJobs is what the spec says of the jobs of a phase. Without a job file, all is known: there are none.
+type fileJobs struct {
+	jobs  []job
+	known bool
 }
 
-// jobsOf are those of a phase with a job file in the spec. known is false if it is elsewhere.
-func jobsOf(part *workload.Part) (jobs []job, known bool) {
-	if part.Phase.Measure == nil || part.Phase.Measure.Workload.FIO == nil {
-		return nil, true
+// jobsByFile reads each job file once: all variants of a phase have the same, as a rule.
+type jobsByFile map[string]fileJobs
+
+func (f jobsByFile) of(phase *v1alpha1.Phase) fileJobs {
+	switch {
+	case phase.Measure == nil || phase.Measure.Workload.FIO == nil:
+		return fileJobs{known: true}
+	case phase.Measure.Workload.FIO.JobFileFrom != nil:
+		return fileJobs{}
 	}
-	if part.Phase.Measure.Workload.FIO.JobFileFrom != nil {
-		return nil, false
-	}
-	file, err := fio.ParseUserFile(part.Phase.Measure.Workload.FIO.JobFile)
-	for _, section := range file.Sections {
-		set := map[string]string{}
-		for _, option := range slices.Concat(file.Global, section.Options) { // the last line counts, as for fio
-			set[option.Name] = option.Value
+	text := phase.Measure.Workload.FIO.JobFile
+	found, read := f[text]
+	if !read {
+		file, err := fio.ParseUserFile(text)
+		found.known = err == nil // what is wrong with it is another mistake
+		for _, one := range file.Jobs() {
+			found.jobs = append(found.jobs, job{one})
 		}
-		jobs = append(jobs, job{section.Name, set})
+		f[text] = found
 	}
-	return jobs, err == nil // what is wrong with it is another mistake
+	return found
 }
 
 // has says that an option is there and not 0.
 func (j job) has(name string) bool {
-	value, is := j.set[name]
+	value, is := j.Set[name]
 	return is && (value == "" || strings.Trim(value, "0") != "")
 }
 
-// mode is what it does: rw without what follows a colon.
-func (j job) mode() string {
-	mode, _, _ := strings.Cut(cmp.Or(j.set["rw"], j.set["readwrite"], "read"), ":")
-	return mode
+// does says whether a job does something. A file that is not known may do anything.
+func (f fileJobs) does(what func(job) bool) bool {
+	return !f.known || slices.ContainsFunc(f.jobs, what)
 }
 
-func (j job) writes() bool { return j.mode() != "read" && j.mode() != "randread" }
-
-// ofJobs says whether a job of a phase does something. A job file that is not known may do anything.
-func ofJobs(part *workload.Part, does func(job) bool) bool {
-	jobs, known := jobsOf(part)
-	return !known || slices.ContainsFunc(jobs, does)
-}
-
-func isMetadata(part *workload.Part) bool {
-	return part.Phase.Measure != nil && part.Phase.Measure.Workload.Metadata != nil
+func isMetadata(one *task) bool {
+	return one.Phase.Measure != nil && one.Phase.Measure.Workload.Metadata != nil
 }
 
 // selectOnly is the mode of postgres whose transactions only read.
 const selectOnly = "SelectOnly"
 
 // syncs says whether a phase measures synchronous writes.
-func syncs(part *workload.Part) bool {
-	if part.Phase.Measure == nil {
+func syncs(one *task) bool {
+	if one.Phase.Measure == nil {
 		return false
 	}
-	switch given := &part.Phase.Measure.Workload; {
+	switch given := &one.Phase.Measure.Workload; {
 	case given.Redo != nil:
 		return true
 	case given.Postgres != nil:
@@ -81,34 +78,34 @@ func syncs(part *workload.Part) bool {
 	case given.Metadata != nil:
 		return given.Metadata.Sync == "File"
 	}
-	return ofJobs(part, func(j job) bool {
-		return j.has("fsync") || j.has("fdatasync") || j.has("fsync_on_close") || j.has("end_fsync") || j.has("sync") && j.set["sync"] != "none"
+	return one.file.does(func(j job) bool {
+		return j.has("fsync") || j.has("fdatasync") || j.has("fsync_on_close") || j.has("end_fsync") || j.has("sync") && j.Set["sync"] != "none"
 	})
 }
 
 // duplicates says whether a phase may write the same data twice. Empty pages and segments of PostgreSQL are alike, and so are a segment
 // of a log and its archive.
-func duplicates(part *workload.Part) bool {
-	if databaseOf(&part.Phase) != nil || part.Archives != "" {
+func duplicates(one *task) bool {
+	if databaseOf(&one.Phase) != nil || one.Archives != "" {
 		return true
 	}
-	return ofJobs(part, func(j job) bool {
-		return j.has("dedupe_percentage") || j.has("zero_buffers") || j.set["scramble_buffers"] == "0"
+	return one.file.does(func(j job) bool {
+		return j.has("dedupe_percentage") || j.has("zero_buffers") || j.Set["scramble_buffers"] == "0"
 	})
 }
 
 // compressible says whether a phase may write data that compresses, of its own kind, in records of that size.
-func compressible(part *workload.Part, record uint64) bool {
-	return databaseOf(&part.Phase) != nil || ofJobs(part, func(j job) bool {
+func compressible(one *task, record uint64) bool {
+	return databaseOf(&one.Phase) != nil || one.file.does(func(j job) bool {
 		block := j.block()
 		random := j.has("refill_buffers") || block > 0 && record > 0 && block >= record
-		return j.writes() && (!random || j.has("buffer_compress_percentage") || j.has("zero_buffers") || j.has("dedupe_percentage"))
+		return j.Writes() && (!random || j.has("buffer_compress_percentage") || j.has("zero_buffers") || j.has("dedupe_percentage"))
 	})
 }
 
 func (on places) compresses() bool {
 	return on.any(func(p *place) bool {
-		return slices.ContainsFunc(p.parts, func(part workload.Part) bool { return compressible(&part, p.record()) })
+		return slices.ContainsFunc(p.tasks, func(one task) bool { return compressible(&one, p.record()) })
 	})
 }
 
@@ -121,7 +118,7 @@ func (j job) block() uint64 {
 			return 0
 		}
 	}
-	text := cmp.Or(j.set["bs"], j.set["blocksize"], "4k")
+	text := cmp.Or(j.Set["bs"], j.Set["blocksize"], "4k")
 	if !plainBlock.MatchString(text) {
 		return 0
 	}
@@ -130,19 +127,19 @@ func (j job) block() uint64 {
 }
 
 // written is the compressible share of what a fill or fragment phase writes, and whether it says so.
-func written(part *workload.Part) (percent float64, told bool) {
+func written(one *task) (percent float64, told bool) {
 	var share v1alpha1.Share
 	switch {
-	case part.Phase.Fill != nil:
-		share = cmp.Or(part.Phase.Fill.Compressibility, "0%")
-	case part.Phase.Fragment != nil:
-		share = part.Phase.Fragment.Compressibility
+	case one.Phase.Fill != nil:
+		share = cmp.Or(one.Phase.Fill.Compressibility, "0%")
+	case one.Phase.Fragment != nil:
+		share = one.Phase.Fragment.Compressibility
 	}
 	percent, err := share.Percent()
 	return percent, err == nil
 }
 
-func fillsSpace(part *workload.Part) bool { percent, _ := written(part); return percent > 0 }
+func fillsSpace(one *task) bool { percent, _ := written(one); return percent > 0 }
 
 // nothingSmaller: random data does not compress.
 func nothingSmaller(c *comparison, on places) (field, message string) {
@@ -155,7 +152,7 @@ func nothingSmaller(c *comparison, on places) (field, message string) {
 }
 
 // chunk is the piece of the data that has the compressible share.
-const chunk = 4 << 10
+const chunk = fio.CompressChunk
 
 // recordsStay: what is left of a record takes whole sectors, so that small ones do not become smaller.
 func recordsStay(c *comparison, on places) (field, message string) {
@@ -190,11 +187,11 @@ func recordsStay(c *comparison, on places) (field, message string) {
 // share is what all fills and fragments there have in common, and where it is written. 0 if they differ.
 func (p *place) share() (percent float64, at string) {
 	shares := map[float64]bool{}
-	for i := range p.parts {
-		if one, told := written(&p.parts[i]); told {
+	for i := range p.tasks {
+		if one, told := written(&p.tasks[i]); told {
 			shares[one] = true
 			if at == "" {
-				at = p.phaseField(&p.parts[i]) + ".fill.compressibility"
+				at = p.phaseField(&p.tasks[i]) + ".fill.compressibility"
 			}
 		}
 	}
@@ -228,8 +225,8 @@ func (p *place) shrinks() (does, known bool) {
 }
 
 // phaseField is where a phase is written.
-func (p *place) phaseField(part *workload.Part) string {
-	return p.slot.phaseField(slices.IndexFunc(p.slot.Phases, func(one v1alpha1.Phase) bool { return one.Name == part.Phase.Name }))
+func (p *place) phaseField(does *task) string {
+	return p.slot.phaseField(slices.IndexFunc(p.slot.Phases, func(one v1alpha1.Phase) bool { return one.Name == does.Phase.Name }))
 }
 
 const jobFileField = ".measure.workload.fio.jobFile"
@@ -238,11 +235,11 @@ const jobFileField = ".measure.workload.fio.jobFile"
 func zerosWritten(_ *comparison, on places) (field, message string) {
 	return on.firstJob(func(p *place, j job) string {
 		value := p.get("compression")
-		if !j.has("zero_buffers") || !j.writes() || value == "" || value == "off" || value == changes {
+		if !j.has("zero_buffers") || !j.Writes() || value == "" || value == "off" || value == changes {
 			return ""
 		}
 		return fmt.Sprintf("job [%s] writes zeros, which ZFS does not store with compression: %s: write buffer_compress_percentage=60 in place "+
-			"of zero_buffers", j.name, value)
+			"of zero_buffers", j.Name, value)
 	})
 }
 
@@ -252,12 +249,12 @@ func blockRepeated(_ *comparison, on places) (field, message string) {
 	return on.firstJob(func(p *place, j job) string {
 		block, record, value := j.block(), p.record(), p.get("compression")
 		own := j.has("refill_buffers") || j.has("zero_buffers") || j.has("buffer_compress_percentage") || j.has("dedupe_percentage")
-		alike := block > 0 && block <= 32<<10 && 2*block <= record && slices.Contains([]string{"", "1"}, j.set["iodepth"])
-		if own || !alike || j.mode() != "write" || slices.Contains([]string{"", "off", "zle", changes}, value) {
+		alike := block > 0 && block <= 32<<10 && 2*block <= record && slices.Contains([]string{"", "1"}, j.Set["iodepth"])
+		if own || !alike || j.Mode() != fio.Write || slices.Contains([]string{"", "off", "zle", changes}, value) {
 			return ""
 		}
 		return fmt.Sprintf("job [%s] writes the same block of %s again and again, so that a record of %s compresses to little more than one: "+
-			"write refill_buffers=1", j.name, settings.Size(block), settings.Size(record))
+			"write refill_buffers=1", j.Name, settings.Size(block), settings.Size(record))
 	})
 }
 
@@ -267,13 +264,16 @@ func fillOverwritten(_ *comparison, on places) (field, message string) {
 		return "", ""
 	}
 	return on.firstJob(func(p *place, j job) string {
+		_, ofFill := j.Set["filename"]
+		if !ofFill || !j.Writes() || j.has("buffer_compress_percentage") || j.has("zero_buffers") {
+			return ""
+		}
 		percent, _ := p.share()
-		_, ofFill := j.set["filename"]
-		if !ofFill || !j.writes() || percent == 0 || j.has("buffer_compress_percentage") || j.has("zero_buffers") {
+		if percent == 0 {
 			return ""
 		}
 		return fmt.Sprintf("job [%s] overwrites the data of the fill with other data, which does not compress like that: write "+
-			"buffer_compress_percentage=%g and buffer_compress_chunk=4k", j.name, percent)
+			"buffer_compress_percentage=%g and buffer_compress_chunk=4k", j.Name, percent)
 	})
 }
 
@@ -281,11 +281,10 @@ func fillOverwritten(_ *comparison, on places) (field, message string) {
 func (on places) firstJob(wrong func(*place, job) string) (field, message string) {
 	for i := range on {
 		p := &on[i]
-		for j := range p.parts {
-			jobs, _ := jobsOf(&p.parts[j])
-			for _, one := range jobs {
+		for j := range p.tasks {
+			for _, one := range p.tasks[j].file.jobs {
 				if message = wrong(p, one); message != "" {
-					return p.phaseField(&p.parts[j]) + jobFileField, message
+					return p.phaseField(&p.tasks[j]) + jobFileField, message
 				}
 			}
 		}
@@ -294,15 +293,13 @@ func (on places) firstJob(wrong func(*place, job) string) (field, message string
 }
 
 // foreseeDepths warns once of an iodepth that has no effect, on any target.
-func foreseeDepths(variants []Slot, f *Foresight) {
+func foreseeDepths(variants []Slot, files jobsByFile, f *Foresight) {
 	for i := range variants {
 		slot := &variants[i]
 		onZFS := filesOnZFS(slot)
 		for j := range slot.Phases {
-			part := workload.Part{Phase: slot.Phases[j]}
-			jobs, _ := jobsOf(&part)
-			for _, one := range jobs {
-				if message := one.depthUnused(onZFS[volumeOf(&part.Phase)]); message != "" {
+			for _, one := range files.of(&slot.Phases[j]).jobs {
+				if message := one.depthUnused(onZFS[volumeOf(&slot.Phases[j])]); message != "" {
 					f.warn(slot.phaseField(j)+jobFileField, message)
 					return
 				}
@@ -323,9 +320,9 @@ func filesOnZFS(slot *Slot) map[v1alpha1.VolumeName]bool {
 // depthUnused says why a worker of a job has one request under way at a time. ZFS completes each request for a file within io_submit, as if
 // it were psync, with direct=1 too. Other storage does so without direct=1.
 func (j job) depthUnused(onZFS bool) string {
-	depth, err := strconv.Atoi(j.set["iodepth"])
-	engine := cmp.Or(j.set["ioengine"], "psync")
-	direct := j.has("direct") || j.set["buffered"] == "0"
+	depth, err := strconv.Atoi(j.Set["iodepth"])
+	engine := cmp.Or(j.Set["ioengine"], "psync")
+	direct := j.has("direct") || j.Set["buffered"] == "0"
 	if err != nil || depth < 2 || engine == "io_uring" || engine == "posixaio" || engine == "libaio" && !onZFS && direct {
 		return ""
 	}
@@ -338,7 +335,7 @@ func (j job) depthUnused(onZFS bool) string {
 	case !onZFS:
 		instead = "write ioengine=libaio and direct=1"
 	}
-	return fmt.Sprintf("iodepth=%d of job [%s] has no effect, because %s: %s", depth, j.name, why, instead)
+	return fmt.Sprintf("iodepth=%d of job [%s] has no effect, because %s: %s", depth, j.Name, why, instead)
 }
 
 // logSettings are those of the write-ahead log. That of a transaction that only reads is empty.

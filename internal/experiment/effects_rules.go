@@ -98,8 +98,9 @@ func (p *place) record() uint64 {
 
 // specialRefused: zpool compares the redundancy of data and special vdevs, and creates no pool in which it differs.
 func specialRefused(c *comparison, on places) (field, message string) {
-	for i := range c.sharing(on) {
-		p := &c.sharing(on)[i]
+	all := c.sharing(on)
+	for i := range all {
+		p := &all[i]
 		if len(p.Pool.Vdevs) == 0 {
 			continue
 		}

@@ -108,7 +108,7 @@ func cannotHave(slots []Slot, ref gate.Reference) string {
 		if at < 0 {
 			continue
 		}
-		if blockVolumes(slot.Target)[volumeOf(&slot.Phases[at])] && slices.Contains(ofFiles, ref.Metric) {
+		if slices.Contains(ofFiles, ref.Metric) && blockVolumes(slot.Target)[volumeOf(&slot.Phases[at])] {
 			return fmt.Sprintf("phase %s of variant %q has no %s: its volume is a device, which does not say how much its data takes: remove "+
 				"the gate or, on a zfs target, take poolAllocatedBytes", ref.Phase, slot.Variant, ref.Metric)
 		}

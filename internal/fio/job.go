@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// compressChunk is the piece of data that compressPercent refers to. Left to itself, fio takes the whole
+// CompressChunk is the piece of data that CompressPercent refers to. Left to itself, fio takes the whole
 // block, and then the records of a file system hold either all or nothing of it.
-const compressChunk = 4096
+const CompressChunk = 4096
 
 // Mode is what a job does: fio's rw.
 type Mode string
@@ -132,7 +132,7 @@ func (j Job) options() []Option {
 	o.flag(j.writes(), "refill_buffers")
 	if j.writes() && j.CompressPercent > 0 {
 		o.add("buffer_compress_percentage", strconv.Itoa(j.CompressPercent))
-		o.when(j.BlockSize > 0, "buffer_compress_chunk", number(min(j.BlockSize, compressChunk)))
+		o.when(j.BlockSize > 0, "buffer_compress_chunk", number(min(j.BlockSize, CompressChunk)))
 	}
 	o.flag(j.Mode == RandomWrite || j.Mode == RandomMix, "overwrite")
 	o.when(!j.Create, "allow_file_create", "0")

@@ -2,7 +2,6 @@ package fio
 
 import (
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -11,32 +10,27 @@ import (
 // write, what can be compressed and what this does not understand counts as nothing.
 func (f UserFile) LaidOut() int64 {
 	var total int64
-	for _, section := range f.Sections {
-		set := map[string]string{}
-		for _, option := range slices.Concat(f.Global, section.Options) { // the last line counts, as for fio
-			set[canonical(option.Name)] = option.Value
-		}
-		workers, err := strconv.ParseInt(set["numjobs"], 10, 64)
+	for i, job := range f.Jobs() {
+		workers, err := strconv.ParseInt(job.Set["numjobs"], 10, 64)
 		if err != nil {
 			workers = 1
 		}
-		if f.laysOut(section, set) {
-			total += min(leastBytes(set["size"]), mostBytes/workers) * workers
+		if f.laysOut(f.Sections[i], job) {
+			total += min(leastBytes(job.Set["size"]), mostBytes/workers) * workers
 		}
 	}
 	return total
 }
 
 // laysOut says whether fio writes the files of a job, in full and with data that takes its size, before it begins.
-func (f UserFile) laysOut(section Section, set map[string]string) bool {
+func (f UserFile) laysOut(section Section, job UserJob) bool {
 	for _, other := range []string{"filename", "filesize", "zero_buffers", "buffer_compress_percentage", "dedupe_percentage",
 		"create_on_open"} {
-		if _, is := set[other]; is {
+		if _, is := job.Set[other]; is {
 			return false
 		}
 	}
-	mode := modeOf(set)
-	return mode == "" || mode != "write" && mode != "randwrite" || f.has(section, "overwrite")
+	return job.Reads() || f.has(section, "overwrite")
 }
 
 // canonical is the first name of an option that has two.

@@ -218,35 +218,24 @@ func (o Option) sizes() bool {
 
 // Paced are the jobs that send their requests by a schedule.
 func (f UserFile) Paced() []string {
-	return f.jobsWith(func(settings map[string]string) bool {
-		return strings.Trim(settings["rate"]+settings["rate_iops"], "0,") != ""
-	})
+	return f.jobsWith(func(job UserJob) bool { return strings.Trim(job.Set["rate"]+job.Set["rate_iops"], "0,") != "" })
 }
 
 // Readers are the jobs that read. Without rw, a job does.
 func (f UserFile) Readers() []string {
-	return f.jobsWith(func(settings map[string]string) bool {
-		return !slices.Contains([]string{"write", "randwrite"}, modeOf(settings))
-	})
+	return f.jobsWith(UserJob.Reads)
 }
 
 // Writers are the jobs that write.
 func (f UserFile) Writers() []string {
-	return f.jobsWith(func(settings map[string]string) bool {
-		return !slices.Contains([]string{"", "read", "randread"}, modeOf(settings))
-	})
-}
-
-func modeOf(settings map[string]string) string {
-	mode, _, _ := strings.Cut(settings["rw"], ":")
-	return mode
+	return f.jobsWith(UserJob.Writes)
 }
 
 // UntimedSyncs are the jobs whose syncs fio does not time. With libaio it makes a sync itself, and counts it from when the request before
 // it began: fio 3.33 and 3.39 show 34 ms for a flush of 11 ms that follows a write of 22 ms.
 func (f UserFile) UntimedSyncs() []string {
-	return f.jobsWith(func(settings map[string]string) bool {
-		return settings["ioengine"] == "libaio" && strings.Trim(settings["fsync"]+settings["fdatasync"], "0") != ""
+	return f.jobsWith(func(job UserJob) bool {
+		return job.Set["ioengine"] == "libaio" && strings.Trim(job.Set["fsync"]+job.Set["fdatasync"], "0") != ""
 	})
 }
 
@@ -260,20 +249,6 @@ func WhyPaced(jobs []string) string {
 func WhyUntimedSyncs(jobs []string) string {
 	return fmt.Sprintf("with ioengine=libaio, fio counts the write before into the syncs of %s: use psync or io_uring to measure them",
 		strings.Join(jobs, ", "))
-}
-
-func (f UserFile) jobsWith(match func(settings map[string]string) bool) []string {
-	var names []string
-	for _, section := range f.Sections {
-		settings := map[string]string{}
-		for _, option := range slices.Concat(f.Global, section.Options) {
-			settings[canonical(option.Name)] = option.Value
-		}
-		if match(settings) {
-			names = append(names, section.Name)
-		}
-	}
-	return names
 }
 
 // checkWhole looks at what no single line shows.

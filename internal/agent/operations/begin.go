@@ -172,8 +172,9 @@ func (s State) notReady(name string, pool *v1alpha1.BenchmarkPool, live *Pool, k
 	if ready == nil || ready.ObservedGeneration != pool.Generation {
 		return not("its agent has not reconciled it yet")
 	}
-	allowed := []string{v1alpha1.ReasonPoolDisksDiffer} // an operation has changed them, and all else is as it should be
-	if kind.disks {                                     // the operation may be there to change what differs from the spec
+	// If an operation has changed the disks, all else is as it should be. One that changes disks may be there to mend what differs.
+	allowed := []string{v1alpha1.ReasonPoolDisksDiffer}
+	if kind.disks {
 		allowed = append(allowed, v1alpha1.ReasonPoolDrifted)
 	}
 	if kind.unhealthy {

@@ -122,6 +122,7 @@ func TestOperationsBegin(t *testing.T) {
 			decided{"", "", v1alpha1.ReasonPoolNotReady, "being deleted"}},
 		"pool not imported":      {scrubAction, func(s *State) { s.Live = nil }, decided{"", "", v1alpha1.ReasonPoolNotReady, "not imported"}},
 		"drifted, to replace":    {replaceAction, notReadyFor(v1alpha1.ReasonPoolDrifted), begins},
+		"other disks, to trim":   {trimAction, notReadyFor(v1alpha1.ReasonPoolDisksDiffer), begins},
 		"drifted, to trim":       {trimAction, notReadyFor(v1alpha1.ReasonPoolDrifted), decided{"", "", v1alpha1.ReasonPoolNotReady, "Drifted"}},
 		"rebuilding, to observe": {observeAction, notReadyFor(v1alpha1.ReasonPoolRebuilding), begins},
 		"rebuilding, to snapshot": {trimAction, notReadyFor(v1alpha1.ReasonPoolRebuilding), decided{"", "", v1alpha1.ReasonPoolNotReady,

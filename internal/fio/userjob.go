@@ -1,0 +1,49 @@
+package fio
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// UserJob is a job of a user's file with all of its options by name. The last line of an option counts, as for fio.
+type UserJob struct {
+	Name string
+	Set  map[string]string
+}
+
+// Jobs are those of the file, each with the options of [global].
+func (f UserFile) Jobs() []UserJob {
+	var jobs []UserJob
+	for _, section := range f.Sections {
+		job := UserJob{section.Name, map[string]string{}}
+		for _, option := range slices.Concat(f.Global, section.Options) {
+			job.Set[canonical(option.Name)] = option.Value
+		}
+		jobs = append(jobs, job)
+	}
+	return jobs
+}
+
+// Mode is what it does: rw without what follows a colon.
+func (j UserJob) Mode() Mode {
+	mode, _, _ := strings.Cut(j.Set["rw"], ":")
+	return Mode(cmp.Or(mode, string(Read)))
+}
+
+// Reads says whether it reads.
+func (j UserJob) Reads() bool { return j.Mode() != Write && j.Mode() != RandomWrite }
+
+// Writes says whether it writes.
+func (j UserJob) Writes() bool { return j.Mode() != Read && j.Mode() != RandomRead }
+
+// jobsWith are the names of the jobs that something holds for.
+func (f UserFile) jobsWith(holds func(UserJob) bool) []string {
+	var names []string
+	for _, job := range f.Jobs() {
+		if holds(job) {
+			names = append(names, job.Name)
+		}
+	}
+	return names
+}
