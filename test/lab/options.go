@@ -96,8 +96,10 @@ func (o *Options) override(text string) error {
 			disk.LogicalSector = int(quantity)
 		case "physical":
 			disk.PhysicalSector = int(quantity)
+		case "heads":
+			disk.Heads = int(quantity)
 		default:
-			return fmt.Errorf("there is no %q; there are size, iops, bps, logical, physical, delay, flush and unaligned", key)
+			return fmt.Errorf("there is no %q; there are size, iops, bps, logical, physical, delay, flush, unaligned, heads and seek", key)
 		}
 	}
 	return checkDisk(*disk)
@@ -105,7 +107,7 @@ func (o *Options) override(text string) error {
 
 // delays of a disk, by the key that sets them.
 func delays(disk *vm.Disk) map[string]*time.Duration {
-	return map[string]*time.Duration{"delay": &disk.Delay, "flush": &disk.FlushDelay, "unaligned": &disk.UnalignedDelay}
+	return map[string]*time.Duration{"delay": &disk.Delay, "flush": &disk.FlushDelay, "unaligned": &disk.UnalignedDelay, "seek": &disk.SeekDelay}
 }
 
 // ParseQuantity reads a whole number, also as 100Mi.

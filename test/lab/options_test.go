@@ -29,13 +29,15 @@ func TestNewOptions(t *testing.T) {
 }
 
 func TestServiceTimesOfADisk(t *testing.T) {
-	options, err := NewOptions(1, 1, 0, plainDisk, []string{"1:delay=5ms,flush=1ms,unaligned=8ms"})
+	options, err := NewOptions(1, 1, 0, plainDisk, []string{"1:delay=5ms,flush=1ms,unaligned=8ms,heads=2,seek=4ms"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	disk := options.Disks[0]
-	if disk.Delay != 5*time.Millisecond || disk.FlushDelay != time.Millisecond || disk.UnalignedDelay != 8*time.Millisecond || !disk.Slow() {
-		t.Errorf("got %+v", disk)
+	want := plainDisk
+	want.Name, want.Delay, want.FlushDelay, want.UnalignedDelay = "disk1", 5*time.Millisecond, time.Millisecond, 8*time.Millisecond
+	want.Heads, want.SeekDelay = 2, 4*time.Millisecond
+	if diff := cmp.Diff(want, options.Disks[0]); diff != "" || !want.Slow() {
+		t.Error(diff)
 	}
 }
 

@@ -22,6 +22,11 @@ func TestServiceTimes(t *testing.T) {
 		t.Skip("no disk of this lab has service times: make one with LAB_FLAGS='--disk 1:delay=20ms,flush=10ms,unaligned=30ms'")
 	}
 	disk := made.Disks[at]
+	random := disk.Delay + disk.SeekDelay
+	eight := random
+	if disk.Heads > 0 {
+		eight = random * time.Duration(max(8/disk.Heads, 1))
+	}
 	s := newSpace(t, levelPrivileged)
 	s.create(s.newPod("fio", on(nodes[0]), privileged))
 	pod := s.ready("fio").Name
@@ -29,10 +34,10 @@ func TestServiceTimes(t *testing.T) {
 		name, arguments string
 		want            time.Duration
 	}{
-		{"a read", "--rw=randread --bs=4k", disk.Delay},
-		{"eight reads at once", "--rw=randread --bs=4k --iodepth=8", disk.Delay},
-		{"a write", "--rw=randwrite --bs=4k", disk.Delay},
-		{"a write of half a sector", "--rw=randwrite --bs=512 --blockalign=4k", disk.Delay + disk.UnalignedDelay},
+		{"a read", "--rw=randread --bs=4k", random},
+		{"eight reads at once", "--rw=randread --bs=4k --iodepth=8", eight},
+		{"a write", "--rw=randwrite --bs=4k", random},
+		{"a write of half a sector", "--rw=randwrite --bs=512 --blockalign=4k", random + disk.UnalignedDelay},
 		{"a flush", "--rw=randwrite --bs=4k --fdatasync=1 --ioengine=psync", disk.FlushDelay},
 	} {
 		t.Run(test.name, func(t *testing.T) { s.in(t).takes(pod, device(nodes[0], disk.Name), test.arguments, test.want) })

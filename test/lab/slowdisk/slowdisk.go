@@ -1,5 +1,6 @@
 // Package slowdisk serves a file as a disk with service times, by the NBD protocol. QEMU's throttle limits how much a disk does in
-// a second; here each request takes its time, as on a disk with a head or a slow link. Requests are served beside each other.
+// a second; here each request takes its time, as on a disk with a head or behind a slow link. Without heads, requests are served beside
+// each other; with heads, as many as there are heads, and the others wait in one line, reads and writes alike.
 package slowdisk
 
 import (
@@ -29,6 +30,10 @@ type Disk struct {
 	// must not change first.
 	UnalignedDelay time.Duration
 	SectorBytes    int64
+	// Heads is how many requests are served at the same time; 0 serves all at once.
+	Heads int
+	// SeekDelay is what a read or write takes longer if it does not begin where the last one of its head ended.
+	SeekDelay time.Duration
 }
 
 // Serve answers connections until the context ends.
@@ -81,6 +86,7 @@ func (d Disk) talk(ctx context.Context, connection net.Conn) error {
 	if goesOn, err := negotiate(connection, info.Size()); err != nil || !goesOn {
 		return err
 	}
+	heads := make([]head, d.Heads)
 	var working sync.WaitGroup
 	defer working.Wait()
 	var replies sync.Mutex
@@ -92,10 +98,10 @@ func (d Disk) talk(ctx context.Context, connection net.Conn) error {
 		if err != nil {
 			return err
 		}
-		begun := time.Now()
+		ends := d.ends(heads, asked, time.Now())
 		working.Go(func() {
 			data, code := serve(file, asked)
-			if !wait(ctx, time.Until(begun.Add(d.takes(asked)))) {
+			if !wait(ctx, time.Until(ends)) {
 				return
 			}
 			replies.Lock()
@@ -107,7 +113,38 @@ func (d Disk) talk(ctx context.Context, connection net.Conn) error {
 	}
 }
 
-// takes is the service time of a request.
+// A head serves one request at a time.
+type head struct {
+	free time.Time // when its last request ends
+	at   int64     // where on the disk that one ends
+}
+
+// ends says when a request that comes now is done, and gives it to the head that is free first.
+func (d Disk) ends(heads []head, asked request, now time.Time) time.Time {
+	if len(heads) == 0 {
+		return now.Add(d.takes(asked))
+	}
+	next := &heads[0]
+	for i := range heads {
+		if heads[i].free.Before(next.free) {
+			next = &heads[i]
+		}
+	}
+	begins := now
+	if next.free.After(now) {
+		begins = next.free
+	}
+	next.free = begins.Add(d.takes(asked))
+	if asked.kind == kindRead || asked.kind == kindWrite {
+		if asked.offset != next.at {
+			next.free = next.free.Add(d.SeekDelay)
+		}
+		next.at = asked.offset + asked.length
+	}
+	return next.free
+}
+
+// takes is the service time of a request, without the way to its place.
 func (d Disk) takes(asked request) time.Duration {
 	switch asked.kind {
 	case kindRead:

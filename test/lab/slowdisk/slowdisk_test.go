@@ -195,6 +195,56 @@ func TestBesideEachOther(t *testing.T) {
 	}
 }
 
+// TestHeads: requests wait for a head in the order in which they come, whatever they do, and one that goes on where the last one ended
+// needs no seek.
+func TestHeads(t *testing.T) {
+	const ms = time.Millisecond
+	disk := Disk{Delay: 5 * ms, FlushDelay: 2 * ms, SeekDelay: 20 * ms}
+	read := func(offset int64) request { return request{kind: kindRead, offset: offset, length: 4096} }
+	write := func(offset int64) request { return request{kind: kindWrite, offset: offset, length: 4096} }
+	for _, test := range []struct {
+		name  string
+		heads int
+		asked []request
+		want  []time.Duration
+	}{
+		{"no heads", 0, []request{read(8192), write(0), {kind: kindFlush}}, []time.Duration{5 * ms, 5 * ms, 2 * ms}},
+		{"one head", 1, []request{read(0), write(4096), {kind: kindFlush}, write(8192), read(0)},
+			[]time.Duration{5 * ms, 10 * ms, 12 * ms, 17 * ms, 42 * ms}},
+		{"two heads", 2, []request{read(0), write(0), read(4096), write(8192)}, []time.Duration{5 * ms, 5 * ms, 10 * ms, 30 * ms}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			now, heads := time.Now(), make([]head, test.heads)
+			for i, asked := range test.asked {
+				if got := disk.ends(heads, asked, now).Sub(now); got != test.want[i] {
+					t.Errorf("request %d ends after %s, want %s", i, got, test.want[i])
+				}
+			}
+			later := now.Add(time.Hour)
+			if got := disk.ends(heads, request{kind: kindFlush}, later).Sub(later); got != 2*ms {
+				t.Errorf("an hour later a flush takes %s", got)
+			}
+		})
+	}
+}
+
+// TestInLine: with one head, two writes take twice as long as one.
+func TestInLine(t *testing.T) {
+	const delay = 30 * time.Millisecond
+	c := serveDisk(t, Disk{Delay: delay, Heads: 1})
+	begun := time.Now()
+	c.ask(1, kindWrite, 0, 4, []byte("data"))
+	c.ask(2, kindWrite, 4, 4, []byte("more"))
+	for range 2 {
+		if cookie, code := c.reply(); code != 0 {
+			t.Errorf("request %d: error %d", cookie, code)
+		}
+	}
+	if took := time.Since(begun); took < 2*delay {
+		t.Errorf("two writes took %s, want at least %s", took, 2*delay)
+	}
+}
+
 // TestOutside: a request beyond the end ends the connection, not the server.
 func TestOutside(t *testing.T) {
 	c := serveDisk(t, Disk{})

@@ -53,13 +53,21 @@ type Disk struct {
 	Delay          time.Duration `json:"delay,omitempty"`
 	FlushDelay     time.Duration `json:"flushDelay,omitempty"`
 	UnalignedDelay time.Duration `json:"unalignedDelay,omitempty"`
+	SeekDelay      time.Duration `json:"seekDelay,omitempty"`
+	// Heads is how many requests a disk with service times serves at the same time; 0 is all of them.
+	Heads int `json:"heads,omitempty"`
 }
 
 // Slow says that the disk has service times.
-func (d Disk) Slow() bool { return d.Delay > 0 || d.FlushDelay > 0 || d.UnalignedDelay > 0 }
+func (d Disk) Slow() bool {
+	return d.Delay > 0 || d.FlushDelay > 0 || d.UnalignedDelay > 0 || d.SeekDelay > 0
+}
 
 // maxDelay is well below the 30 seconds after which a guest's kernel takes a disk for dead.
 const maxDelay = 5 * time.Second
+
+// maxHeads is how many requests QEMU has under way at the server of a disk.
+const maxHeads = 16
 
 // A Forward makes a TCP port of the machine reachable on an address of the host.
 type Forward struct {
@@ -146,10 +154,16 @@ func (d Disk) validate(machine string) error {
 		return fmt.Errorf("disk %s has %d bytes: choose a multiple of its physical sector of %d bytes, at least %d",
 			d.Name, d.SizeBytes, d.PhysicalSector, minDisk)
 	}
-	for _, delay := range []time.Duration{d.Delay, d.FlushDelay, d.UnalignedDelay} {
+	for _, delay := range []time.Duration{d.Delay, d.FlushDelay, d.UnalignedDelay, d.SeekDelay} {
 		if delay < 0 || delay > maxDelay {
 			return fmt.Errorf("disk %s has a delay of %s: choose at most %s", d.Name, delay, maxDelay)
 		}
+	}
+	if d.Heads < 0 || d.Heads > maxHeads {
+		return fmt.Errorf("disk %s has %d heads: choose at most %d", d.Name, d.Heads, maxHeads)
+	}
+	if d.Heads > 0 && !d.Slow() || d.Heads == 0 && d.SeekDelay > 0 {
+		return fmt.Errorf("disk %s needs both heads and how long they take, such as delay=5ms,heads=1", d.Name)
 	}
 	return checkLimits(d.Name, d.IOPS, d.BytesPerSecond)
 }
@@ -193,7 +207,7 @@ func (s Spec) SlowDisks() map[string]slowdisk.Disk {
 	for _, d := range s.Disks {
 		if d.Slow() {
 			disks[s.slowSocket(d)] = slowdisk.Disk{Path: s.diskPath(d), Delay: d.Delay, FlushDelay: d.FlushDelay,
-				UnalignedDelay: d.UnalignedDelay, SectorBytes: int64(d.PhysicalSector)}
+				UnalignedDelay: d.UnalignedDelay, SectorBytes: int64(d.PhysicalSector), Heads: d.Heads, SeekDelay: d.SeekDelay}
 		}
 	}
 	return disks

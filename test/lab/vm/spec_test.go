@@ -58,12 +58,14 @@ func TestArguments(t *testing.T) {
 func TestSlowDisks(t *testing.T) {
 	s := example()
 	s.Disks[1].Delay, s.Disks[1].UnalignedDelay = 5*time.Millisecond, 8*time.Millisecond
+	s.Disks[1].Heads, s.Disks[1].SeekDelay = 2, 3*time.Millisecond
 	if err := s.validate(); err != nil {
 		t.Fatal(err)
 	}
 	served := s.SlowDisks()
 	const socket = "/lab/nodes/n1/disk2.sock"
-	want := slowdisk.Disk{Path: "/lab/nodes/n1/disk2.raw", Delay: 5 * time.Millisecond, UnalignedDelay: 8 * time.Millisecond, SectorBytes: 4096}
+	want := slowdisk.Disk{Path: "/lab/nodes/n1/disk2.raw", Delay: 5 * time.Millisecond, UnalignedDelay: 8 * time.Millisecond, SectorBytes: 4096,
+		Heads: 2, SeekDelay: 3 * time.Millisecond}
 	if len(served) != 1 || served[socket] != want {
 		t.Errorf("served are %+v", served)
 	}
@@ -71,9 +73,21 @@ func TestSlowDisks(t *testing.T) {
 	if !strings.Contains(all, `"path":"`+socket+`"`) || strings.Contains(all, "disk2.raw") || !strings.Contains(all, "disk1.raw") {
 		t.Error(all)
 	}
-	s.Disks[1].Delay = time.Minute
-	if err := s.validate(); err == nil || !strings.Contains(err.Error(), "choose at most 5s") {
-		t.Errorf("a delay of a minute: %v", err)
+	for _, test := range []struct {
+		change func(*Disk)
+		words  string
+	}{
+		{func(d *Disk) { d.Delay = time.Minute }, "choose at most 5s"},
+		{func(d *Disk) { d.Heads = 17 }, "choose at most 16"},
+		{func(d *Disk) { d.Heads = 0 }, "needs both heads and how long they take"},
+		{func(d *Disk) { d.Delay, d.UnalignedDelay, d.SeekDelay = 0, 0, 0 }, "needs both heads and how long they take"},
+	} {
+		bad := example()
+		bad.Disks = slices.Clone(s.Disks)
+		test.change(&bad.Disks[1])
+		if err := bad.validate(); err == nil || !strings.Contains(err.Error(), test.words) {
+			t.Errorf("got %v, want an error with %q", err, test.words)
+		}
 	}
 }
 
