@@ -2,7 +2,7 @@ package v1alpha1
 
 // PoolAction is an action on a pool: exactly one member is set.
 //
-// +kubebuilder:validation:ExactlyOneOf=observe;snapshot;clone;destroyDataset;replicate;copy;scrub;trim;addVdev;removeVdev;replaceDevice;offlineDevice;exportImport;moduleParameter;setProperty;layoutScore;metaslabMap
+// +kubebuilder:validation:ExactlyOneOf=observe;snapshot;clone;destroySnapshot;destroyDataset;replicate;copy;scrub;trim;addVdev;removeVdev;replaceDevice;offlineDevice;exportImport;moduleParameter;setProperty;layoutScore;metaslabMap
 type PoolAction struct {
 	// observe records counters of the node during a window.
 	// +optional
@@ -13,6 +13,9 @@ type PoolAction struct {
 	// clone creates a dataset from a snapshot.
 	// +optional
 	Clone *CloneAction `json:"clone,omitempty"`
+	// destroySnapshot destroys a snapshot and reports how its space is freed.
+	// +optional
+	DestroySnapshot *DestroySnapshotAction `json:"destroySnapshot,omitempty"`
 	// destroyDataset destroys a dataset and reports how its space is freed.
 	// +optional
 	DestroyDataset *DestroyDatasetAction `json:"destroyDataset,omitempty"`
@@ -100,6 +103,19 @@ type CloneAction struct {
 	As VolumeName `json:"as,omitempty"`
 }
 
+// DestroySnapshotAction destroys a snapshot.
+type DestroySnapshotAction struct {
+	// dataset is the dataset that has the snapshot.
+	// +required
+	Dataset DatasetPath `json:"dataset"`
+	// name is the name of the snapshot, without dataset and '@'. One that has clones cannot be destroyed.
+	// +required
+	Name SnapshotName `json:"name"`
+	// guid is the GUID of the snapshot to destroy. A snapshot with another GUID is left alone.
+	// +optional
+	GUID GUID `json:"guid,omitempty"`
+}
+
 // DestroyDatasetAction destroys a dataset.
 type DestroyDatasetAction struct {
 	// dataset is the dataset to destroy. The root dataset cannot be destroyed.
@@ -113,7 +129,7 @@ type DestroyDatasetAction struct {
 	GUID GUID `json:"guid,omitempty"`
 }
 
-// GUID identifies a dataset, a vdev or a disk of a pool in ZFS, independent of its name.
+// GUID identifies a dataset, a snapshot, a vdev or a disk of a pool in ZFS, independent of its name.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=20

@@ -148,6 +148,8 @@ func (r *Reconciler) work(state operations.State) work {
 	switch {
 	case spec.Observe != nil:
 		return work{graceful: true, do: func(ctx context.Context, j *job) (operations.Result, error) { return r.watch(ctx, state, j) }}
+	case spec.DestroySnapshot != nil:
+		return work{do: func(ctx context.Context, _ *job) (operations.Result, error) { return r.destroySnapshot(ctx, state) }}
 	case spec.DestroyDataset != nil:
 		return work{do: func(ctx context.Context, _ *job) (operations.Result, error) { return r.destroyDataset(ctx, state) }}
 	case spec.OfflineDevice != nil:
@@ -263,16 +265,29 @@ func (r *Reconciler) destroyDataset(ctx context.Context, state operations.State)
 	if err := proof(guard.Unused(r.Disks, name)); err != nil {
 		return operations.Result{}, err
 	}
-	now, err := r.ZFS.Datasets(ctx, name)
-	if err != nil {
-		return operations.Result{}, proof(err)
-	}
-	if len(now) == 0 || now[0].Name != name || now[0].GUID != state.Source.GUID {
-		return operations.Result{}, fmt.Errorf("dataset %s is not the one with guid %s that was to be destroyed", name, state.Source.GUID)
-	}
-	took, err := r.stopwatch(func() error {
+	return r.destroy(ctx, state.Live.Name, state.Source, func() error {
 		return r.ZFS.DestroyDataset(ctx, name, state.Operation.Spec.Action.DestroyDataset.Recursive)
 	})
+}
+
+// destroySnapshot destroys exactly the snapshot recorded at the start of the operation.
+func (r *Reconciler) destroySnapshot(ctx context.Context, state operations.State) (operations.Result, error) {
+	if err := r.prove(ctx, state); err != nil {
+		return operations.Result{}, err
+	}
+	return r.destroy(ctx, state.Live.Name, state.Snapshot, func() error { return r.ZFS.DestroySnapshot(ctx, state.Snapshot.Name, false) })
+}
+
+// destroy runs the command that destroys an object if this still has its guid.
+func (r *Reconciler) destroy(ctx context.Context, pool string, was operations.Object, command func() error) (operations.Result, error) {
+	now := operations.Object{Name: was.Name}
+	if err := r.lookUp(ctx, pool, &now); err != nil {
+		return operations.Result{}, proof(err)
+	}
+	if !now.Exists || now.GUID != was.GUID {
+		return operations.Result{}, fmt.Errorf("%s is not the one with guid %s that was to be destroyed", was.Name, was.GUID)
+	}
+	took, err := r.stopwatch(command)
 	if err != nil || took <= 0 {
 		return operations.Result{}, err
 	}

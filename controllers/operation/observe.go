@@ -149,6 +149,9 @@ func (r *Reconciler) observeObjects(ctx context.Context, state *operations.State
 		state.Source.Name = name(action.Clone.Dataset)
 		state.Snapshot.Name = state.Source.Name + "@" + string(action.Clone.Snapshot)
 		state.Target.Name = name(action.Clone.To)
+	case action.DestroySnapshot != nil:
+		state.Source.Name = name(action.DestroySnapshot.Dataset)
+		state.Snapshot.Name = state.Source.Name + "@" + string(action.DestroySnapshot.Name)
 	case action.DestroyDataset != nil:
 		state.Source.Name = name(action.DestroyDataset.Dataset)
 		return r.observeUse(ctx, state, state.Source.Name, operations.AwaitedPoints(*state)...)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,9 +14,21 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// datasets are those of the pool of a volume, as the operations of a run leave them, each with the names of its snapshots. The root dataset
-// has the empty path.
-type datasets map[v1alpha1.DatasetPath][]v1alpha1.SnapshotName
+// datasets are those of the pool of a volume, as the operations of a run leave them. The root dataset has the empty path.
+type datasets map[v1alpha1.DatasetPath]dataset
+
+type dataset struct {
+	snapshots []v1alpha1.SnapshotName
+	// received says that it also has snapshots whose names the agent chose.
+	received bool
+	// origin is the snapshot that it is a clone of.
+	origin snapshot
+}
+
+type snapshot struct {
+	of   v1alpha1.DatasetPath
+	name v1alpha1.SnapshotName
+}
 
 // checkDatasets follows the operations of a run in their order. One that names what is not there would fail in each repetition, after the
 // fill of each.
@@ -24,10 +37,10 @@ func checkDatasets(slot *Slot) error {
 	pools := map[string]datasets{}
 	all := slot.volumes()
 	for _, pool := range volume.Pools(all) {
-		one := datasets{"": nil}
+		one := datasets{"": {}}
 		for _, on := range volume.On(all, pool.Name) {
 			if pools[on.Name] = one; on.MadeIn == "" {
-				one[naming.RunDataset(on.Name)], one[volume.Of(on).Dataset(on).Path] = nil, nil
+				one[naming.RunDataset(on.Name)], one[volume.Of(on).Dataset(on).Path] = dataset{}, dataset{}
 			}
 		}
 	}
@@ -50,16 +63,21 @@ func (d datasets) after(action *v1alpha1.PoolAction, pools map[string]datasets) 
 	case action.Snapshot != nil:
 		return cmp.Or(d.missing(action.Snapshot.Dataset), d.snapshot(action.Snapshot))
 	case action.Clone != nil:
-		return cmp.Or(d.missing(action.Clone.Dataset), d.unsnapped(action.Clone.Dataset, action.Clone.Snapshot), d.add(writesTo(action)))
+		origin := snapshot{action.Clone.Dataset, action.Clone.Snapshot}
+		return cmp.Or(d.missing(origin.of), d.unsnapped(origin), d.add(writesTo(action), dataset{origin: origin}))
+	case action.DestroySnapshot != nil:
+		one := snapshot{action.DestroySnapshot.Dataset, action.DestroySnapshot.Name}
+		return cmp.Or(d.missing(one.of), d.unsnapped(one), d.destroySnapshot(one))
 	case action.Replicate != nil:
-		return cmp.Or(d.missing(action.Replicate.Dataset), pools[string(action.Replicate.ToVolume)].add(writesTo(action)))
+		to := pools[string(action.Replicate.ToVolume)]
+		return cmp.Or(d.missing(action.Replicate.Dataset), to.add(writesTo(action), dataset{received: true}))
 	case action.Copy != nil:
 		to := d
 		if volume := action.Copy.ToVolume; volume != "" {
 			to = pools[string(volume)]
 		}
 		if action.Copy.As != "" {
-			return cmp.Or(d.missing(action.Copy.Dataset), to.add(writesTo(action)))
+			return cmp.Or(d.missing(action.Copy.Dataset), to.add(writesTo(action), dataset{}))
 		}
 		return cmp.Or(d.missing(action.Copy.Dataset), to.receive(action.Copy))
 	case action.SetProperty != nil:
@@ -67,10 +85,7 @@ func (d datasets) after(action *v1alpha1.PoolAction, pools map[string]datasets) 
 	case action.LayoutScore != nil:
 		return d.missing(action.LayoutScore.Dataset)
 	case action.DestroyDataset != nil:
-		if problem = d.missing(action.DestroyDataset.Dataset); problem == "" {
-			d.remove(action.DestroyDataset.Dataset)
-		}
-		return problem
+		return cmp.Or(d.missing(action.DestroyDataset.Dataset), d.destroy(action.DestroyDataset))
 	}
 	return "" // the others name no dataset
 }
@@ -99,21 +114,22 @@ func (d datasets) missing(path v1alpha1.DatasetPath) string {
 }
 
 // unsnapped says that a dataset has no such snapshot.
-func (d datasets) unsnapped(path v1alpha1.DatasetPath, name v1alpha1.SnapshotName) string {
-	if slices.Contains(d[path], name) {
+func (d datasets) unsnapped(one snapshot) string {
+	if slices.Contains(d[one.of].snapshots, one.name) {
 		return ""
 	}
 	return fmt.Sprintf("dataset %s has no snapshot %q by then: take it in an earlier phase, with operate: {snapshot: {dataset: %s, name: %s}}",
-		path, name, path, name)
+		one.of, one.name, one.of, one.name)
 }
 
 func (d datasets) snapshot(action *v1alpha1.SnapshotAction) string {
-	if slices.Contains(d[action.Dataset], action.Name) {
+	if slices.Contains(d[action.Dataset].snapshots, action.Name) {
 		return fmt.Sprintf("an earlier phase has taken snapshot %s of this dataset: choose another name", action.Name)
 	}
-	for path := range d {
+	for path, one := range d {
 		if path == action.Dataset || action.Recursive && below(path, action.Dataset) {
-			d[path] = append(d[path], action.Name)
+			one.snapshots = append(one.snapshots, action.Name)
+			d[path] = one
 		}
 	}
 	return ""
@@ -122,7 +138,7 @@ func (d datasets) snapshot(action *v1alpha1.SnapshotAction) string {
 // receive takes the files of a copy, into a dataset that exists or a new one.
 func (d datasets) receive(action *v1alpha1.CopyAction) string {
 	if _, known := d[action.To]; !known {
-		return d.add(action.To)
+		return d.add(action.To, dataset{})
 	}
 	if len(action.Properties) > 0 {
 		return fmt.Sprintf("dataset %s exists by then, and copy sets properties only on a dataset that it creates: write another path in to, "+
@@ -131,20 +147,42 @@ func (d datasets) receive(action *v1alpha1.CopyAction) string {
 	return ""
 }
 
-func (d datasets) add(path v1alpha1.DatasetPath) string {
+func (d datasets) add(path v1alpha1.DatasetPath, one dataset) string {
 	if _, known := d[path]; known {
 		return fmt.Sprintf("dataset %s exists by then: choose another path in to, or another name in as", path)
 	}
-	d[path] = nil
+	d[path] = one
 	return ""
 }
 
-func (d datasets) remove(path v1alpha1.DatasetPath) {
-	for name := range d {
-		if name == path || below(name, path) {
-			delete(d, name)
+// destroy removes a dataset, with recursion all below it. Without recursion ZFS refuses it if it has snapshots, and always if it has clones
+// elsewhere.
+func (d datasets) destroy(action *v1alpha1.DestroyDatasetAction) string {
+	goes := func(path v1alpha1.DatasetPath) bool { return path == action.Dataset || below(path, action.Dataset) }
+	for _, path := range slices.Sorted(maps.Keys(d)) {
+		one := d[path]
+		if goes(path) && !action.Recursive && (path != action.Dataset || len(one.snapshots) > 0 || one.received) {
+			return fmt.Sprintf("dataset %s has snapshots or datasets of its own by then: write recursive: true, which destroys these too",
+				action.Dataset)
+		}
+		if !goes(path) && one.origin.name != "" && goes(one.origin.of) {
+			return fmt.Sprintf("dataset %s is a clone of a snapshot of %s by then: destroy the clone in an earlier phase", path, one.origin.of)
 		}
 	}
+	maps.DeleteFunc(d, func(path v1alpha1.DatasetPath, _ dataset) bool { return goes(path) })
+	return ""
+}
+
+func (d datasets) destroySnapshot(gone snapshot) string {
+	for _, path := range slices.Sorted(maps.Keys(d)) {
+		if d[path].origin == gone {
+			return fmt.Sprintf("dataset %s is a clone of this snapshot by then: destroy the clone in an earlier phase", path)
+		}
+	}
+	one := d[gone.of]
+	one.snapshots = slices.DeleteFunc(one.snapshots, func(name v1alpha1.SnapshotName) bool { return name == gone.name })
+	d[gone.of] = one
+	return ""
 }
 
 // below says whether a dataset is a descendant of another one.

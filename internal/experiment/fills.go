@@ -43,7 +43,8 @@ func checkFills(_ *v1alpha1.StorageBenchmarkSpec, slot *Slot) error {
 			}
 		}
 		for _, action := range operate.Of(&slot.Phases[i]) {
-			if action.DestroyDataset != nil || action.Copy != nil || action.Replicate != nil { // from here on, nothing is known
+			if action.DestroySnapshot != nil || action.DestroyDataset != nil || action.Copy != nil || action.Replicate != nil {
+				// From here on, nothing is known.
 				for _, one := range volumes {
 					*one = level{block: one.block}
 				}

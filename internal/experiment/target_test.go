@@ -242,6 +242,10 @@ func TestDatasetsExistByThen(t *testing.T) {
 		return v1alpha1.PoolAction{SetProperty: &v1alpha1.SetPropertyAction{Dataset: dataset}}
 	}
 	destroy := v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "copy"}}
+	with := func(dataset v1alpha1.DatasetPath) v1alpha1.PoolAction {
+		return v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: dataset, Recursive: true}}
+	}
+	forget := v1alpha1.PoolAction{DestroySnapshot: &v1alpha1.DestroySnapshotAction{Dataset: "data", Name: "s"}}
 	files := v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "data", To: "copy"}}
 	all := v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{Name: "s", Recursive: true}}
 	for name, c := range map[string]struct {
@@ -260,6 +264,14 @@ func TestDatasetsExistByThen(t *testing.T) {
 		"again, after its end":  {[]v1alpha1.PoolAction{all, clone("s", "copy"), destroy, clone("s", "copy")}, nil},
 		"gone":                  {[]v1alpha1.PoolAction{all, clone("s", "copy"), destroy, score("copy")}, []string{"phase p3"}},
 		"never there":           {[]v1alpha1.PoolAction{destroy}, []string{"destroyDataset", `"copy"`}},
+		"a snapshot's end":      {[]v1alpha1.PoolAction{snapshot("data", "s"), forget, snapshot("data", "s"), forget}, nil},
+		"of no snapshot's end":  {[]v1alpha1.PoolAction{forget}, []string{`data has no snapshot "s"`}},
+		"its second end":        {[]v1alpha1.PoolAction{all, forget, forget}, []string{"phase p2", "no snapshot"}},
+		"of a cloned snapshot":  {[]v1alpha1.PoolAction{all, clone("s", "copy"), forget}, []string{"copy is a clone of this snapshot", "in an earlier phase"}},
+		"after its clone":       {[]v1alpha1.PoolAction{all, clone("s", "copy"), destroy, forget}, nil},
+		"with a snapshot":       {[]v1alpha1.PoolAction{files, all, destroy}, []string{"phase p2", "copy has snapshots", "recursive: true"}},
+		"all of it":             {[]v1alpha1.PoolAction{files, all, with("copy"), files}, nil},
+		"with a clone":          {[]v1alpha1.PoolAction{all, clone("s", "copy"), with("data")}, []string{"copy is a clone of a snapshot of data"}},
 		"to a new one":          {[]v1alpha1.PoolAction{files, score("copy")}, nil},
 		"from nowhere":          {[]v1alpha1.PoolAction{{Copy: &v1alpha1.CopyAction{Dataset: "copy", To: "data"}}}, []string{`no dataset "copy"`}},
 		"properties of a known one": {[]v1alpha1.PoolAction{all, clone("s", "copy"), {Copy: &v1alpha1.CopyAction{Dataset: "data", To: "copy",
@@ -278,6 +290,23 @@ func TestDatasetsExistByThen(t *testing.T) {
 				Operate: &v1alpha1.OperatePhase{PoolAction: action}})
 		}
 		checkRefusal(t, name, checkTarget(slot), c.says)
+	}
+}
+
+// TestReplicasHaveSnapshots: those that replicate takes stay at the target.
+func TestReplicasHaveSnapshots(t *testing.T) {
+	from, to := datasets{"": {}, "data": {}}, datasets{"": {}}
+	send := &v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "data", ToVolume: "other", To: "copy"}}
+	if problem := from.after(send, map[string]datasets{"other": to}); problem != "" {
+		t.Fatal(problem)
+	}
+	destroy := &v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "copy"}}
+	if problem := to.after(destroy, nil); !strings.Contains(problem, "copy has snapshots") {
+		t.Errorf("got %q", problem)
+	}
+	destroy.DestroyDataset.Recursive = true
+	if problem := to.after(destroy, nil); problem != "" || len(to) != 1 {
+		t.Errorf("got %q, left %v", problem, to)
 	}
 }
 

@@ -10,6 +10,7 @@ var metrics = map[string][]string{
 	"copy": {"copiedBytes", "copiedFiles", "overwrittenFiles", "copiedBytesPerSecond", "diskWrittenBytesPerCopiedBytePartsPerMillion",
 		"diskReadBytesPerCopiedBytePartsPerMillion", "diskWritesPerCopiedMebibyteMilli"},
 	"destroyDataset":  {"freedBytes", MetricCommand},
+	"destroySnapshot": {"freedBytes", MetricCommand},
 	"exportImport":    nil,
 	"layoutScore":     {"layoutScorePartsPerMillion"},
 	"metaslabMap":     {"freeSegments", "largestFreeSegmentBytes"},

@@ -13,7 +13,7 @@ func TestLeavesTraces(t *testing.T) {
 		"observe": false, "scrub": false, "trim": false, "exportImport": false, "moduleParameter": false, "layoutScore": false,
 		"setProperty": false, "offlineDevice": false,
 		"metaslabMap": false,
-		"snapshot":    true, "clone": true, "destroyDataset": true, "replicate": true, "copy": true, "addVdev": true, "removeVdev": true,
+		"snapshot":    true, "clone": true, "destroySnapshot": true, "destroyDataset": true, "replicate": true, "copy": true, "addVdev": true, "removeVdev": true,
 		"replaceDevice": true,
 	}
 	fields := reflect.TypeFor[v1alpha1.PoolAction]()

@@ -75,8 +75,8 @@ func CompanionName(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, companion C
 // Lasts says whether an action is continuous: a workload is measured with it only while it runs.
 func Lasts(action v1alpha1.PoolAction) bool {
 	return action.Scrub != nil || action.Trim != nil || action.Replicate != nil || action.Copy != nil || action.RemoveVdev != nil ||
-		action.ReplaceDevice != nil || action.OfflineDevice != nil || action.ModuleParameter != nil || action.DestroyDataset != nil ||
-		action.LayoutScore != nil || action.MetaslabMap != nil
+		action.ReplaceDevice != nil || action.OfflineDevice != nil || action.ModuleParameter != nil || action.DestroySnapshot != nil ||
+		action.DestroyDataset != nil || action.LayoutScore != nil || action.MetaslabMap != nil
 }
 
 // minBesidePercent is the part of the measured time in which a continuous operation must be running. It starts with the pod, whose

@@ -206,7 +206,9 @@ func TestBesideShare(t *testing.T) {
 		share     int64
 		problem   string
 	}{
-		"the whole time":       {runstest.Operation(scrub, v1alpha1.OutcomeCancelled, -time.Second, 110*time.Second), 1_000_000, ""},
+		"the whole time": {runstest.Operation(scrub, v1alpha1.OutcomeCancelled, -time.Second, 110*time.Second), 1_000_000, ""},
+		"the end of a snapshot": {runstest.Operation(v1alpha1.PoolAction{DestroySnapshot: &v1alpha1.DestroySnapshotAction{}}, v1alpha1.OutcomeSucceeded,
+			-time.Second, 50*time.Second), 500_000, "running for 50% of the measured time"},
 		"began a little later": {runstest.Operation(scrub, v1alpha1.OutcomeCancelled, 5*time.Second, 110*time.Second), 950_000, ""},
 		"ended too early": {runstest.Operation(scrub, v1alpha1.OutcomeSucceeded, -time.Second, 50*time.Second), 500_000,
 			"running for 50% of the measured time"},

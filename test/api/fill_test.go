@@ -26,7 +26,7 @@ type filler struct {
 var unions = map[string][]string{
 	"Target": {"StorageClass", "ZFS", "Ref"},
 	"Phase":  {"Fill", "Fragment", "Free", "Measure", "Operate"},
-	"PoolAction": {"Observe", "Snapshot", "Clone", "DestroyDataset", "Replicate", "Copy", "Scrub", "Trim", "AddVdev",
+	"PoolAction": {"Observe", "Snapshot", "Clone", "DestroySnapshot", "DestroyDataset", "Replicate", "Copy", "Scrub", "Trim", "AddVdev",
 		"RemoveVdev", "ReplaceDevice", "OfflineDevice", "ExportImport", "ModuleParameter", "SetProperty", "LayoutScore", "MetaslabMap"},
 	"ReplicateAction":  {"ToVolume", "ToPool"},
 	"MeasurePhase":     {"Workload", "Workloads"},

@@ -51,12 +51,13 @@ phases:
 - {name: cloned, volume: fresh, measure: {workload: {scan: {}}}}
 - {name: send, operate: {replicate: {dataset: data, toVolume: other, as: sent}}}
 - {name: destroy, volume: fresh, operate: {destroyDataset: {dataset: fresh}}}
+- {name: forget, operate: {destroySnapshot: {dataset: data, name: aged}}}
 - {name: replica, volume: sent, measure: {workload: {scan: {}}}}
 repetitions: 1
 gates:
 - {name: a-clone-is-as-fast, expression: "phase('cloned').readBytesPerSecond > 0.1 * phase('original').readBytesPerSecond"}
 `)
-	l.restartOften(benchmark, restarts, 16) // a run of eight phases is some 100 changes
+	l.restartOften(benchmark, restarts, 16) // a run of nine phases is some 110 changes
 	l.finished(benchmark, v1alpha1.VerdictPassed)
 	guard.Lock()
 	defer guard.Unlock()

@@ -34,8 +34,8 @@ func unhindered(action v1alpha1.PoolAction) State {
 	switch {
 	case action.Copy != nil:
 		state.Target = Object{Name: "bench0/b", Exists: true, Dataset: source, Empty: true}
-	case action.Clone != nil:
-		state.Snapshot = Object{Name: "bench0/a@s", Exists: true}
+	case action.Clone != nil, action.DestroySnapshot != nil:
+		state.Snapshot = Object{Name: "bench0/a@s", Exists: true, Dataset: zfs.Dataset{GUID: "6", UsedBytes: 4096}}
 	case action.Replicate != nil:
 		state.ToPool = state.Pool.DeepCopy()
 		state.ToPool.Name, state.ToLive = "bench1", &Pool{PoolSummary: zfs.PoolSummary{Name: "bench1", GUID: "701"}}
@@ -47,7 +47,7 @@ func unhindered(action v1alpha1.PoolAction) State {
 func TestNothingBeginsPastItsDeadline(t *testing.T) {
 	for _, action := range []v1alpha1.PoolAction{scrubAction, trimAction, replaceAction, removeAction, addAction, offlineAction, exportAction, observeAction,
 		copyAction, setAction,
-		mapAction, destroyAction, scoreAction, snapshotAction, cloneAction, replicateAction} {
+		mapAction, destroyAction, forgetAction, scoreAction, snapshotAction, cloneAction, replicateAction} {
 		t.Run(operate.Name(action), func(t *testing.T) {
 			at := func(after time.Duration) State {
 				state := unhindered(action)
@@ -132,6 +132,9 @@ func TestOnlyWhatIsMeantIsDestroyed(t *testing.T) {
 	destroy := func(guid v1alpha1.GUID) v1alpha1.PoolAction {
 		return v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "a", GUID: guid}}
 	}
+	forget := func(guid v1alpha1.GUID) v1alpha1.PoolAction {
+		return v1alpha1.PoolAction{DestroySnapshot: &v1alpha1.DestroySnapshotAction{Dataset: "a", Name: "s", GUID: guid}}
+	}
 	remove := func(guid v1alpha1.GUID) v1alpha1.PoolAction {
 		return v1alpha1.PoolAction{RemoveVdev: &v1alpha1.RemoveVdevAction{Device: diskA, GUID: guid}}
 	}
@@ -148,6 +151,10 @@ func TestOnlyWhatIsMeantIsDestroyed(t *testing.T) {
 		"any dataset": {destroy(""), "", "", begins},
 		"another dataset": {destroy("55"), "", "", decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonGUIDMismatch,
 			"dataset bench0/a has guid 5, but the spec names guid 55"}},
+		"snapshot":     {forget("6"), "", "", begins},
+		"any snapshot": {forget(""), "", "", begins},
+		"the dataset, not its snapshot": {forget("5"), "", "", decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonGUIDMismatch,
+			"snapshot bench0/a@s has guid 6, but the spec names guid 5"}},
 		"vdev": {remove("81"), "81", "91", begins},
 		"the disk, not its vdev": {remove("91"), "81", "91", decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonGUIDMismatch,
 			"has guid 81, but the spec names guid 91"}},

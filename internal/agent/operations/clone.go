@@ -7,8 +7,8 @@ import (
 var cloneKind = traits{begin: beginClone, stage: cloneStage}
 
 func beginClone(state State) (string, *obstacle) {
-	if !state.Snapshot.Exists {
-		return "", refuses(v1alpha1.ReasonSnapshotNotFound, "there is no snapshot %s", state.Snapshot.Name)
+	if missing := state.snapshotMissing(); missing != nil {
+		return "", missing
 	}
 	return "", state.targetTaken()
 }

@@ -25,6 +25,13 @@ func (s State) sourceMissing() *obstacle {
 	return refuses(v1alpha1.ReasonDatasetNotFound, "dataset %s does not exist", s.Source.Name)
 }
 
+func (s State) snapshotMissing() *obstacle {
+	if s.Snapshot.Exists {
+		return nil
+	}
+	return refuses(v1alpha1.ReasonSnapshotNotFound, "there is no snapshot %s", s.Snapshot.Name)
+}
+
 func (s State) targetTaken() *obstacle {
 	if !s.Target.Exists {
 		return nil

@@ -24,8 +24,8 @@ type traits struct {
 	offline bool
 	// job says that the agent works on it in the background, and again after a restart.
 	job bool
-	// sized says that the size of the work is known before it starts.
-	sized bool
+	// size is that of the work, where it is known before it starts.
+	size func(State) int64
 	// begin returns what prevents the start, or the handle of the action.
 	begin func(State) (string, *obstacle)
 	// stage returns the progress after the start.
@@ -40,6 +40,7 @@ var kinds = map[string]traits{
 	"clone":           cloneKind,
 	"copy":            copyKind,
 	"destroyDataset":  destroyDatasetKind,
+	"destroySnapshot": destroySnapshotKind,
 	"exportImport":    exportImportKind,
 	"layoutScore":     layoutScoreKind,
 	"metaslabMap":     metaslabMapKind,
@@ -60,10 +61,10 @@ func kindOf(action v1alpha1.PoolAction) traits { return kinds[operate.Name(actio
 
 // total is the known size of the work before it starts.
 func (k traits) total(state State) *v1alpha1.OperationProgress {
-	if !k.sized {
+	if k.size == nil {
 		return nil
 	}
-	return &v1alpha1.OperationProgress{TotalBytes: state.Source.UsedBytes}
+	return &v1alpha1.OperationProgress{TotalBytes: k.size(state)}
 }
 
 type stageKind int

@@ -86,6 +86,7 @@ var (
 	mapAction     = v1alpha1.PoolAction{MetaslabMap: &v1alpha1.MetaslabMapAction{}}
 	txgGrant      = ParameterAllowlist{{Name: "zfs_txg_timeout", Values: []ParameterValues{{Min: 1, Max: 60}}}}
 	destroyAction = v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "data"}}
+	forgetAction  = v1alpha1.PoolAction{DestroySnapshot: &v1alpha1.DestroySnapshotAction{Dataset: "data", Name: "s"}}
 )
 
 func scan(function string, state zfs.ProgressState, start, end time.Duration) *zfs.Progress {
@@ -402,6 +403,12 @@ func TestOperationsGoOn(t *testing.T) {
 		}, decided{"", "", isRunning, "destroys"}, "runs to its end", "may continue", "RemoveFinalizer"},
 		"dataset freed": {destroyAction, "5", dataset("6", 0), decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "free"}, "Succeeded",
 			"Succeeded", "RemoveFinalizer"},
+		"snapshot there": {forgetAction, "5", taken("5", 0), decided{runs, "", isRunning, "destroys bench0/data@s"}, "Cancelled", "Failed",
+			"RemoveFinalizer"},
+		"snapshot freeing": {forgetAction, "5", taken("6", 30), decided{"", "", isRunning, "snapshot bench0/data@s is destroyed"},
+			"runs to its end", "may continue", "RemoveFinalizer"},
+		"snapshot freed": {forgetAction, "5", taken("6", 0), decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "its space is free"}, "Succeeded",
+			"Succeeded", "RemoveFinalizer"},
 		"job not begun": {mapAction, "", func(*State) {}, decided{runs, "", isRunning, "metaslabMap"}, "Cancelled", "Failed",
 			"RemoveFinalizer"},
 		"job at work": {mapAction, "", func(s *State) { s.Job = &Job{Running: true} }, decided{"", "", isRunning, "is running"}, "Stop", "Stop",
@@ -484,10 +491,18 @@ func dataset(guid string, freeing int64) func(*State) {
 	}
 }
 
+// taken is a snapshot of the dataset data.
+func taken(guid string, freeing int64) func(*State) {
+	return func(s *State) {
+		dataset("7", freeing)(s)
+		s.Snapshot = Object{Name: "bench0/data@s", Exists: true, Dataset: zfs.Dataset{GUID: guid}}
+	}
+}
+
 // TestAnOutcomeIsTheEnd tries every kind with everything that could tempt it.
 func TestAnOutcomeIsTheEnd(t *testing.T) {
 	for _, action := range []v1alpha1.PoolAction{scrubAction, trimAction, replaceAction, removeAction, addAction, offlineAction, exportAction, observeAction,
-		copyAction, setAction, mapAction, destroyAction} {
+		copyAction, setAction, mapAction, destroyAction, forgetAction} {
 		for _, outcome := range []string{v1alpha1.OutcomeSucceeded, v1alpha1.OutcomeFailed, v1alpha1.OutcomeCancelled} {
 			state := begun(action, "")
 			state.Operation.Status.Outcome = outcome

@@ -30,6 +30,7 @@ var crashedOperations = []struct{ name, action, outcome, script, shows string }{
 	{"score", `layoutScore: {dataset: data}`, "Succeeded", `true`, ""},
 	{"metaslabs", `metaslabMap: {}`, "Succeeded", `true`, ""},
 	{"offline", `offlineDevice: {device: $2, duration: 20s}`, "Failed", `zpool status e2e-crashed | grep -c OFFLINE || true`, "0"},
+	{"forget", `destroySnapshot: {dataset: data, name: one}`, "Succeeded", `zfs list -Ho name -t snapshot -r e2e-crashed | grep -c @one || true`, "0"},
 	{"export", `exportImport: {}`, "Succeeded", `zpool list -Ho health e2e-crashed`, "ONLINE"},
 	{"replace", `replaceDevice: {device: $2, with: $4}`, "Succeeded",
 		`zpool status -P e2e-crashed | grep -o 'virtio[^ ]*disk[0-9]' | sed 's/.*disk//' | tr -d '\n'`, "14"},

@@ -73,8 +73,15 @@ func (p *pools) operations() {
 	g.Expect(p.run("cat", "/sys/module/zfs/parameters/zfs_txg_timeout")).To(gomega.Equal("5"), "as before")
 	p.operate("forbidden", from, `moduleParameter: {name: zfs_arc_max, value: "1"}`, "Failed")
 
+	p.operate("destroy-cloned", from, `destroySnapshot: {dataset: data, name: before}`, "Failed")
 	p.operate("destroy", from, `destroyDataset: {dataset: clone}`, "Succeeded")
 	g.Expect(p.run("zfs", "list", "-Ho", "name", "-r", name)).NotTo(gomega.ContainSubstring("clone"))
+	p.operate("snapshot-later", from, `snapshot: {dataset: data, name: later}`, "Succeeded")
+	p.script(`rm /e2e/observed; zpool sync`)
+	destroyed := p.operate("destroy-later", from, `destroySnapshot: {dataset: data, name: later}`, "Succeeded")
+	g.Expect(metricOf(destroyed, "freedBytes")).To(gomega.And(gomega.BeNumerically(">=", 8<<20), gomega.BeNumerically("<", 10<<20)),
+		"what only the snapshot held")
+	g.Expect(p.run("zfs", "list", "-Ho", "name", "-t", "snapshot", "-r", name)).To(gomega.Equal(name + "/data@before"))
 
 	p.unmount()
 	p.operate("export", from, `exportImport: {}`, "Succeeded")

@@ -166,6 +166,7 @@ phases:
 - {name: send, operate: {replicate: {dataset: data, toVolume: other, as: sent}}}
 - {name: read-replica, volume: sent, measure: {workload: {scan: {}}}}
 - {name: destroy, operate: {destroyDataset: {dataset: cloned}}}
+- {name: forget, operate: {destroySnapshot: {dataset: data, name: whole}}}
 `+inFull(`
 - {name: read-data, measure: {workload: {scan: {}}}}
 `)+`

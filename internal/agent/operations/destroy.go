@@ -1,0 +1,49 @@
+package operations
+
+import "github.com/storagebench/storagebench/api/v1alpha1"
+
+// sizeOf is the space that the end of a dataset or snapshot frees.
+func sizeOf(object func(State) Object) func(State) int64 {
+	return func(state State) int64 { return object(state).UsedBytes }
+}
+
+// destroys follows the end of a dataset or snapshot, and the freeing of its space, which ZFS does in the background and reports only for
+// the whole pool.
+func destroys(what string, object func(State) Object) func(State) operationStage {
+	return func(state State) operationStage {
+		name := object(state).Name
+		total := int64(0)
+		if known := state.Operation.Status.Progress; known != nil {
+			total = known.TotalBytes
+		}
+		if object(state).Exists && object(state).GUID == state.handleDetail() {
+			return stillThere(state, name, total)
+		}
+		total = max(total, state.Live.FreeingBytes)
+		stage := running("%s %s is destroyed; pool %s is still freeing %d bytes", what, name, state.Live.Name, state.Live.FreeingBytes)
+		switch {
+		case state.Job != nil && state.Job.Running: // the command is about to return, and tells how long it took
+			stage = running("destroys %s", name)
+		case state.Live.FreeingBytes == 0:
+			stage = state.timed(done([]v1alpha1.OperationMetric{metric("freedBytes", total), state.seconds()},
+				"%s %s is destroyed and its space is free", what, name))
+		}
+		stage.progress = progressOf(total-state.Live.FreeingBytes, total)
+		return stage
+	}
+}
+
+// stillThere is the stage while the object is there.
+func stillThere(state State, name string, total int64) operationStage {
+	stage := jobStage(state)
+	switch stage.at {
+	case stagePending:
+		stage.message, stage.progress = "destroys "+name, &v1alpha1.OperationProgress{TotalBytes: total}
+	case stageRunning:
+		stage.message, stage.stoppable, stage.progress = "destroys "+name, false, &v1alpha1.OperationProgress{TotalBytes: total}
+	case stageDone:
+		return running("destroys %s", name) // the list is slightly out of date
+	case stageBlocked, stageStopped, stageFailed:
+	}
+	return stage
+}
