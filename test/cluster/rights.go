@@ -112,7 +112,15 @@ func Manifests(file string) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	var objects []*unstructured.Unstructured
+	objects, err := Objects(text)
+	if err != nil {
+		return nil, fmt.Errorf("read config/%s.yaml: %w", file, err)
+	}
+	return objects, nil
+}
+
+// Objects reads YAML documents. One of comments only is none.
+func Objects(text []byte) (objects []*unstructured.Unstructured, err error) {
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
 	for {
 		object := &unstructured.Unstructured{}
@@ -120,7 +128,7 @@ func Manifests(file string) ([]*unstructured.Unstructured, error) {
 		case errors.Is(err, io.EOF):
 			return objects, nil
 		case err != nil:
-			return nil, fmt.Errorf("read config/%s.yaml: %w", file, err)
+			return nil, err
 		case len(object.Object) > 0:
 			objects = append(objects, object)
 		}

@@ -2,9 +2,7 @@ package delivery
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -15,7 +13,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/storagebench/storagebench/test/cluster"
 )
@@ -105,20 +102,12 @@ func helmTemplate(args ...string) ([]byte, error) {
 // parse reads YAML documents and drops the one annotation that only Helm understands.
 func parse(t *testing.T, text []byte) objects {
 	t.Helper()
+	all, err := cluster.Objects(text)
+	if err != nil {
+		t.Fatal(err)
+	}
 	found := objects{}
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(&object.Object)
-		if errors.Is(err, io.EOF) {
-			return found
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(object.Object) == 0 { // a document of comments only
-			continue
-		}
+	for _, object := range all {
 		unstructured.RemoveNestedField(object.Object, "metadata", "annotations", "helm.sh/resource-policy")
 		key := object.GetKind() + " " + object.GetNamespace() + "/" + object.GetName()
 		if found[key] != nil {
@@ -126,6 +115,7 @@ func parse(t *testing.T, text []byte) objects {
 		}
 		found[key] = object
 	}
+	return found
 }
 
 // get converts one rendered object to its type.

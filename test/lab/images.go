@@ -91,19 +91,10 @@ const bootTimeout = 5 * time.Minute
 func (l *Lab) runtimeReady(ctx context.Context, node string) error {
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
-	ticks := time.NewTicker(time.Second)
-	defer ticks.Stop()
-	for {
+	return l.poll(ctx, func() (bool, string, error) {
 		_, err := l.Run(ctx, node, "ctr", "version")
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the container runtime of node %s does not answer: %w", node, err)
-		case <-ticks.C:
-		}
-	}
+		return err == nil, fmt.Sprintf("the container runtime of node %s does not answer: %v", node, err), nil
+	})
 }
 
 // serve offers the files to the nodes, on loopback and under a name that cannot be guessed. Plain HTTP: in an emulated node

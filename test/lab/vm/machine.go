@@ -77,18 +77,6 @@ func (m *Machine) PowerDown(ctx context.Context) error {
 	return nil
 }
 
-// Quit cuts the power and waits until the machine is off. What the guest has written stays, even if it was not flushed;
-// what it still held in memory is lost.
-func (m *Machine) Quit(ctx context.Context) error {
-	if err := m.qmp.execute(ctx, "quit", nil, nil); err != nil && !errors.Is(err, errGone) {
-		return err
-	}
-	if err := m.awaitEnd(ctx); err != nil {
-		return fmt.Errorf("wait for the end of QEMU: %w", err)
-	}
-	return nil
-}
-
 // awaitEnd waits until QEMU has closed the connection, which it does after it has closed all disks.
 func (m *Machine) awaitEnd(ctx context.Context) error {
 	_, err := m.qmp.await(ctx, func(event) bool { return false })

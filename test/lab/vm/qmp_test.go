@@ -117,17 +117,8 @@ func TestConnectFails(t *testing.T) {
 }
 
 func TestEnds(t *testing.T) {
-	off := `{"event": "SHUTDOWN"}`
-	for name, act := range map[string]func(*Machine) error{
-		"quit":       func(m *Machine) error { return m.Quit(patient(t)) },
-		"power down": func(m *Machine) error { return m.PowerDown(patient(t)) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			expectError(t, act(fake(t, always(done, off, hangUp)).connect(t)))
-		})
-	}
-	t.Run("quit without an answer", func(t *testing.T) {
-		expectError(t, fake(t, always(hangUp)).connect(t).Quit(patient(t)))
+	t.Run("power down", func(t *testing.T) {
+		expectError(t, fake(t, always(done, `{"event": "SHUTDOWN"}`, hangUp)).connect(t).PowerDown(patient(t)))
 	})
 	t.Run("a guest that does not obey", func(t *testing.T) {
 		err := fake(t, always(done)).connect(t).PowerDown(brief(t))
