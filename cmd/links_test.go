@@ -9,8 +9,8 @@ import (
 
 const product = "github.com/storagebench/storagebench/"
 
-// TestPrograms says what a program must link, and what it must not, with all that it imports by others. What is linked shows that the names
-// are right: a package that was moved would otherwise be missed.
+// TestPrograms lists packages that each program must link, and packages that it must not link, directly or indirectly. The first list also
+// proves that the names are right: otherwise a renamed package would go unnoticed.
 func TestPrograms(t *testing.T) {
 	decides := []string{product + "internal/experiment", product + "internal/runs", "github.com/google/cel-go", "github.com/robfig/cron"}
 	touches := []string{product + "internal/host", product + "internal/agent/pools", product + "internal/agent/operations"}

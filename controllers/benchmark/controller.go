@@ -94,8 +94,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return result, nil
 }
 
-// decide plans and acts. As long as the planner's own State has changed by that, it does so again: what a turn has just written need
-// not be shown by a cache first.
+// decide plans and acts, and repeats both as long as the actions change the planner's own State. So a turn need not wait until a cache
+// shows what it has just written.
 func (r *Reconciler) decide(ctx context.Context, observed *observation) (decision experiment.Decision, err error) {
 	more, err := rounds(func() (bool, error) {
 		decision = experiment.Plan(observed.State)
@@ -126,8 +126,8 @@ func rounds(step func() (changed bool, err error)) (more bool, err error) {
 	return more, nil
 }
 
-// keep remembers a benchmark that holds a node, or is the next one. The cache holds only a part of its spec, and of all others the
-// spec would fill the memory.
+// keep remembers a benchmark that holds a node or is next for one. The cache holds only a part of its spec, and keeping the specs of all
+// benchmarks would fill the memory.
 func (r *Reconciler) keep(benchmark *v1alpha1.StorageBenchmark) {
 	if key := client.ObjectKeyFromObject(benchmark); r.Line.Urgency(key) > line.Usual {
 		r.memory.Keep(benchmark)
@@ -156,8 +156,8 @@ func gone(decision experiment.Decision) bool {
 }
 
 // writeStatus writes a changed status. The update carries the observed resourceVersion: a status that has changed meanwhile is not
-// overwritten, and the conflict causes another reconcile. When a run begins, its first status causes a write anyway: until then, the
-// Lease and the run say all that the planner needs to know of an experiment that is recorded.
+// overwritten, and the conflict causes another reconcile. Nothing is written when a run begins: the first status of that run causes a write
+// soon, and until then the Lease and the run tell the planner all that it needs, provided that the experiment is already recorded.
 func (r *Reconciler) writeStatus(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, status v1alpha1.StorageBenchmarkStatus,
 	begins bool) error {
 	if kstatus.Same(benchmark.Status, status) || begins && benchmark.Status.Experiment == status.Experiment {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRounds: a turn ends, also if each round changes something for ever, and then there is another one.
+// TestRounds: a turn ends even if every round changes something, and another turn follows.
 func TestRounds(t *testing.T) {
 	broken := errors.New("broken")
 	for name, test := range map[string]struct {

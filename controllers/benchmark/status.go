@@ -63,8 +63,8 @@ func summarise(observed *observation, decision experiment.Decision) v1alpha1.Sto
 	return status
 }
 
-// least is a status that makes the object smaller. A tenant can fill an object with labels until its next status does not fit, and would
-// keep its place in the queues for ever.
+// least is a minimal status, which makes the object smaller. A tenant can fill an object with labels until its next status does not fit;
+// with its old status, the benchmark would keep its place in the queues forever.
 func least(benchmark *v1alpha1.StorageBenchmark, full v1alpha1.StorageBenchmarkStatus) v1alpha1.StorageBenchmarkStatus {
 	status := v1alpha1.StorageBenchmarkStatus{Experiment: full.Experiment, HoldUntil: full.HoldUntil}
 	if ready := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
@@ -199,8 +199,8 @@ func progress(decision experiment.Decision) *v1alpha1.ProgressStatus {
 	return status
 }
 
-// queueStatus keeps the place in the queue, across restarts of the manager. What changes with every completion is only told to the
-// first ones, and who holds the node to the next one.
+// queueStatus keeps the place in the queue across restarts of the manager. Only the first benchmarks of a queue get their position, because
+// it changes with every completion. Only the next one gets the holder of the node.
 func queueStatus(observed *observation, decision experiment.Decision) *v1alpha1.QueueStatus {
 	if !decision.InLine {
 		return nil

@@ -76,7 +76,7 @@ func TestSummaryIsBounded(t *testing.T) {
 	}
 }
 
-// TestSummaryOfJobs: figures of jobs are in the summary under their names, but for those whose name the API would refuse.
+// TestSummaryOfJobs: the summary contains the metrics of jobs under their full names, except names that the API would refuse.
 func TestSummaryOfJobs(t *testing.T) {
 	job := strings.Repeat("j", 64)
 	long := strings.Repeat("j", maxMetricName) + ".readBytesPerSecond"
@@ -117,8 +117,8 @@ func checkBounds(t *testing.T, status v1alpha1.StorageBenchmarkStatus) {
 	}
 }
 
-// TestSameWorldSameStatus: what has been written is derived again from an unchanged world, later, without the results to
-// hand; otherwise it would be written for ever.
+// TestSameWorldSameStatus: an unchanged world gives the same status an hour later and without the results at hand. Otherwise the status
+// would be written forever.
 func TestSameWorldSameStatus(t *testing.T) {
 	run := v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Name: "r", CreationTimestamp: metav1.Time{Time: noon}},
 		Spec: v1alpha1.BenchmarkRunSpec{Experiment: "0a1b2c3d", RunnerImage: "runner:1"}}
@@ -155,7 +155,7 @@ func TestSameWorldSameStatus(t *testing.T) {
 	}
 }
 
-// TestPlaceInLine: whoever has joined a line keeps the place, but not in another line.
+// TestPlaceInLine: a benchmark keeps its place in a queue, but does not take it to another queue.
 func TestPlaceInLine(t *testing.T) {
 	observed := testObservation()
 	decision := experiment.Decision{Position: experiment.PositionQueued, Reason: "Queued", Message: "x", NodeName: "n1", InLine: true}

@@ -19,17 +19,17 @@ import (
 	"github.com/storagebench/storagebench/internal/kstatus"
 )
 
-// crowd is a cluster in which nothing happens but what a watch, or a deadline, wakes.
+// crowd is a cluster in which benchmarks get a turn only if a watch or a deadline wakes them.
 type crowd struct {
 	t      *rapid.T
 	now    time.Time
 	limits experiment.Limits
 	index  *line.Index
-	// exist are the benchmarks as the API server has them, shown as the watch has shown them.
+	// exist are the benchmarks as the API server has them, shown are those that the watch has delivered.
 	exist, shown map[types.NamespacedName]*v1alpha1.StorageBenchmark
 	leases       map[string]experiment.LeaseState
 	slots        map[types.NamespacedName][]experiment.Slot
-	// events of each kind that no watch has shown, and those whose turn is due.
+	// benchmarkEvents and leaseEvents are the events that the watches have not delivered yet. due are the benchmarks whose turn has come.
 	benchmarkEvents, leaseEvents []func()
 	due, later                   map[types.NamespacedName]bool
 	turns, served                int
@@ -137,7 +137,7 @@ func (c *crowd) observed(key types.NamespacedName) *observation {
 	return observed
 }
 
-// turn is one turn of the controller. Who has all nodes gives them back and goes.
+// turn is one turn of the controller. A benchmark that holds all of its nodes finishes and releases them.
 func (c *crowd) turn(key types.NamespacedName) {
 	c.turns++
 	delete(c.due, key)
@@ -189,7 +189,7 @@ func (c *crowd) finish(key types.NamespacedName, benchmark *v1alpha1.StorageBenc
 	c.write(key, nil)
 }
 
-// pick is one of those whose turn is due.
+// pick chooses a benchmark whose turn is due.
 func (c *crowd) pick() (types.NamespacedName, bool) {
 	due := slices.SortedFunc(maps.Keys(c.due), func(a, b types.NamespacedName) int {
 		if a.String() < b.String() {
@@ -203,7 +203,7 @@ func (c *crowd) pick() (types.NamespacedName, bool) {
 	return rapid.SampledFrom(due).Draw(c.t, "turn"), true
 }
 
-// TestWokenEnough: although few are woken by each change, and late, every benchmark gets all of its nodes.
+// TestWokenEnough: although each change wakes only a few benchmarks, and late, every benchmark gets all of its nodes.
 func TestWokenEnough(t *testing.T) {
 	served := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -96,8 +96,8 @@ func (r *Reconciler) priorityOf(key types.NamespacedName) int {
 	return 0
 }
 
-// urgent enqueues what a function finds, with its priority. What the caches show at the start of the manager needs no turn: every
-// benchmark has one then.
+// urgent enqueues the benchmarks that a function finds, with their priorities. Objects that the caches list at the start of the manager
+// need no turn: every benchmark gets one at that time.
 func (r *Reconciler) urgent(find func(client.Object) []types.NamespacedName) handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, queue queue) {

@@ -56,7 +56,7 @@ func TestOnlyTheNextOneIsWokenAtOnce(t *testing.T) {
 	}
 }
 
-// TestStorageTargetsWakeTheirNamespace: the StorageTargets of one namespace are no work for the benchmarks of another.
+// TestStorageTargetsWakeTheirNamespace: a StorageTarget wakes only benchmarks of its own namespace.
 func TestStorageTargetsWakeTheirNamespace(t *testing.T) {
 	r := &Reconciler{Line: line.New(experiment.Limits{})}
 	for i, namespace := range []string{"a", "b", "a"} {

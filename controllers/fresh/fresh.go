@@ -1,6 +1,6 @@
-// Package fresh spares live reads of an object that this process has read or written last. An object's own turn must see what the
-// last turn has recorded, and a cache may not show it yet. If the cache shows exactly the version that this process knows, nothing is
-// newer as far as any watch says, and the update of a status still refuses a version that is not the newest.
+// Package fresh saves live reads of objects that this process has read or written itself. The turn of an object must see what the previous
+// turn has recorded, and a cache may lag behind. If the cache shows exactly the version that this process knows, no watch has delivered a
+// newer one, and the update of a status still refuses an outdated version.
 package fresh
 
 import (
@@ -11,12 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Memory holds the last known versions of objects of one kind. It is not authoritative: without it, everything is read live, also if
-// the pointer to it is nil.
+// Memory holds the last known versions of objects of one kind. It is an optimization: without it, and if the pointer to it is nil,
+// everything is read live.
 type Memory[T client.Object] struct {
 	mutex sync.Mutex
 	known map[types.NamespacedName]T
-	// facts about objects that cannot change any more, so that they need not be found out twice.
+	// facts are immutable facts about objects, which are established only once.
 	facts map[types.UID]map[string]bool
 }
 
@@ -73,7 +73,7 @@ func (m *Memory[T]) Forget(key types.NamespacedName) {
 	delete(m.known, key)
 }
 
-// Note remembers whether a fact is known about an object, until the object is forgotten. It does nothing for others.
+// Note remembers whether a fact is known about an object, until the object is forgotten. It does nothing for an object that is not kept.
 func (m *Memory[T]) Note(object T, fact string, known bool) {
 	if m == nil {
 		return
@@ -89,7 +89,7 @@ func (m *Memory[T]) Note(object T, fact string, known bool) {
 	m.facts[object.GetUID()][fact] = known
 }
 
-// Noted says whether it is.
+// Noted says whether a fact is known about an object.
 func (m *Memory[T]) Noted(object T, fact string) bool {
 	if m == nil {
 		return false

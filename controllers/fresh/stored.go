@@ -12,8 +12,8 @@ import (
 // maxStored limits the bytes of documents in memory.
 const maxStored = 8 << 20
 
-// Stored holds immutable ConfigMaps that this process has created, until they are read for the first time. The oldest go first. Without
-// it, and if the pointer to it is nil, all are read live.
+// Stored holds immutable ConfigMaps that this process has created, until they are read for the first time. The oldest are dropped first.
+// Without it, and if the pointer to it is nil, all are read live.
 type Stored struct {
 	mutex sync.Mutex
 	known map[client.ObjectKey]*corev1.ConfigMap
@@ -66,7 +66,7 @@ func size(document *corev1.ConfigMap) (bytes int) {
 	return bytes
 }
 
-// Reader reads ConfigMaps: from memory if the cache shows the very version that this process has created, else live.
+// Reader reads a ConfigMap from memory if the cache shows exactly the version that this process has created, and otherwise live.
 func (s *Stored) Reader(cached, live client.Reader) client.Reader {
 	return storedReader{Reader: live, cached: cached, stored: s}
 }

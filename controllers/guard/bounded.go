@@ -14,7 +14,7 @@ const (
 	// lookPatience is how long a disk may take to respond. A disk of a storage array needs some seconds to fail over to another
 	// path.
 	lookPatience = 30 * time.Second
-	// A read of all of a disk's contents, and a wipe, may take this many times as long: the disk has responded right before.
+	// Reading all contents of a disk, or wiping it, may take this many times as long, because the disk has just responded.
 	contentsPatience, wipePatience = 4, 10
 	// hangingLooks limits the hanging checks: each is a thread stuck in the kernel.
 	hangingLooks = 256
@@ -78,7 +78,7 @@ func (b *Bounded) Wipe(wish host.Wish) (host.Disk, error) {
 	return b.responding(wish, wipePatience, b.Disks.Wipe)
 }
 
-// responding does something with a disk that responds. The disk is as it was read then, or at least as it is known.
+// responding calls a function for a disk that responds. If the disk falls silent, it returns what was known of the disk before.
 func (b *Bounded) responding(wish host.Wish, times time.Duration, do func(host.Wish) (host.Disk, error)) (host.Disk, error) {
 	known, err := b.Identify(wish.Path)
 	if err == nil {

@@ -19,14 +19,14 @@ import (
 
 const silentDisk, sameDisk, goodDisk = "/dev/disk/by-id/silent", "/dev/disk/by-path/silent", "/dev/disk/by-id/good"
 
-// stubborn are disks, some of them silent, until a test lets them.
+// stubborn are disks, some of them hanging until a test releases them.
 type stubborn struct {
 	Disks
 	mutex sync.Mutex
-	// hangs has what hangs: a method and a path.
+	// hangs are the calls that hang, as a method and a path.
 	hangs map[string]chan struct{}
 	begun []string
-	// written counts what a wipe has written after it was told to end.
+	// written counts the writes of a wipe after it was told to stop.
 	written int
 }
 
@@ -137,7 +137,7 @@ func settled(t *testing.T, b *Bounded, goroutines int) {
 	}).WithTimeout(time.Minute).WithPolling(time.Millisecond).Should(gomega.Succeed())
 }
 
-// TestASilentDiskIsAskedOnce: whatever the look and the path, one look at a disk hangs at most, and the others are told at once.
+// TestASilentDiskIsAskedOnce: at most one check of a disk hangs, whatever the method and the path. All others fail at once.
 func TestASilentDiskIsAskedOnce(t *testing.T) {
 	before := runtime.NumGoroutine()
 	disks, b := bounded("Answer " + silentDisk)

@@ -64,8 +64,8 @@ func Prove(ctx context.Context, host *zfs.Client, pool *v1alpha1.BenchmarkPool, 
 	return nil
 }
 
-// Vacate unmounts the agent's own mounts of the pool, and then proves that the pool is unused and ours: an export or destroy that
-// fails has unmounted everything by then.
+// Vacate unmounts the agent's own mounts of the pool, and then proves that the pool is unused and ours: even an export or destroy that
+// fails has already unmounted everything.
 func Vacate(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.BenchmarkPool, guid string) error {
 	if err := unmountOwn(ctx, host, disks, pool, guid); err != nil {
 		return err
@@ -238,7 +238,7 @@ func Survey(disks Disks, pool *v1alpha1.BenchmarkPool, policy pools.DevicePolicy
 	return seen
 }
 
-// identify finds the disk that a path leads to. Such a disk is never taken.
+// identify finds the disk that a path leads to, without checking it. It always has a Refusal, so it is never taken.
 func identify(disks Disks, path string) pools.Disk {
 	disk, refusal := disks.Identify(path)
 	if refusal == nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// TestTurnsExclude: of many who want overlapping names, no two ever have one at the same time, and all of them get their turn.
+// TestTurnsExclude: of many callers with overlapping names, no two ever hold the same name, and all of them get their turn.
 func TestTurnsExclude(t *testing.T) {
 	const goroutines, rounds, names = 16, 50, 5
 	turns := &Turns{Patience: time.Minute}
@@ -68,7 +68,7 @@ func TestTurnsExclude(t *testing.T) {
 	}
 }
 
-// TestAStuckTurnIsNotWaitedFor: whoever needs it comes back later, others go on.
+// TestAStuckTurnIsNotWaitedFor: callers that need a stuck turn come back later, and the others go on.
 func TestAStuckTurnIsNotWaitedFor(t *testing.T) { synctest.Test(t, stuckTurn) }
 
 func stuckTurn(t *testing.T) {
@@ -157,7 +157,7 @@ func (a aliases) Identify(path string) (host.Disk, error) {
 	return host.Disk{Path: path, Number: a.numbers[path]}, nil
 }
 
-// TestWhoSharesADiskSharesATurn, also by another path to it, by a disk that the spec does not name any more, or by the pool's name.
+// TestWhoSharesADiskSharesATurn: also if the disk has another path, is no longer in the spec, or if only the pool's name is shared.
 func TestWhoSharesADiskSharesATurn(t *testing.T) {
 	disks := aliases{numbers: map[string]string{"/dev/disk/by-id/a": "8:0", "/dev/disk/by-path/a": "8:0", "/dev/disk/by-id/b": "8:16"}}
 	pool := func(name, zpool string, paths ...v1alpha1.DevicePath) *v1alpha1.BenchmarkPool {

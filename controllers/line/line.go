@@ -202,8 +202,8 @@ func (x *Index) share(namespace string) *share {
 	return x.shares[namespace]
 }
 
-// PutLease notes who holds a node, and returns who is concerned: the holder, the one before it, the next, and who waits for the
-// node out of order because it already holds others.
+// PutLease notes who holds a node, and returns the benchmarks that this concerns: the holder, the previous holder, the next one, and those
+// that wait for the node out of order because they already hold others.
 func (x *Index) PutLease(lease experiment.LeaseState) []types.NamespacedName {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
@@ -259,7 +259,7 @@ func (x *Index) concerned(lease experiment.LeaseState) []types.NamespacedName {
 	return append(wake, x.nextLimited(namespace)...)
 }
 
-// nextLimited is the benchmark of a namespace that gets the next share: the oldest of those that wait for one.
+// nextLimited is the benchmark of a namespace that gets the next share: the oldest one that waits for a share.
 func (x *Index) nextLimited(namespace string) []types.NamespacedName {
 	if share := x.shares[namespace]; share != nil && len(share.limited) > 0 {
 		return keys(share.limited[:1])

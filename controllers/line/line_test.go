@@ -31,7 +31,7 @@ func join(x *Index, namespace string, number int, nodes ...string) []types.Names
 	return x.Put(entry(namespace, number, turn, nodes...))
 }
 
-// serve gives a node to the next one and lets it finish. It returns who that was, and how many were woken by all of it.
+// serve gives a node to the next benchmark and lets it finish. It returns that benchmark, and how many were woken in total.
 func serve(x *Index, node string) (name types.NamespacedName, woken int) {
 	next := *x.lines[node][0]
 	lease := experiment.LeaseState{Node: node, Holder: next.UID, HolderName: next.Key.String(), Turn: next.Place.Turn}
@@ -100,7 +100,7 @@ func TestSimultaneousJoins(t *testing.T) {
 	}
 }
 
-// TestFewAreWoken: however long the queue is, a completion wakes the head of it, and a newcomer behind the head wakes none.
+// TestFewAreWoken: however long the queue is, a completion wakes only its head, and a newcomer behind the head wakes no others.
 func TestFewAreWoken(t *testing.T) {
 	for _, length := range []int{20, 2000} {
 		x := New(experiment.Limits{})
@@ -186,7 +186,7 @@ func TestIndexIsDerived(t *testing.T) {
 	})
 }
 
-// said is all that an index says.
+// said is everything that an index says, as text.
 func said(x *Index, nodes []string) (text string) {
 	for _, node := range nodes {
 		lease, held, known := x.Lease(node)

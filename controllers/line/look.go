@@ -46,7 +46,7 @@ func (x *Index) Length(uid, node string) int {
 	return count
 }
 
-// Leases are those that a benchmark has.
+// Leases are the Leases that a benchmark holds.
 func (x *Index) Leases(uid string) []experiment.LeaseState {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
@@ -57,7 +57,7 @@ func (x *Index) Leases(uid string) []experiment.LeaseState {
 	return leases
 }
 
-// Lease is that on a node. The benchmark that has it may no longer exist: then known is false.
+// Lease is the Lease on a node. known is false if its holder no longer exists.
 func (x *Index) Lease(node string) (lease experiment.LeaseState, held, known bool) {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
@@ -159,7 +159,7 @@ func (x *Index) Neighbours(uid, namespace string) []experiment.Neighbour {
 // Urgency says how much the turns of a benchmark matter.
 type Urgency int
 
-// The urgencies. A change of the queues moves one that is Behind to another place, and no more.
+// The urgencies. A benchmark that is Behind only moves to another place when the queues change.
 const (
 	Behind Urgency = iota
 	Usual
@@ -167,7 +167,7 @@ const (
 	Holder
 )
 
-// Urgency of a benchmark.
+// Urgency is how much the next turn of a benchmark matters.
 func (x *Index) Urgency(key types.NamespacedName) Urgency {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()

@@ -21,24 +21,24 @@ import (
 )
 
 const (
-	// remembered is how long a caller that was let in is not checked again.
+	// remembered is how long an admitted caller is not checked again.
 	remembered = time.Minute
-	// trusted is how long it does not queue with strangers when it is checked again.
+	// trusted is how long an admitted caller is checked in the queue of readers, and not in that of strangers.
 	trusted = time.Hour
-	// maxRemembered is how many of them are remembered.
+	// maxRemembered is how many admitted callers are remembered.
 	maxRemembered = 16
-	// asking limits a question to the API server, and maxAsking how many callers wait for one.
+	// asking limits the time of a question to the API server, maxAsking the callers that wait for an answer.
 	asking, maxAsking = 10 * time.Second, 4
 	// maxToken is longer than any token of an account.
 	maxToken = 8 << 10
-	// quiet is how long nothing is logged after a failed question: who is not known must not fill the log.
+	// quiet is how long nothing is logged after a failed question: unknown callers must not fill the log.
 	quiet = time.Minute
 )
 
-// access lets in who may get a URL, as the API server says. The library for that, which the manager uses, links an expression engine,
-// and the privileged agent does not.
+// access admits the callers that the API server allows to get a URL. The library that the manager could use for this links an expression
+// engine, which the privileged agent must not link.
 type access struct {
-	// Readers are those that were let in before: strangers cannot keep them waiting.
+	// readers serves callers that were admitted before: strangers cannot keep them waiting.
 	strangers, readers *queue
 
 	mutex sync.Mutex
@@ -67,7 +67,7 @@ func Access(config *rest.Config, client *http.Client) (server.Filter, error) {
 	return gate.filter, nil
 }
 
-// newQueue makes one with a limit of its own.
+// newQueue makes a queue with a rate limit of its own.
 func newQueue(config *rest.Config, client *http.Client) (*queue, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst, config.RateLimiter = 2, 8, nil
@@ -138,7 +138,7 @@ func (a *access) check(ctx context.Context, token, path, verb string) error {
 	return err
 }
 
-// ask returns nil for who may do that.
+// ask returns nil if the API server allows the access.
 func (q *queue) ask(ctx context.Context, token, path, verb string) error {
 	select {
 	case q.places <- struct{}{}:
@@ -170,7 +170,7 @@ func (q *queue) ask(ctx context.Context, token, path, verb string) error {
 	return nil
 }
 
-// since is how long ago a caller was let in, or very long.
+// since is how long ago a caller was admitted, or a very long time.
 func (a *access) since(key [sha256.Size]byte) time.Duration {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -186,7 +186,7 @@ func (a *access) remember(key [sha256.Size]byte) {
 	a.letIn[key] = time.Now()
 }
 
-// makeRoom forgets the caller that was let in first.
+// makeRoom forgets the caller that was admitted first.
 func (a *access) makeRoom() {
 	var oldest [sha256.Size]byte
 	first := time.Now()

@@ -63,7 +63,7 @@ func (a Agent) SetupWithManager(manager ctrl.Manager, into prometheus.Registerer
 	return errors.Join(build(into, "agent", a.Node, a.Version), manager.Add(from), into.Register(from), into.Register(refused))
 }
 
-// refusal is the reason with which a change of conditions refuses an object, or empty.
+// refusal is the reason for which a change of conditions refuses an object. Empty if it does not.
 func refusal(before, after []metav1.Condition) string {
 	old, ready := meta.FindStatusCondition(before, v1alpha1.ConditionReady), meta.FindStatusCondition(after, v1alpha1.ConditionReady)
 	if ready == nil || !slices.Contains(refusing, ready.Reason) || old != nil && old.Reason == ready.Reason {
@@ -79,7 +79,7 @@ func (a Agent) hanging(out chan<- prometheus.Metric) error {
 	return nil
 }
 
-// disks counts the vdevs that are no parents of others.
+// disks counts the vdevs without children.
 func (a Agent) disks(from *source) func(chan<- prometheus.Metric) error {
 	return func(out chan<- prometheus.Metric) error {
 		var pools v1alpha1.BenchmarkPoolList

@@ -50,7 +50,7 @@ storagebench_agent_disks{node="n1",state="ONLINE"} 2
 `+hanging)
 }
 
-// TestARefusalCountsOnce: when the reason comes, not while it stays, and only if it refuses.
+// TestARefusalCountsOnce: a refusal counts when its reason appears, and not while the reason stays.
 func TestARefusalCountsOnce(t *testing.T) {
 	because := func(reason string) []metav1.Condition {
 		return []metav1.Condition{is(v1alpha1.ConditionReady, metav1.ConditionFalse, reason)}
@@ -102,7 +102,7 @@ func (rights) Create(_ context.Context, review *authorizationv1.SubjectAccessRev
 	return review, nil
 }
 
-// hangingServer answers no question before its caller gives up.
+// hangingServer does not answer before its caller gives up.
 type hangingServer struct {
 	authenticationclient.TokenReviewInterface
 	asked chan struct{}
@@ -122,7 +122,7 @@ func gateOf(strangers, readers authenticationclient.TokenReviewInterface) *acces
 	return &access{strangers: line(strangers), readers: line(readers), letIn: map[[sha256.Size]byte]time.Time{}}
 }
 
-// answers are the codes of a gate. The lines that it logs are counted.
+// answers returns a function that asks a gate and returns the HTTP status code. The gate's log lines are counted.
 func answers(t *testing.T, gate *access, logged *int) func(ctx context.Context, method, path, header string) int {
 	t.Helper()
 	handler, err := gate.filter(funcr.New(func(string, string) { *logged++ }, funcr.Options{}),
@@ -180,7 +180,8 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestStrangersStopNoReader: while they wait, who was let in before is checked again, and more of them are turned away without a word.
+// TestStrangersStopNoReader: while strangers wait, a reader that was admitted before is still checked, and further strangers are turned
+// away without a log line.
 func TestStrangersStopNoReader(t *testing.T) {
 	server, hanging := &apiServer{}, &hangingServer{asked: make(chan struct{}, 2*maxAsking)}
 	gate := gateOf(hanging, server)
@@ -201,7 +202,7 @@ func TestStrangersStopNoReader(t *testing.T) {
 	if code := ask(t.Context(), "GET", "/metrics", "Bearer reader"); code != http.StatusOK || server.questions != 1 {
 		t.Errorf("a reader gets %d after %d questions", code, server.questions)
 	}
-	// Without the right it is one no more.
+	// A reader that has lost its right counts as a stranger.
 	key = sha256.Sum256([]byte("get /metrics stranger"))
 	gate.letIn[key] = time.Now().Add(-2 * remembered)
 	for _, want := range []int{http.StatusForbidden, http.StatusServiceUnavailable} {

@@ -29,7 +29,7 @@ var (
 		"namespace", "benchmark")
 )
 
-// median is where a primary metric is shown, by how its name ends.
+// median is the metric that shows the medians of primary metrics whose names have a suffix.
 type median struct {
 	suffix string
 	Metric
@@ -57,7 +57,7 @@ func medianOf(name string) (median, bool) {
 	return medians[at], true
 }
 
-// benchmarks counts all, and shows the oldest with series of their own: a new one does not push out another.
+// benchmarks counts all benchmarks, and gives only the oldest series of their own, so that a new one does not displace another.
 func (s *source) benchmarks(limit int) func(chan<- prometheus.Metric) error {
 	return func(out chan<- prometheus.Metric) error {
 		var all v1alpha1.StorageBenchmarkList
@@ -107,7 +107,7 @@ func showBenchmark(out chan<- prometheus.Metric, benchmark *v1alpha1.StorageBenc
 	}
 }
 
-// resultOf is the last verdict. An experiment under way has none; then it is that of an earlier one.
+// resultOf is the verdict of the last experiment that has one: an experiment in progress has none yet.
 func resultOf(status *v1alpha1.StorageBenchmarkStatus) (word string, at *metav1.Time) {
 	if status.Verdict != "" {
 		return string(status.Verdict), status.FinishedAt

@@ -38,7 +38,7 @@ var (
 		"BenchmarkPools and PoolOperations with a spec that the agent of their node has not looked at yet, by node and kind.", "node", "kind")
 )
 
-// phaseBuckets reach from a phase that only looks to one that ages a large volume for two days.
+// phaseBuckets reach from a phase of a second to one that ages a large volume for two days.
 var phaseBuckets = []float64{1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400, 28800, 86400, 172800}
 
 // Manager says what the metrics of the manager need.
@@ -89,7 +89,7 @@ func (m Manager) SetupWithManager(manager ctrl.Manager, into prometheus.Register
 	return errors.Join(problems...)
 }
 
-// counters have their series from the start: what comes first would be no increase otherwise.
+// counters have all their series from the start. Otherwise Prometheus would not see the first event as an increase.
 func (m Manager) counters() (runs, operations *prometheus.CounterVec, phases *prometheus.HistogramVec) {
 	runs, operations = runsFinished.counter(), operationsFinished.counter()
 	phases = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: phaseSeconds.Name, Help: phaseSeconds.Help, Buckets: phaseBuckets},
@@ -127,7 +127,7 @@ func (m Manager) ended(before, after *v1alpha1.BenchmarkRun, tell func(kind stri
 	}
 }
 
-// outcomeOf is how a run has ended and why, or what it waits for. A teardown that makes no progress is shown as that.
+// outcomeOf is the outcome of a run and its reason, or what an unfinished run waits for. A stuck teardown replaces the reason.
 func outcomeOf(run *v1alpha1.BenchmarkRun) (outcome, reason string) {
 	ready, ended := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady),
 		meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionValid)
@@ -145,7 +145,7 @@ func outcomeOf(run *v1alpha1.BenchmarkRun) (outcome, reason string) {
 	return outcome, ended.Reason
 }
 
-// reasonOf is that of a condition, and Pending if the controller has not written one yet.
+// reasonOf is the reason of a condition. Pending if the controller has not written it yet.
 func reasonOf(condition *metav1.Condition) string {
 	if condition == nil {
 		return "Pending"
@@ -211,7 +211,7 @@ func (s *source) poolsAndOperations(out chan<- prometheus.Metric) error {
 
 const healthy, unknown = "ONLINE", "Unknown"
 
-// healthOf is what ZFS says of a pool. One that was seen before and is not now is lost, or ZFS does not answer.
+// healthOf is the health of a pool according to ZFS. Missing if the pool was seen before, but is not visible now.
 func healthOf(pool *v1alpha1.BenchmarkPool) string {
 	if pool.Status.Health == "" && pool.Status.GUID != "" {
 		return "Missing"

@@ -24,7 +24,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// memory is a cache with some objects. It refuses a list that would copy them.
+// memory is a cache with some objects. It refuses a list that copies them.
 type memory struct {
 	client.Reader
 	benchmarks []v1alpha1.StorageBenchmark
@@ -130,7 +130,7 @@ func TestManagerShows(t *testing.T) {
 			benchmark("wrong", v1alpha1.StorageBenchmarkStatus{}, is(ready, metav1.ConditionFalse, "GateInvalid"),
 				is(v1alpha1.ConditionStalled, metav1.ConditionTrue, "GateInvalid")),
 			benchmark("new", v1alpha1.StorageBenchmarkStatus{}),
-			// Its verdict is enforced, which says nothing of being stuck.
+			// Its verdict is enforced, so Stalled does not mean that it is stuck.
 			benchmark("slow", v1alpha1.StorageBenchmarkStatus{Verdict: v1alpha1.VerdictFailed, FinishedAt: at(0)},
 				is(ready, metav1.ConditionFalse, "NotPassed"), is(v1alpha1.ConditionStalled, metav1.ConditionTrue, "NotPassed"),
 				is(v1alpha1.ConditionComplete, metav1.ConditionTrue, "Finished")),
@@ -206,7 +206,7 @@ func TestNothingBefore(t *testing.T) {
 	expect(t, from, "")
 }
 
-// TestOldestFirst: a new benchmark pushes no other one out, and what is left out is counted.
+// TestOldestFirst: a new benchmark displaces no other one, and those without series are counted.
 func TestOldestFirst(t *testing.T) {
 	var objects memory
 	for i := range 5 {
@@ -251,7 +251,7 @@ func TestLinesAreBounded(t *testing.T) {
 	}
 }
 
-// TestUnhealthyPoolsAreShown: many nodes with more healthy pools hide none.
+// TestUnhealthyPoolsAreShown: many nodes with more, but healthy, pools do not hide an unhealthy one.
 func TestUnhealthyPoolsAreShown(t *testing.T) {
 	var objects memory
 	pool := func(node int, health, guid string) {
@@ -274,7 +274,7 @@ func TestUnhealthyPoolsAreShown(t *testing.T) {
 	}
 }
 
-// TestAPhaseCountsOnce: when its result is stored, by its kind, and not again.
+// TestAPhaseCountsOnce: a phase counts by its kind when its result is stored, and not again.
 func TestAPhaseCountsOnce(t *testing.T) {
 	phases := []v1alpha1.Phase{{Name: "a", Fill: &v1alpha1.FillPhase{}}, {Name: "b", Fill: &v1alpha1.FillPhase{}}, {Name: "c"}}
 	state := func(finished ...*metav1.Time) *v1alpha1.BenchmarkRun {
@@ -304,7 +304,8 @@ func TestAPhaseCountsOnce(t *testing.T) {
 	}
 }
 
-// TestCountersBeginAtZero: with every reason, which the page Troubleshooting explains, every kind of operation and every kind of phase.
+// TestCountersBeginAtZero: there is a series for each reason that the page Troubleshooting explains, each kind of operation and each kind
+// of phase.
 func TestCountersBeginAtZero(t *testing.T) {
 	text, err := os.ReadFile("../../docs/troubleshooting.md")
 	if err != nil {
@@ -313,7 +314,7 @@ func TestCountersBeginAtZero(t *testing.T) {
 	_, section, _ := strings.Cut(string(text), "\n## A run is Invalid\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	explained := 0
-	// The first is that of a valid run. The others are of results.
+	// The first reason is that of a valid run. The others belong to results.
 	apart := []string{v1alpha1.ReasonMeasured, v1alpha1.ReasonWorkloadChanged, v1alpha1.ReasonOperationDidNotOverlap}
 	for line := range strings.Lines(section) {
 		reason, cells := strings.TrimPrefix(strings.Split(line, " | ")[0], "| "), strings.Count(line, " | ")

@@ -53,7 +53,7 @@ var buildInfo = define(typeGauge, "build_info",
 	"1, for the version of a program. The node is that of the agent, and empty for the manager.",
 	"program", "node", "version", "goversion")
 
-// build tells which version of a program runs. The node is empty for the manager.
+// build reports the version of a running program. The node is empty for the manager.
 func build(into prometheus.Registerer, program, node, version string) error {
 	labels := prometheus.Labels{"program": program, "node": node, "version": version, "goversion": runtime.Version()}
 	return into.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: buildInfo.Name, Help: buildInfo.Help, ConstLabels: labels},
@@ -61,21 +61,21 @@ func build(into prometheus.Registerer, program, node, version string) error {
 }
 
 const (
-	// maxSeries is how many series a metric has whose labels are not those of a benchmark.
+	// maxSeries limits the series of a metric that is not labelled by benchmark.
 	maxSeries = 200
-	// other is the label of those that are summed up.
+	// other is the label of the series that sums up the rest.
 	other = "Other"
 )
 
 // tally adds numbers up by at most two labels.
 type tally map[[2]string]float64
 
-// show shows the largest numbers, and the rest as one.
+// show reports the largest numbers, and the sum of the rest.
 func (t tally) show(out chan<- prometheus.Metric, metric Metric) {
 	t.showFirst(out, metric, func([2]string) bool { return false })
 }
 
-// showFirst shows some before the largest numbers, and the rest as one.
+// showFirst is show, but some keys come before the largest numbers.
 func (t tally) showFirst(out chan<- prometheus.Metric, metric Metric, first func([2]string) bool) {
 	rank := map[bool]int{true: 0, false: 1}
 	keys := slices.SortedFunc(maps.Keys(t), func(a, b [2]string) int {

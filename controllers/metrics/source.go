@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// source is what metrics are computed from: the caches of a program. It shows nothing until they are complete. A manager that waits to
-// be the leader has no caches, and shows nothing: two that show the same objects would count them twice.
+// source computes metrics from the caches of a program. It shows nothing until the caches are complete. A manager that waits to become the
+// leader has no caches and shows nothing: two managers that show the same objects would count them twice.
 type source struct {
 	cache   cache.Informers
 	reader  client.Reader
@@ -41,7 +41,7 @@ func (s *source) Start(ctx context.Context) error {
 	return nil
 }
 
-// Describe says nothing: which series there are depends on the objects.
+// Describe sends no descriptions, because the series depend on the objects.
 func (s *source) Describe(chan<- *prometheus.Desc) {}
 
 // Collect computes the metrics of a scrape.
@@ -64,7 +64,7 @@ func (s *source) list(into client.ObjectList) error {
 	return nil
 }
 
-// updates follows changes of the objects of a kind. What was there before does not count.
+// updates calls a function for each update of an object. Objects that already exist at the start do not count.
 func updates[T client.Object](do func(before, after T)) toolscache.ResourceEventHandlerFuncs {
 	return toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(before, after any) {
 		old, is := before.(T)

@@ -68,7 +68,7 @@ func (r *Reconciler) proven(ctx context.Context, state operations.State, command
 	return command()
 }
 
-// timed runs a command that is all of its operation, and keeps how long it took.
+// timed runs a command that is the whole work of its operation, and records how long it took.
 func (r *Reconciler) timed(ctx context.Context, state operations.State, command func() error) error {
 	return r.proven(ctx, state, func() error {
 		took, err := r.stopwatch(command)
@@ -97,8 +97,8 @@ func (r *Reconciler) answered(ctx context.Context, state operations.State, comma
 	return r.proven(ctx, state, command)
 }
 
-// made are the properties of a dataset that the operation creates: its mark, and that it is not mounted. It may be below a place
-// that a pod can write to.
+// made are the properties of a dataset that the operation creates: its mark, and those that keep it unmounted, because its parent may be
+// mounted where a pod can write.
 func made(state operations.State) map[string]string {
 	properties := map[string]string{naming.PropertyOperation: string(state.Operation.UID)}
 	if state.Source.Type == "filesystem" {
@@ -200,7 +200,7 @@ func (r *Reconciler) exportImport(ctx context.Context, state operations.State) e
 	return nil
 }
 
-// placed says whether a dataset is to be mounted. One that the spec awaits is if the agent has set its mount point.
+// placed says whether a dataset is to be mounted. An awaited one is only if the agent has set its mount point.
 func (r *Reconciler) placed(ctx context.Context, state operations.State, dataset v1alpha1.PoolDataset) (bool, error) {
 	if !dataset.Awaited {
 		return dataset.Mounted, nil
@@ -210,7 +210,7 @@ func (r *Reconciler) placed(ctx context.Context, state operations.State, dataset
 	return found.Mark != "" && found.MountPoint == naming.MountPoint(naming.PoolName(state.Pool), dataset.Path), err
 }
 
-// setProperties sets all of them, and corrects the mark if ZFS has refused some.
+// setProperties sets the properties of the action, and corrects the mark if ZFS has refused some.
 func (r *Reconciler) setProperties(ctx context.Context, state operations.State) error {
 	err := r.proven(ctx, state, func() error { return r.ZFS.SetProperties(ctx, state.Source.Name, state.Setting()) })
 	if err == nil {
@@ -222,7 +222,7 @@ func (r *Reconciler) setProperties(ctx context.Context, state operations.State) 
 	return err
 }
 
-// correctMark lets the mark of a dataset name only values that the dataset has. Else its pool would be blamed for the others.
+// correctMark removes values that the dataset does not have from its mark. Otherwise the pool would be reported as differing from them.
 func (r *Reconciler) correctMark(ctx context.Context, state operations.State) error {
 	if err := r.observeProperties(ctx, &state); err != nil {
 		return err
@@ -234,7 +234,7 @@ func (r *Reconciler) correctMark(ctx context.Context, state operations.State) er
 	return r.proven(ctx, state, func() error { return r.ZFS.SetProperty(ctx, state.Source.Name, pools.PropertyChanged, mark) })
 }
 
-// unmountAwaited unmounts a dataset that the agent itself has mounted, because the spec awaits it. Another use is an error.
+// unmountAwaited unmounts an awaited dataset that the agent itself has mounted. Any other use is an error.
 func (r *Reconciler) unmountAwaited(ctx context.Context, state operations.State) error {
 	own := operations.AwaitedPoints(state)
 	if len(own) == 0 {

@@ -19,7 +19,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// act is an operation with what it must leave behind, whatever dies in between.
+// act is an operation with what it must leave behind, wherever the agent dies.
 type act struct {
 	action  v1alpha1.PoolAction
 	prepare func(*testing.T, *world)
@@ -27,9 +27,9 @@ type act struct {
 	check func(*testing.T, *world, *v1alpha1.PoolOperation)
 	// once are the commands that must have been run exactly once.
 	once []string
-	// events that the life of the operation has at least: crash points.
+	// events is the least number of events in the life of the operation. The agent can crash after each.
 	events int
-	// interrupted is the reason of a failure if the agent has died within; empty if it does not matter.
+	// interrupted is the reason of the failure if the agent died during the operation. Empty if the operation succeeds nevertheless.
 	interrupted string
 }
 
@@ -195,7 +195,7 @@ func checkReplication(t *testing.T, w *world, _ *v1alpha1.PoolOperation) {
 	}
 }
 
-// checkOffline: the disk is back, and who saw all of it knows how long it was away.
+// checkOffline: the disk is online again, and an agent that was not interrupted reports how long it was offline.
 func checkOffline(t *testing.T, w *world, operation *v1alpha1.PoolOperation) {
 	t.Helper()
 	if disk := w.node.pools[0].offline(); disk != nil {
@@ -395,8 +395,8 @@ func TestDeletedInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestTimesOfCommands: a snapshot, a clone and the command of a destruction take 40 ms each, which is what they report, and not until when
-// the agent looked again. The space of what is destroyed is free 5 s later. An agent that has died right after the command knows nothing.
+// TestTimesOfCommands: a snapshot, a clone and the command of a destruction take 40 ms each, and report exactly that, not the time until
+// the agent checks again. The space of a destroyed dataset is free 5 s later. An agent that died right after the command reports no time.
 func TestTimesOfCommands(t *testing.T) {
 	for name, of := range map[string]string{"snapshot": operate.MetricDurationNanoseconds, "clone": operate.MetricDurationNanoseconds,
 		"destroyDataset": operate.MetricCommand} {
@@ -432,7 +432,7 @@ func TestTimesOfCommands(t *testing.T) {
 	}
 }
 
-// TestMetricsOfOperations: gates are refused by what each operation is known to report, so that has to be what it reports.
+// TestMetricsOfOperations: the list of metrics by which gates are refused equals the metrics that operations report.
 func TestMetricsOfOperations(t *testing.T) {
 	reported := map[string]map[string]bool{}
 	for _, one := range acts() {

@@ -31,7 +31,7 @@ func (w *world) replace() {
 	w.node.pools[0].datasets[0].properties[naming.PropertyUID] = "uid-other"
 }
 
-// TestAWaitingOperationKeepsToItsPool: what it waited for is gone, and what has the name now was not meant.
+// TestAWaitingOperationKeepsToItsPool: if the pool is replaced while an operation waits, the new pool of that name is left alone.
 func TestAWaitingOperationKeepsToItsPool(t *testing.T) {
 	for name, waits := range map[string]struct {
 		block, free func(*world)

@@ -75,7 +75,8 @@ func startManager(t *testing.T, node *fakeNode) client.Client {
 	return direct
 }
 
-// TestOnAnAPIServer sees that what is written is valid, that ends wake those who wait, and jobs the reconciler.
+// TestOnAnAPIServer: the API server accepts what the controller writes, the end of an operation wakes those that wait for it, and jobs wake
+// the reconciler.
 func TestOnAnAPIServer(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("no kube-apiserver: export KUBEBUILDER_ASSETS=$(hack/envtest-assets)")

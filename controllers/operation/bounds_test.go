@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/agent/operations"
 )
 
-// TestALateOperationDoesNothing: its agent is back a week after its deadline. It does not even look at the pool: ZFS may not answer.
+// TestALateOperationDoesNothing: its agent is back a week after the deadline. It does not even read the pool: ZFS may not answer.
 func TestALateOperationDoesNothing(t *testing.T) {
 	for name, one := range acts() {
 		t.Run(name, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestALateOperationDoesNothing(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatIsMeantIsDestroyed: a guid in the spec is that of what is there, or no command is run.
+// TestOnlyWhatIsMeantIsDestroyed: without the guid that the spec names, no command runs.
 func TestOnlyWhatIsMeantIsDestroyed(t *testing.T) {
 	for _, name := range []string{"destroyDataset", "removeVdev", "replaceDevice"} {
 		for _, right := range []bool{true, false} {
@@ -90,7 +90,7 @@ func TestWorkThatEndsItsAgentIsGivenUp(t *testing.T) {
 			if message := ended.Status.Conditions[0].Message; !strings.Contains(message, "OOMKilled") || !strings.Contains(message, name) {
 				t.Errorf("message %q", message)
 			}
-			// Others have their turn.
+			// Other operations still run.
 			w.node.deadly = ""
 			if err := w.client.Create(t.Context(), wanted("next", acts()["scrub"].action)); err != nil {
 				t.Fatal(err)
@@ -125,7 +125,7 @@ func TestAnAgentThatIsAskedToEndHasNotDied(t *testing.T) {
 		}
 	}
 	expect(t, w.settle("op"), "Succeeded", v1alpha1.ReasonSucceeded)
-	// What is over or gone is left alone.
+	// Attempts of a finished or deleted operation are left alone.
 	if err := w.agent.uncount(t.Context(), "op", &v1alpha1.OperationProgress{}); err != nil || len(w.get("op").Status.Attempts) != 1 {
 		t.Errorf("attempts %q: %v", w.get("op").Status.Attempts, err)
 	}
@@ -157,7 +157,7 @@ func TestAGrantThatIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestMessagesArePlain: tenants choose names of files, and whoever reads a message reads it in a terminal.
+// TestMessagesArePlain: tenants choose file names, and messages are read in terminals.
 func TestMessagesArePlain(t *testing.T) {
 	for text, want := range map[string]string{"a\x1b[2Jb\nc\xff": "a?[2Jb; c?", "größe 5": "größe 5", "": ""} {
 		if got := printable(text); got != want {

@@ -60,7 +60,7 @@ func stuckPool(t *testing.T) {
 	}
 }
 
-// TestATurnIsForAllThatAnOperationTouches: its pools, their disks, the disks that it names, and what holds for all pools.
+// TestATurnIsForAllThatAnOperationTouches: the turn covers its pools, their disks, the disks that it names, and module parameters.
 func TestATurnIsForAllThatAnOperationTouches(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"scrub":           {"BenchmarkPool bench0", "pool bench0"},

@@ -50,7 +50,8 @@ func TestASourceThatCannotBeCopiedCreatesNothing(t *testing.T) {
 	}
 }
 
-// TestTheFolderForPodsIsNoFile: a dataset that the agent has just mounted holds that folder, and counts as empty. Whatever is in it counts.
+// TestTheFolderForPodsIsNoFile: a dataset that the agent has just mounted holds the folder for pods, and counts as empty. A file in that
+// folder counts.
 func TestTheFolderForPodsIsNoFile(t *testing.T) {
 	for name, test := range map[string]struct {
 		put  string
@@ -72,10 +73,10 @@ func TestTheFolderForPodsIsNoFile(t *testing.T) {
 	}
 }
 
-// half is what an agent leaves that dies while it copies.
+// half is the temporary file that an agent leaves if it dies while copying.
 const half = ".storagebench-copy-12345678-op"
 
-// TestACopyGoesOn after an agent that has died: what that has finished stays, and its halves go.
+// TestACopyGoesOn: after the death of the agent, finished files stay and temporary ones are removed.
 func TestACopyGoesOn(t *testing.T) {
 	one := acts()["copy"]
 	w := newWorld(t, wanted("op", one.action))
@@ -84,7 +85,7 @@ func TestACopyGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := func(path string) string { return filepath.Join(w.node.root, path) }
-	// The contents show that the file is not written again.
+	// Other contents of the same length show that the file is not written again.
 	w.node.write(t, "/mnt/copy/large", strings.Repeat("z", 3000))
 	w.node.write(t, "/mnt/copy/"+half, "half")
 	w.node.write(t, "/mnt/copy/folder/"+half, "half")
@@ -118,7 +119,7 @@ func noHalves(t *testing.T, w *world) {
 	}
 }
 
-// TestACopyOverwritesNothing that others have put into the target since the operation began.
+// TestACopyOverwritesNothing: files that others have put into the target since the operation began stay as they are.
 func TestACopyOverwritesNothing(t *testing.T) {
 	for name, put := range map[string]func(t *testing.T, w *world){
 		"large": func(t *testing.T, w *world) { w.node.write(t, "/mnt/copy/large", "theirs") },

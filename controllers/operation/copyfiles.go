@@ -32,9 +32,9 @@ type copying struct {
 	target string
 	job    *job
 	buffer []byte
-	// overwrite says that files that exist are written again.
+	// overwrite says that existing files are overwritten.
 	overwrite bool
-	// bytes and files copied. other counts links, sockets and devices, found what an earlier attempt has copied.
+	// bytes and files were copied. other counts links, sockets and devices, found counts files that an earlier attempt has copied.
 	bytes, total          int64
 	files, folders, other int64
 	found, overwritten    int64
@@ -112,7 +112,8 @@ func (c *copying) taken(path string) error {
 		shown(path), c.target, operations.ErrPermanent)
 }
 
-// copied says whether a file has the size and the time of the original: then this operation has copied it completely.
+// copied says whether an earlier attempt of this operation has copied a file completely: size and time equal those of the original. Any
+// other existing file is an error.
 func (c *copying) copied(path string, original fs.FileInfo) (bool, error) {
 	known, err := c.to.Lstat(path)
 	switch {
@@ -139,7 +140,7 @@ func (c *copying) replaced(ctx context.Context, path string, source io.Reader, o
 	return there, err
 }
 
-// rewrite writes into a file that exists, from its start, as a database does that restores a file. It creates none, and follows no link.
+// rewrite overwrites an existing file from its start, like a database that restores a file. It creates no file and follows no link.
 func (c *copying) rewrite(ctx context.Context, path string, source io.Reader, original fs.FileInfo) (there bool, err error) {
 	known, err := c.to.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -170,8 +171,8 @@ func (c *copying) rewrite(ctx context.Context, path string, source io.Reader, or
 	return true, errors.Join(c.finish(err, target, path, original), target.Close())
 }
 
-// sameFile says whether an opened file is the regular file that was looked at. A pipe may have got its number since, and reading that waits
-// for a writer.
+// sameFile says whether an opened file is the regular file that was found before. Its inode number may be that of a pipe by now, which
+// would block the reader until there is a writer.
 func sameFile(seen, opened fs.FileInfo) bool {
 	return os.SameFile(seen, opened) && opened.Mode().IsRegular()
 }

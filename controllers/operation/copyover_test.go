@@ -26,7 +26,7 @@ func over(t *testing.T) *world {
 	return w
 }
 
-// TestACopyOverwrites what is asked for: longer files become as short as the original, and others stay.
+// TestACopyOverwrites: with overwrite, longer files get the length of the original, and other files stay.
 func TestACopyOverwrites(t *testing.T) {
 	w := over(t)
 	inode := func() uint64 {
@@ -84,7 +84,7 @@ func TestOverwritingStaysInside(t *testing.T) {
 	}
 }
 
-// TestWhatACopyMeasures: the fake disks write 9003 bytes in 3 requests and read 3001 a second, and a sync takes two.
+// TestWhatACopyMeasures: the fake disks write 9003 bytes in 3 requests and read 3001 bytes a second, and a sync takes 2 s.
 func TestWhatACopyMeasures(t *testing.T) {
 	measured := func(w *world) map[string]int64 {
 		operation := w.settle("op")
@@ -112,12 +112,12 @@ func TestWhatACopyMeasures(t *testing.T) {
 		if diff := cmp.Diff(want, measured(w)); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", name, diff)
 		}
-		// Two turns of a second, and two syncs. Its agent notices the end a second later.
+		// The copy takes two turns of a second and two syncs. The agent notices the end a second later.
 		if status := w.get("op").Status; status.FinishedAt.Sub(status.StartedAt.Time) != 5*time.Second {
 			t.Errorf("%s: from %v to %v", name, status.StartedAt, status.FinishedAt)
 		}
 	}
-	// An agent that was stopped takes its attempt back. What it has overwritten is written again, and looks like what was there before.
+	// A stopped agent takes its attempt back. It has overwritten files that are now overwritten again, so the copy reports no metrics.
 	w := over(t)
 	w.node.syncs = 2 * time.Second
 	if _, err := w.turn("op"); err != nil {
@@ -134,7 +134,7 @@ func TestWhatACopyMeasures(t *testing.T) {
 	if got := measured(w); len(got) > 0 || !strings.Contains(w.get("op").Status.Conditions[0].Message, "interrupted") {
 		t.Errorf("stopped in between, and measured was %v", got)
 	}
-	// After a crash the rest is copied, whose numbers would be those of a smaller copy.
+	// After a crash only the rest is copied, so the metrics would be those of a smaller copy.
 	one := acts()["copy"]
 	w = newWorld(t, wanted("op", one.action))
 	one.prepare(t, w)

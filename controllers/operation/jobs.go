@@ -106,7 +106,7 @@ func (j *jobs) start(operation *v1alpha1.PoolOperation, now clock.PassiveClock, 
 	return nil
 }
 
-// keep remembers what a command that has ended has measured, as a job that has ended.
+// keep records what a finished command has measured, as a finished job.
 func (j *jobs) keep(operation *v1alpha1.PoolOperation, result operations.Result, at time.Time) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()

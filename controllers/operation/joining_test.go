@@ -65,8 +65,8 @@ func (w *world) poolTurn() {
 	}
 }
 
-// TestDisksAreRecordedFirst: whenever the agent ends, the object of the pool names all disks that are in it, without that of the operation.
-// What the pool controller does in between changes nothing about that.
+// TestDisksAreRecordedFirst: wherever the agent dies, the object of the pool names all of its disks without help of the operation's object,
+// whatever the pool controller does in between.
 func TestDisksAreRecordedFirst(t *testing.T) {
 	for _, name := range []string{"addVdev", "replaceDevice"} {
 		for at := 1; ; at++ {
@@ -100,7 +100,7 @@ func TestDisksAreRecordedFirst(t *testing.T) {
 	}
 }
 
-// TestNoDiskIsTakenUnrecorded: without the record there is no command, so neither on a pool whose object has just gone.
+// TestNoDiskIsTakenUnrecorded: without a record, no command runs. So a pool whose object was just deleted gets no disk.
 func TestNoDiskIsTakenUnrecorded(t *testing.T) {
 	w := newWorld(t, wanted("op", acts()["addVdev"].action))
 	if _, err := w.turn("op"); err != nil {

@@ -39,20 +39,20 @@ type fakeNode struct {
 	guids    int
 	// events are the changes of the node and the writes to the API. The agent dies right after one of them; 0 is never.
 	events, diesAfter int
-	// dead is the agent until it is started again.
+	// dead says that the agent has died and was not restarted yet.
 	dead bool
-	// deadly is how commands begin that the agent does not survive, such as for want of memory; fatalities counts them.
+	// deadly is the beginning of commands that kill the agent, for example because it runs out of memory. fatalities counts them.
 	deadly     string
 	fatalities int
 	// blocks are lines that zdb prints of an object instead of the usual ones.
 	blocks []string
 	// marksNothing says that a receive does not set properties.
 	marksNothing bool
-	// refuses are settings, such as recordsize=2M, that ZFS does not take.
+	// refuses are settings, such as recordsize=2M, that ZFS refuses.
 	refuses []string
-	// interrupted receives are left half done, so many times.
+	// interrupted is how many receives are interrupted halfway.
 	interrupted int
-	// received are the bytes of a stream that was broken off.
+	// received is the number of bytes received from a stream that was broken off.
 	received int
 	// syncs is how long a sync of a pool takes.
 	syncs time.Duration
@@ -185,7 +185,7 @@ func (n *fakeNode) isDead() bool {
 	return n.dead
 }
 
-// poolController stands in for that: it imports what is ours and not imported.
+// poolController stands in for the pool controller: it imports our pools.
 func (n *fakeNode) poolController() {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -223,7 +223,7 @@ func (n *fakeNode) find(name string) *fakePool {
 	return nil
 }
 
-// offline is the disk that is. Nil if there is none.
+// offline is the disk that is offline. Nil if there is none.
 func (p *fakePool) offline() *fakeDisk {
 	for _, top := range p.tops {
 		for _, disk := range top.disks {

@@ -357,10 +357,10 @@ func tokenOf(snapshot string) string {
 	return "1-" + snapshot[strings.LastIndex(snapshot, "-")+1:] + "-a-b"
 }
 
-// lostBytes are what a receiver loses of a stream that is broken off: its last block.
+// lostBytes is how many bytes a receiver loses when a stream is broken off: the last block.
 const lostBytes = 7
 
-// strangersToken is that of a snapshot that is not on this node.
+// strangersToken is the resume token of a snapshot that this node does not have.
 const strangersToken = "1-5-5-5"
 
 // sent is the snapshot that the last argument of a send names, or its token.

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// rebuildPatience is how long ZFS may take to begin a rebuild. If nothing was written meanwhile, there is none.
+	// rebuildPatience is how long ZFS may take to begin a rebuild. If nothing was written while the disk was offline, ZFS begins none.
 	rebuildPatience = 10 * time.Second
-	// rebuildPause is between two looks at a rebuild that has not begun.
+	// rebuildPause is the pause between two checks for the rebuild.
 	rebuildPause = 100 * time.Millisecond
 )
 
@@ -69,7 +69,7 @@ func (r *Reconciler) bringBack(ctx context.Context, state operations.State) erro
 	return r.answered(ctx, state, func() error { return r.ZFS.Online(ctx, state.Live.Name, pools.MemberName(leaf)) })
 }
 
-// awaitRebuild waits for the end of the rebuild, and says how long it took from the command that brought the disk back.
+// awaitRebuild waits for the end of the rebuild, and returns how long it took after the command that brought the disk back.
 func (r *Reconciler) awaitRebuild(ctx context.Context, state operations.State, back time.Time) (zfs.Progress, time.Duration, error) {
 	version, err := r.ZFS.Version(ctx)
 	if err != nil {

@@ -20,17 +20,17 @@ import (
 // parameterFolder is where the node keeps the earlier values of parameters that operations have set.
 const parameterFolder = "/var/lib/storagebench/parameters"
 
-// parameterRecord is one such value.
+// parameterRecord is the earlier value of a parameter.
 type parameterRecord struct {
-	// Operation and Name of it.
+	// Operation and Name identify the operation that set the parameter.
 	Operation types.UID `json:"operation"`
 	Name      string    `json:"name"`
-	// Parameter set, with the value before.
+	// Parameter is the name of the parameter, Earlier its value before the operation.
 	Parameter string `json:"parameter"`
 	Earlier   string `json:"earlier"`
 	// InEffect is the earlier effective bound of the ARC, for a parameter that sets one.
 	InEffect string `json:"inEffect,omitempty"`
-	// BootID of the node at that time: after a reboot, the module has its own values again.
+	// BootID identifies the boot in which the value was set: after a reboot, the module starts with its own values.
 	BootID   string `json:"bootID"`
 	Applied  bool   `json:"applied"`
 	Restored bool   `json:"restored"`

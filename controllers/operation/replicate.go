@@ -211,7 +211,7 @@ func (s *replication) sendOne(ctx context.Context, number int32, source operatio
 	return s.breakOff(ctx, options, properties)
 }
 
-// breakOff sends a part of the stream and then the rest, as after the death of a sender.
+// breakOff sends part of the stream, breaks it off as if the sender had died, and then sends the rest.
 func (s *replication) breakOff(ctx context.Context, options zfs.SendOptions, properties map[string]string) error {
 	share, err := s.state.Operation.Spec.Action.Replicate.InterruptAt.Percent()
 	if err != nil {
@@ -264,7 +264,7 @@ func (s *replication) claim(ctx context.Context, target operations.Object) error
 	return nil
 }
 
-// check verifies that the received snapshot equals the sent one. Without the source's, that was verified before.
+// check verifies that the received snapshot equals the sent one. If the source snapshot is gone, this was verified earlier.
 func (s *replication) check(source, arrived operations.Object) error {
 	if source.Exists && source.GUID != arrived.GUID {
 		return fmt.Errorf("%s (guid %s) is not %s (guid %s): %w", arrived.Name, arrived.GUID, source.Name, source.GUID, zfs.Exists)

@@ -22,7 +22,7 @@ func TestAnInterruptedReplicationGoesOn(t *testing.T) {
 	}
 }
 
-// TestAStreamIsBrokenOffOnce: what was received before is not sent again, but for the block that was on its way.
+// TestAStreamIsBrokenOffOnce: received data is not sent again, except the block that was in transit.
 func TestAStreamIsBrokenOffOnce(t *testing.T) {
 	for share, want := range map[v1alpha1.Share]struct{ resent, sent int64 }{
 		"50%": {lostBytes, 100 + 50 + 200}, "100%": {-1, 300}, "0%": {1, 1 + 300},
@@ -109,7 +109,7 @@ func TestARunDoesNotReachOtherNamespaces(t *testing.T) {
 	}
 }
 
-// TestSnapshotsOfOthersStay has one of the name that a replication gives to its own.
+// TestSnapshotsOfOthersStay: a foreign snapshot whose name looks like that of a replication stays.
 func TestSnapshotsOfOthersStay(t *testing.T) {
 	w := newWorld(t, wanted("op", acts()["replicate"].action))
 	w.node.pools[0].datasets = append(w.node.pools[0].datasets, w.node.dataset("bench0/data@storagebench-12345678-9", "snapshot"))

@@ -8,8 +8,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestHalvesOfOthersStay: another user began a receive in the target when this operation had a snapshot of its own, but had not sent it. It
-// is neither gone on with nor thrown away.
+// TestHalvesOfOthersStay: another user began a receive in the target after this operation had taken its snapshot, but before it was sent.
+// That partial receive is neither continued nor discarded.
 func TestHalvesOfOthersStay(t *testing.T) {
 	const snapshot, mark = "@storagebench-12345678-0", "12345678-op"
 	for name, marks := range map[string]string{"in a dataset of theirs": "", "after our first part": mark} {
@@ -46,7 +46,8 @@ func TestHalvesOfOthersStay(t *testing.T) {
 	}
 }
 
-// TestOurHalfWithoutItsSnapshot is thrown away all the same: the target is ours, and the token names what was destroyed.
+// TestOurHalfWithoutItsSnapshot: the partial receive is discarded nevertheless, because the target is ours and the token names the
+// destroyed snapshot.
 func TestOurHalfWithoutItsSnapshot(t *testing.T) {
 	w := interruptedReplication(t)
 	pool := w.node.pools[0]

@@ -62,13 +62,14 @@ func summarise(state operations.State, decision operations.Decision) v1alpha1.Po
 	return status
 }
 
-// outlived says that the spec of an ended operation has changed since. That changes nothing, but tools wait until it has been seen.
+// outlived says that the spec of a finished operation was changed. The change has no effect, but tools wait until its generation is
+// observed.
 func outlived(operation *v1alpha1.PoolOperation) bool {
 	status := operation.Status
 	return status.Outcome != "" && status.ObservedGeneration != operation.Generation && operation.DeletionTimestamp.IsZero()
 }
 
-// seen is the status of an ended operation whose spec has changed: the same, of this generation.
+// seen is the status of a finished operation with the new generation of its spec, and otherwise unchanged.
 func seen(operation *v1alpha1.PoolOperation) v1alpha1.PoolOperationStatus {
 	status := *operation.Status.DeepCopy()
 	status.ObservedGeneration = operation.Generation

@@ -70,7 +70,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestOneAtATime lets the younger wait for the older, whichever is looked at first.
+// TestOneAtATime: the younger operation waits for the older one, whichever is reconciled first.
 func TestOneAtATime(t *testing.T) {
 	older, younger := wanted("op", acts()["scrub"].action), wanted("younger", acts()["trim"].action)
 	younger.CreationTimestamp = metav1.NewTime(older.CreationTimestamp.Add(time.Second))
@@ -238,7 +238,7 @@ func TestScrubWithErrorsSucceeds(t *testing.T) {
 	}
 }
 
-// TestAnEarlierScrubIsNotTakenForOurs begins right after another scrub has ended.
+// TestAnEarlierScrubIsNotTakenForOurs: a scrub that begins right after another one has ended reports its own result.
 func TestAnEarlierScrubIsNotTakenForOurs(t *testing.T) {
 	w := newWorld(t, wanted("op", acts()["scrub"].action))
 	now := w.node.clock.Now()
@@ -261,7 +261,7 @@ func TestNothingIsDoneOnOtherNodes(t *testing.T) {
 	}
 }
 
-// TestAPoolImportedAnewInterrupts gives no number when the counters began again.
+// TestAPoolImportedAnewInterrupts: there is no result if the counters were reset.
 func TestAPoolImportedAnewInterrupts(t *testing.T) {
 	w := newWorld(t, wanted("op", acts()["observe"].action))
 	for range 3 {
@@ -350,7 +350,7 @@ func TestADatasetThatIsUsedSinceIsNotDestroyed(t *testing.T) {
 	}
 }
 
-// TestNoScoreOfNothing: a file without blocks has no order, and neither has one of a single block.
+// TestNoScoreOfNothing: a file without blocks, or with a single one, has no layout score.
 func TestNoScoreOfNothing(t *testing.T) {
 	for _, blocks := range [][]string{{}, {"  0 L0 0:1000:1000 1000L/1000P F=1 B=1/1"}} {
 		w := newWorld(t, wanted("op", acts()["layoutScore"].action))

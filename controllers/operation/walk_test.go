@@ -64,7 +64,7 @@ func manyNames(t *testing.T, folder string, count int) {
 	}
 }
 
-// highWater is how much more heap is in use at most while something is done.
+// highWater is how much the heap grows at most while a function runs.
 type highWater struct{ before, peak uint64 }
 
 func (h *highWater) look() {
@@ -86,7 +86,7 @@ func measured(do func(look func())) (extraBytes uint64) {
 	return h.peak - h.before
 }
 
-// TestAHugeFolderTakesNoMemory: 550,000 names of a folder that was read as a whole ended the agent, whose limit is 256 MiB.
+// TestAHugeFolderTakesNoMemory: reading a folder of 550,000 names at once would exceed the agent's memory limit of 256 MiB.
 func TestAHugeFolderTakesNoMemory(t *testing.T) {
 	const count, ceiling = 300_000, 4 << 20
 	folder := inMemory(t)
@@ -112,7 +112,7 @@ func TestAHugeFolderTakesNoMemory(t *testing.T) {
 	if used > ceiling { // what follows shows that the measure measures
 		t.Errorf("%d bytes were in use, want at most %d", used, ceiling)
 	}
-	// The same measure finds what read the folder as a whole.
+	// The same measurement detects a read of the whole folder.
 	asAWhole := measured(func(look func()) {
 		entries, err := os.ReadDir(folder)
 		look()
@@ -164,7 +164,7 @@ func TestWalksHaveBounds(t *testing.T) {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 	}
-	// The path of the innermost folder is four times as long as a program may name in one piece.
+	// The path of the innermost folder is four times as long as a system call accepts.
 	for levels, want := range map[int]bool{maxDepth - 1: true, maxDepth: false, maxDepth + 30: false} {
 		folder, folders := t.TempDir(), 0
 		deep(t, folder, levels)
@@ -218,7 +218,7 @@ func TestAWalkStaysInside(t *testing.T) {
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	// A folder that becomes a link to another one between the look and the step into it.
+	// A folder is replaced by a link after it was read and before it is entered.
 	info, err := root.Lstat("a")
 	if err != nil {
 		t.Fatal(err)
@@ -237,7 +237,7 @@ func TestAWalkStaysInside(t *testing.T) {
 	}
 }
 
-// TestAWalkIsDoneWithChanges: what goes while it is looked at is not there, and what is there stays.
+// TestAWalkIsDoneWithChanges: files that are deleted during the walk are skipped, and all others are visited.
 func TestAWalkIsDoneWithChanges(t *testing.T) {
 	folder := t.TempDir()
 	manyNames(t, folder, 1000)
@@ -256,7 +256,7 @@ func TestAWalkIsDoneWithChanges(t *testing.T) {
 	}
 }
 
-// TestHostileTreesAreCopied: whatever a tenant has in a dataset does no harm, and what can be copied is.
+// TestHostileTreesAreCopied: nothing that a tenant puts into a dataset does harm, and everything that can be copied is copied.
 func TestHostileTreesAreCopied(t *testing.T) {
 	one := acts()["copy"]
 	w := newWorld(t, wanted("op", one.action))
@@ -314,7 +314,7 @@ func TestTreesBeyondTheBoundsAreRefused(t *testing.T) {
 	}
 }
 
-// TestASparseFileDoesNotHoldTheAgent: a copy of petabytes of nothing ends when it is asked to, and its sum is no negative number.
+// TestASparseFileDoesNotHoldTheAgent: copying petabytes of holes ends when requested, and the sum of the sizes does not overflow.
 func TestASparseFileDoesNotHoldTheAgent(t *testing.T) {
 	one := acts()["copy"]
 	w := newWorld(t, wanted("op", one.action))

@@ -30,8 +30,8 @@ func (n *slowNode) Run(ctx context.Context, command zfs.Command) ([]byte, error)
 	return n.fakeNode.Run(ctx, command)
 }
 
-// TestSamplesOfASlowNode: a sample is of the middle of the time in which its counters were read, and one that took too long is none,
-// unless the window begins or ends with it.
+// TestSamplesOfASlowNode: a sample is assigned to the middle of the time that reading its counters took. One that took too long is dropped,
+// unless it is the first or last of the window.
 func TestSamplesOfASlowNode(t *testing.T) {
 	const second = time.Second
 	for name, c := range map[string]struct {

@@ -22,7 +22,7 @@ func unsettled() predicate.Predicate {
 	})
 }
 
-// asked passes changes of the request: in the spec, or by the release annotation.
+// asked passes changes of the request: in the spec, or in an annotation such as that for release.
 func asked() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 }

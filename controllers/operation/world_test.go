@@ -134,7 +134,7 @@ func (w *world) start() {
 		Root: w.node.root, Turns: &guard.Turns{}, Clock: sampleClock{w.node.clock, w.node}}
 }
 
-// sampleClock is the node's, and tells it when a sample has been timed: until then, time must not pass.
+// sampleClock is the node's clock. It tells the node when a sample was timed: until then, time must not pass.
 type sampleClock struct {
 	*clocktesting.FakeClock
 	node *fakeNode

@@ -246,8 +246,8 @@ func (r *Reconciler) unmountDataset(ctx context.Context, pool *v1alpha1.Benchmar
 	return r.ZFS.Unmount(ctx, action.Dataset.Name)
 }
 
-// destroy destroys the pool and clears the labels of its disks. If it ends between the two, the planner finds the labels by the
-// recorded guids.
+// destroy destroys the pool and clears the labels of its disks. If the agent ends in between, the planner finds the labels by the recorded
+// guids.
 func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) error {
 	leaves, auxiliary := state.Live.Status.Leaves(), pools.AuxiliaryGUIDs(state.Pool, state.Live)
 	if err := r.answering(state.Pool, state.Live); err != nil {
@@ -326,8 +326,8 @@ func (r *Reconciler) clearLabels(ctx context.Context, pool *v1alpha1.BenchmarkPo
 	return nil
 }
 
-// clearLabel clears the label of our destroyed pool on a disk, if the disk carries no other. Labels of spares and cache devices
-// identify only themselves. A disk that was taken out of the pool would keep the next one off it.
+// clearLabel clears the label of our destroyed pool on a disk, if the disk carries no other label. Labels of spares and cache devices
+// identify only themselves. A disk that was taken out of the pool has such a label too, which would keep the next pool off the disk.
 func (r *Reconciler) clearLabel(ctx context.Context, path, guid string, auxiliary []string) error {
 	disk, _ := r.Disks.Check(host.Wish{Path: path}) // a label is a reason to refuse the disk, but here it is expected
 	if len(disk.Pools) == 0 {

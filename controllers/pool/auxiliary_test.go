@@ -13,8 +13,8 @@ func withAuxiliaries() *v1alpha1.BenchmarkPool {
 	return pool
 }
 
-// TestCacheAndSpareAreLeftClean: their labels know no pool. Neither an older OpenZFS, which does not tell their guids, nor an agent or a
-// node that dies after any command leaves one behind.
+// TestCacheAndSpareAreLeftClean: labels of cache devices and spares name no pool. Nevertheless none is left behind, neither by an older
+// OpenZFS, which does not report their guids, nor if the agent or the node dies after any command.
 func TestCacheAndSpareAreLeftClean(t *testing.T) {
 	for _, version := range []string{"2.1.15", "2.2.7", "2.3.9"} {
 		for _, resets := range []bool{false, true} {
@@ -36,7 +36,7 @@ func TestCacheAndSpareAreLeftClean(t *testing.T) {
 	}
 }
 
-// TestOthersCacheIsLeft: what stands on the disk is a cache device, but not the one that the pool had.
+// TestOthersCacheIsLeft: the label on the disk is that of a cache device, but not of the pool's own.
 func TestOthersCacheIsLeft(t *testing.T) {
 	w := newWorld(t, withAuxiliaries())
 	pool := w.settle("bench0")

@@ -34,14 +34,14 @@ func (w *world) clone(mark string) {
 	}
 }
 
-// ready says whether the status of the pool tells that dataset fresh is ready for pods.
+// freshIsReady says whether the status of the pool reports that dataset fresh is ready for pods.
 func freshIsReady(pool *v1alpha1.BenchmarkPool) bool {
 	return slices.ContainsFunc(pool.Status.Properties, func(is v1alpha1.EffectiveProperty) bool {
 		return is.Dataset == "bench0/fresh" && is.Name == naming.PropertyOperation
 	})
 }
 
-// TestAwaitedDatasetIsMounted, and goes with its pool, whenever the agent or the node goes down in between.
+// TestAwaitedDatasetIsMounted: it is also destroyed with its pool, wherever the agent or the node dies.
 func TestAwaitedDatasetIsMounted(t *testing.T) {
 	for _, resets := range []bool{false, true} {
 		for at := 1; ; at++ {
@@ -116,7 +116,7 @@ func TestACompleteDatasetNeedsNoOperation(t *testing.T) {
 	}
 }
 
-// TestAwaitedDatasetsFitIntoTheStatus: of each, the mark and what differs from the root, from which readers know the rest.
+// TestAwaitedDatasetsFitIntoTheStatus: the status has only their mark and the properties that differ from those of the root.
 func TestAwaitedDatasetsFitIntoTheStatus(t *testing.T) {
 	pool, operation := awaiting(v1alpha1.OutcomeSucceeded)
 	w := newWorld(t, pool, operation)

@@ -20,11 +20,12 @@ const (
 	benchPools = 50
 	// benchDatasets of each pool: 500 on the node.
 	benchDatasets = 10
-	// mostIdleCommands of one look at a pool: its list, status, properties and datasets. More of them would load a node that measures.
+	// mostIdleCommands is the limit for one turn of an idle pool: its list, status, properties and datasets. More commands would disturb
+	// measurements on the node.
 	mostIdleCommands = 10
 )
 
-// crowded is a node with so many pools, all of them Ready.
+// crowded is a node with many pools, all of them Ready.
 func crowded(t *testing.T, count int) (w *world, names []string) {
 	t.Helper()
 	w = newWorld(t)
@@ -43,7 +44,7 @@ func crowded(t *testing.T, count int) (w *world, names []string) {
 	return w, names
 }
 
-// look is one turn of each pool, as every minute on an idle node.
+// look is one turn of each pool, as happens every minute on an idle node.
 func (w *world) look(names []string) {
 	w.t.Helper()
 	for _, name := range names {
@@ -107,7 +108,7 @@ func TestBenchAgent(t *testing.T) {
 
 	node, _ := w.hanging()
 	defer node.silence("/dev/disk/by-id/00-a")()
-	// Idle turns open no disk. One that destroys a pool asks its disks first.
+	// Idle turns open no disk. A turn that destroys a pool first checks that the disks respond.
 	w.delete(onDisks(names[0]))
 	var slowest time.Duration
 	for _, name := range names {

@@ -130,7 +130,7 @@ func failed(decision pools.Decision, err error) pools.Decision {
 	return decision
 }
 
-// silent is the decision after a disk of the pool has not responded: nothing was done.
+// silent is the decision if a disk of the pool has not responded, so that nothing was done.
 func silent(pool *v1alpha1.BenchmarkPool, decision pools.Decision) pools.Decision {
 	decision.Phase, decision.Reason, decision.Recheck = pools.PoolStalled, v1alpha1.ReasonPoolUnhealthy, silentRecheck
 	if !pool.DeletionTimestamp.IsZero() {

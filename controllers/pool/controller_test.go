@@ -87,13 +87,13 @@ func wanted(name string) *v1alpha1.BenchmarkPool {
 	}
 }
 
-// settle reconciles until nothing is to be done at once, through failures that pass.
+// settle reconciles until there is nothing left to do at once. It retries after temporary failures, and restarts a dead agent.
 func (w *world) settle(name string) *v1alpha1.BenchmarkPool {
 	w.t.Helper()
 	return w.reconcile(name, w.node.restart)
 }
 
-// settleUntilDead is the same without another life.
+// settleUntilDead is settle without restarting a dead agent.
 func (w *world) settleUntilDead(name string) *v1alpha1.BenchmarkPool {
 	w.t.Helper()
 	return w.reconcile(name, func() {})
@@ -211,7 +211,7 @@ func TestReportedDataset(t *testing.T) {
 	}
 }
 
-// TestProofIsTheLast: what is destroyed or exported was proven ours by the very commands before.
+// TestProofIsTheLast: the command right before each destroy or export proves that the pool is ours.
 func TestProofIsTheLast(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	w.delete(w.settle("bench0"))
@@ -227,8 +227,8 @@ func TestProofIsTheLast(t *testing.T) {
 	t.Error("nothing was destroyed")
 }
 
-// TestCrashes ends the agent, and in half of the cases the node, after each command that changes something, from the
-// making of the pool to the clearing of its labels.
+// TestCrashes ends the agent, or the agent and the node, after each command that changes something, from the creation of the pool to the
+// clearing of its labels.
 func TestCrashes(t *testing.T) {
 	for _, resets := range []bool{false, true} {
 		const lifeHasAtLeast = 6 // create, two settings or more, dataset, destroy, two labels
@@ -318,7 +318,7 @@ func TestOwnershipIsReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(w.node.commands)
-	// Between the look and the act, another pool takes its place.
+	// Another pool takes its place between the check and the action.
 	w.node.pools[0].datasets["bench0"][naming.PropertyUID] = "uid-other"
 	for _, action := range []pools.Action{
 		{Kind: pools.DestroyPool, GUID: "700"}, {Kind: pools.ReimportPool, GUID: "700"},

@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/agent/pools"
 )
 
-// TestAFolderIsNoReasonToStay: the pool is destroyed, and its object goes, also if a folder of its mounts does not.
+// TestAFolderIsNoReasonToStay: the pool is destroyed and its object goes even if the folder of a mount point cannot be removed.
 func TestAFolderIsNoReasonToStay(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	w.node.folderStays = errors.New("directory not empty")
@@ -24,7 +24,7 @@ func TestAFolderIsNoReasonToStay(t *testing.T) {
 	}
 }
 
-// TestAReleasedPoolIsLeftAsItIs: a pool in use that is released stays, with what is mounted.
+// TestAReleasedPoolIsLeftAsItIs: a released pool that is in use stays, and so do its mounts.
 func TestAReleasedPoolIsLeftAsItIs(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	pool := w.settle("bench0")
@@ -56,8 +56,7 @@ func TestAUsedPoolIsNotDestroyed(t *testing.T) {
 	}
 }
 
-// TestWhatIsMadeMeanwhileStays: between check and action a user creates a volume on the pool, or another in the place of one that was
-// seen.
+// TestWhatIsMadeMeanwhileStays: between check and action, a user creates a volume on the pool, or recreates one.
 func TestWhatIsMadeMeanwhileStays(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*fakePool)
@@ -89,7 +88,7 @@ func TestWhatIsMadeMeanwhileStays(t *testing.T) {
 	}
 }
 
-// TestAPoolReleasedMeanwhileStays: looking at a pool takes a while, in which a person may decide to keep it.
+// TestAPoolReleasedMeanwhileStays: inspecting a pool takes time, in which a user may release it.
 func TestAPoolReleasedMeanwhileStays(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	w.delete(w.settle("bench0"))
@@ -107,7 +106,7 @@ func TestAPoolReleasedMeanwhileStays(t *testing.T) {
 	}
 }
 
-// TestReleaseWithoutZFS: that ZFS does not answer on a node any more is a reason to release a pool.
+// TestReleaseWithoutZFS: a pool can be released although ZFS on its node does not work any more.
 func TestReleaseWithoutZFS(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	w.delete(w.settle("bench0"))
@@ -138,7 +137,7 @@ func (w *world) release() {
 	}
 }
 
-// TestOnlyGrantedDisksAreOpened: a namesake's wish must not keep the owner of a disk from mounting it meanwhile.
+// TestOnlyGrantedDisksAreOpened: an opened disk cannot be mounted by its owner, so a disk that is not granted is never opened.
 func TestOnlyGrantedDisksAreOpened(t *testing.T) {
 	other := wanted("bench1")
 	other.Spec.Vdevs[0].Devices = []v1alpha1.DevicePath{"/dev/disk/by-id/other", diskD}

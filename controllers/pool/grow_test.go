@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// change stores another layout, as the API server does.
+// change stores another layout and raises the generation, like the API server.
 func (w *world) change(pool *v1alpha1.BenchmarkPool, devices ...v1alpha1.DevicePath) {
 	w.t.Helper()
 	pool.Spec.Vdevs[0].Devices = devices

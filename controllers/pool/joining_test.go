@@ -26,8 +26,8 @@ func (w *world) record(pool *v1alpha1.BenchmarkPool, paths ...string) {
 	}
 }
 
-// TestRecordedDisksAreLookedOn: the node went down right after an operation had added disks, or right before, and the operation is gone
-// when the agent is back. The pool is imported, and can be destroyed; disks that did not get into it are left as they are.
+// TestRecordedDisksAreLookedOn: the node went down right before or right after an operation added disks, and the operation is gone when the
+// agent is back. The pool is imported, and can be destroyed. Disks that did not get into it are left alone.
 func TestRecordedDisksAreLookedOn(t *testing.T) {
 	for _, test := range []struct{ added, deleted bool }{{true, false}, {true, true}, {false, false}, {false, true}} {
 		w := newWorld(t, wanted("bench0"))
@@ -67,8 +67,8 @@ func TestRecordedDisksAreLookedOn(t *testing.T) {
 	}
 }
 
-// TestASpecThatIsTakenBack: the node goes down after each command by which a pool gets the disks of a new spec, and the spec is as before
-// when the node is back. The pool is not lost.
+// TestASpecThatIsTakenBack: the node goes down after each command by which a pool gets the disks of a new spec, and the spec is reverted
+// before the node is back. The pool is not lost.
 func TestASpecThatIsTakenBack(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.BenchmarkPoolSpec){
 		"attach": func(s *v1alpha1.BenchmarkPoolSpec) { s.Vdevs[0].Devices = append(s.Vdevs[0].Devices, diskC) },

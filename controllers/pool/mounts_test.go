@@ -15,7 +15,7 @@ func (w *world) says(pool *v1alpha1.BenchmarkPool) string {
 	return meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady).Message
 }
 
-// TestNothingIsMountedWithAnother: a dataset below one that is to be mounted would be mounted where pods write, unless it says otherwise.
+// TestNothingIsMountedWithAnother: a child dataset that ZFS would mount together with its parent would be mounted where pods write.
 func TestNothingIsMountedWithAnother(t *testing.T) {
 	for name, test := range map[string]struct {
 		child map[string]string
@@ -47,7 +47,7 @@ func TestNothingIsMountedWithAnother(t *testing.T) {
 	}
 }
 
-// TestMountsElsewhereAreUndone: what ZFS has mounted, and the node does not show at its place, does not stay.
+// TestMountsElsewhereAreUndone: a dataset that ZFS reports as mounted, but the node does not show in its place, is unmounted.
 func TestMountsElsewhereAreUndone(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	w.node.elsewhere = true
@@ -65,7 +65,7 @@ func TestMountsElsewhereAreUndone(t *testing.T) {
 	}
 }
 
-// TestDatasetBelowOneThatIsNotMounted is no nested mount: pods write only to what is mounted.
+// TestDatasetBelowOneThatIsNotMounted: this is no nested mount, because pods write only to mounted datasets.
 func TestDatasetBelowOneThatIsNotMounted(t *testing.T) {
 	wish := wanted("bench0")
 	wish.Spec.Datasets = []v1alpha1.PoolDataset{{Path: "parent"}, {Path: "parent/data", Mounted: true}}
@@ -76,7 +76,7 @@ func TestDatasetBelowOneThatIsNotMounted(t *testing.T) {
 	}
 }
 
-// TestNestedMountsAreUnmounted, also while the pool is in use: the kubelet cannot unmount the volume before.
+// TestNestedMountsAreUnmounted: also while the pool is in use, because the kubelet cannot unmount the volume before.
 func TestNestedMountsAreUnmounted(t *testing.T) {
 	for name, deleting := range map[string]bool{"a live pool": false, "one that goes": true} {
 		w := newWorld(t, wanted("bench0"))

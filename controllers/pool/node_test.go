@@ -17,30 +17,30 @@ import (
 type fakeNode struct {
 	pools []*fakePool
 	users []string
-	// commands that change something, and all there were.
+	// commands change something, all are all commands.
 	commands, all []string
-	// diesAfter so many commands that change something, between that command and the agent's hearing of it; 0 is never.
+	// diesAfter is the number of commands that change something until the agent dies, before it learns the result. 0 is never.
 	diesAfter int
 	changes   int
-	// dead is the agent until it is started again; with resets, the node dies with it.
+	// dead says that the agent has died and was not restarted yet. With resets, the node dies too.
 	dead    bool
 	resets  bool
 	refused map[string]error
 	swapped bool
-	// opened are the disks that were looked into.
+	// opened are the disks that were opened.
 	opened []string
 	// version of OpenZFS.
 	version string
 	// swapAfter is the command after which the paths lead to other disks.
 	swapAfter string
-	// folders that were to be removed, and why they can't be.
+	// folders were to be removed, folderStays is the error that prevents it.
 	folders     []string
 	folderStays error
-	// made are the mount points that are ready, and in which there is the folder for pods.
+	// made are the states of the mount points: "ready", or with the folder for pods.
 	made map[string]string
 	// nested are mounts within others.
 	nested []string
-	// elsewhere says that what is mounted does not show at its place.
+	// elsewhere says that mounted datasets do not show in their places.
 	elsewhere bool
 }
 
@@ -55,16 +55,16 @@ type fakePool struct {
 	datasets           map[string]map[string]string
 	mirror             [][]string
 	cache, spare       []string
-	// swappedCache says that another cache device is in the place of the pool's.
+	// swappedCache says that the cache device of the pool was replaced by a foreign one.
 	swappedCache bool
 	labels       map[string]bool
 	// left is a disk that was taken out of the pool.
 	left string
-	// offline is the disk that is. Its label is not written.
+	// offline is the disk that is offline. Its label is not written.
 	offline string
 	// mounted are the datasets that are mounted.
 	mounted map[string]bool
-	// guids of datasets, which begin with 2; the others have 1. Snapshots are only listed.
+	// guids of recreated datasets begin with 2, those of others with 1. Snapshots are only listed.
 	guids     map[string]int
 	made      int
 	snapshots []string
@@ -273,7 +273,7 @@ func (n *fakeNode) change(key string, args []string, command zfs.Command) error 
 	return nil
 }
 
-// make makes a dataset. Without marks its properties are left to be set, so that there is something to set.
+// make makes a dataset. Without marks, it gets no properties, so that the agent has to set them.
 func (p *fakePool) make(name string, args []string) {
 	p.made++
 	if p.guids == nil {
@@ -346,7 +346,7 @@ func (n *fakeNode) Wipe(wish host.Wish) (host.Disk, error) {
 	return host.Disk{}, fmt.Errorf("the contents of %s were not given up", wish.Path)
 }
 
-// PoolUsers are those set by the test, and what is mounted elsewhere than at the agent's own mount points.
+// PoolUsers are the users that the test has set, and datasets that are mounted elsewhere than at the agent's own mount points.
 func (n *fakeNode) PoolUsers(name string, own ...string) ([]string, error) {
 	users := slices.Clone(n.users)
 	if pool := n.find(name); pool != nil {

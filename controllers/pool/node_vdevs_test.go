@@ -44,7 +44,7 @@ func (p *fakePool) in(devices []string) bool {
 	return !slices.ContainsFunc(slices.Concat(p.mirror...), func(disk string) bool { return !slices.Contains(devices, disk+"-part1") })
 }
 
-// label is what a disk carries of the pool. Cache devices and spares do not know it, neither before nor after its end.
+// label is the label of a disk of the pool. Labels of cache devices and spares never name the pool.
 func (p *fakePool) label(disk string) host.PoolLabel {
 	guid, _ := strconv.ParseUint(p.guid, 10, 64)
 	switch {
@@ -121,7 +121,7 @@ func (p *fakePool) statusText(guids bool) []byte {
 	return []byte(text + "\nerrors: No known data errors\n")
 }
 
-// leafGUID is another for each disk of these tests.
+// leafGUID is a different guid for each disk of these tests.
 func leafGUID(path string) int { return 500 + int(path[len(path)-1]) }
 
 // mirrorOf finds the mirror with a member.

@@ -21,9 +21,9 @@ import (
 type observed struct {
 	pools.State
 	version zfs.Version
-	// ashifts of vdevs by their name in the tree, where this OpenZFS version reports them.
+	// ashifts are the ashifts of vdevs by their name in the tree, if this OpenZFS version reports them.
 	ashifts map[string]string
-	// lookedOn are the disks searched for a pool that is not imported.
+	// lookedOn are the disks that were searched for a pool that is not imported.
 	lookedOn []string
 }
 
@@ -124,7 +124,7 @@ func (r *Reconciler) observeMounts(state *observed) error {
 }
 
 // observeOperations finds the operations that may have created datasets that the spec awaits, and the disks that operations have taken
-// offline. The cache may have many: they are not copied, and looked at only if one of both is in question.
+// offline. The cache may hold many operations: they are not copied, and not even listed if neither question is open.
 func (r *Reconciler) observeOperations(ctx context.Context, state *observed) error {
 	awaits, inOrder := state.Unfinished(), state.Live.Status.Health().Good()
 	if !awaits && inOrder {

@@ -39,8 +39,8 @@ func (w *world) end(operation *v1alpha1.PoolOperation) {
 	}
 }
 
-// TestARetainedPoolWaitsForItsDisk: without the object, no agent would find the pool whose disk is to come back. A user may release it all the
-// same. ZFS is not asked: it may be what hangs.
+// TestARetainedPoolWaitsForItsDisk: without the object, no agent would find the pool to bring its disk back. A user can still release the
+// pool, and ZFS is not asked then, because it may hang.
 func TestARetainedPoolWaitsForItsDisk(t *testing.T) {
 	for _, releases := range []bool{false, true} {
 		operation := offlining()
@@ -65,8 +65,8 @@ func TestARetainedPoolWaitsForItsDisk(t *testing.T) {
 	}
 }
 
-// TestADiskThatIsOfflineGoesWithItsPool: if it stayed offline, its label would say that the pool is in use, and the next pool would not get
-// the disk. A disk that an operation has taken offline does not make its pool unhealthy.
+// TestADiskThatIsOfflineGoesWithItsPool: the label of an offline disk would still say that the pool is in use, and the next pool would not
+// get the disk. A disk that an operation has taken offline does not make its pool unhealthy.
 func TestADiskThatIsOfflineGoesWithItsPool(t *testing.T) {
 	operation := offlining()
 	w := newWorld(t, wanted("bench0"), operation)

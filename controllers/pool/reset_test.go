@@ -18,7 +18,7 @@ import (
 
 const keptDataset = "bench0/parent"
 
-// kept is a pool that is kept from run to run, and is the first one's now.
+// kept is a pool that is kept between runs, and belongs to the first run.
 func kept(reset v1alpha1.ResetPolicy) *v1alpha1.BenchmarkPool {
 	pool := wanted("bench0")
 	pool.Labels = map[string]string{v1alpha1.LabelReset: string(reset), v1alpha1.LabelRunUID: "run-1"}
@@ -38,7 +38,7 @@ func (w *world) handOn(run string) {
 	}
 }
 
-// readyFor is the run that the status says the dataset is ready for.
+// readyFor is the run for which the dataset is ready according to the status.
 func readyFor(pool *v1alpha1.BenchmarkPool) string {
 	for _, property := range pool.Status.Properties {
 		if property.Dataset == keptDataset && property.Name == naming.PropertyRun {
@@ -72,7 +72,7 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// TestPoolsOfOneRunCarryNoMarks: what is made for a pool that is not kept is as it always was.
+// TestPoolsOfOneRunCarryNoMarks: datasets of a pool that is not kept get no marks and are not reset.
 func TestPoolsOfOneRunCarryNoMarks(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	w.settle("bench0")
@@ -115,7 +115,7 @@ func TestResetLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// TestResetOfAUsedDataset waits.
+// TestResetOfAUsedDataset: the reset waits while the dataset is in use.
 func TestResetOfAUsedDataset(t *testing.T) {
 	w := newWorld(t, kept(v1alpha1.ResetDataset))
 	w.settle("bench0")
@@ -130,8 +130,7 @@ func TestResetOfAUsedDataset(t *testing.T) {
 	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
 }
 
-// TestDatasetIsProvenLast: something changes between the check and the action; and what is destroyed was proven by the commands
-// before.
+// TestDatasetIsProvenLast: the commands right before a destroy prove the dataset, so a change between check and action is noticed.
 func TestDatasetIsProvenLast(t *testing.T) {
 	w := newWorld(t, kept(v1alpha1.ResetDataset))
 	w.settle("bench0")
@@ -180,14 +179,14 @@ func TestDatasetIsProvenLast(t *testing.T) {
 	}
 }
 
-// changedByOperation is what a setProperty leaves: one property of the spec, and one that the spec does not name.
+// changedByOperation does what a setProperty operation does: it changes one property of the spec, and one that the spec does not name.
 func changedByOperation(node *fakeNode) {
 	dataset := node.find("bench0").datasets[keptDataset]
 	dataset["logbias"], dataset["sync"] = "latency", "disabled"
 	dataset[pools.PropertyChanged] = "uid-op,logbias=latency,sync=disabled"
 }
 
-// expectSetBack wants the properties of the spec, and nothing of an operation of the run before.
+// expectSetBack checks that the properties are those of the spec, and that nothing is left of operations of the previous run.
 func expectSetBack(t *testing.T, node *fakeNode, at int) {
 	t.Helper()
 	dataset := node.find("bench0").datasets[keptDataset]

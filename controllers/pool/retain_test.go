@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/agent/pools"
 )
 
-// retained is a pool that its object does not take along.
+// retained is a pool that stays when its object is deleted.
 func retained(name string) *v1alpha1.BenchmarkPool {
 	pool := wanted(name)
 	pool.Spec.DeletionPolicy = v1alpha1.DeletionRetain
@@ -62,7 +62,7 @@ func TestARetainedPoolStays(t *testing.T) {
 	}
 }
 
-// TestAPoolRetainedMeanwhileStays: looking at a pool takes a while, in which a person may change the policy.
+// TestAPoolRetainedMeanwhileStays: inspecting a pool takes time, in which a user may change the policy.
 func TestAPoolRetainedMeanwhileStays(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	w.delete(w.settle("bench0"))
@@ -84,7 +84,7 @@ func TestAPoolRetainedMeanwhileStays(t *testing.T) {
 	}
 }
 
-// TestARetainedPoolIsTakenOver goes the way that the messages show, from the next object of the name to a pool that is its own.
+// TestARetainedPoolIsTakenOver follows the messages, from a new object with the same name until the pool belongs to it.
 func TestARetainedPoolIsTakenOver(t *testing.T) {
 	for _, imported := range []bool{true, false} {
 		w := newWorld(t, retained("bench0"))
@@ -131,7 +131,8 @@ func TestARetainedPoolIsTakenOver(t *testing.T) {
 	}
 }
 
-// TestARestoredSpecChangesNothing brings back each earlier version of an object, after a crash at each moment of a change of its disks.
+// TestARestoredSpecChangesNothing crashes the agent at each step of a change of disks, and then restores each earlier version of the
+// object.
 func TestARestoredSpecChangesNothing(t *testing.T) {
 	layouts := [][]v1alpha1.DevicePath{{diskA, diskB}, {diskA, diskB, diskC}, {diskB, diskC}}
 	crashes := 0
@@ -189,7 +190,7 @@ func TestARestoredSpecChangesNothing(t *testing.T) {
 	}
 }
 
-// expectAccepted sees that a person can make the agent follow the restored spec, by what the message says.
+// expectAccepted checks that a user who follows the message makes the agent accept the restored spec.
 func (w *world) expectAccepted(layout []v1alpha1.DevicePath) {
 	w.t.Helper()
 	pool := w.settle("bench0")

@@ -27,10 +27,10 @@ import (
 type hangingNode struct {
 	*fakeNode
 	mutex sync.Mutex
-	// silent disks, and until when.
+	// silent are the disks that do not respond until their channel is closed.
 	silent map[string]chan struct{}
 	asked  atomic.Int32
-	// command that hangs, and until when.
+	// command hangs until the channel until is closed.
 	command string
 	until   chan struct{}
 }
@@ -124,7 +124,7 @@ func message(pool *v1alpha1.BenchmarkPool) string {
 	return meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady).Message
 }
 
-// TestASilentDiskStopsNoOtherPool: its own pool says so, ZFS is not sent to look for it, and other pools are made and destroyed meanwhile.
+// TestASilentDiskStopsNoOtherPool: its own pool reports it, ZFS does not search it, and other pools are created and destroyed meanwhile.
 func TestASilentDiskStopsNoOtherPool(t *testing.T) {
 	before := runtime.NumGoroutine()
 	w := newWorld(t, onDisks("stuck", diskA, diskB), onDisks("fine", diskC, diskD))
@@ -154,7 +154,7 @@ func TestASilentDiskStopsNoOtherPool(t *testing.T) {
 	w.expectReady(w.settle("stuck"), v1alpha1.ReasonPoolReady)
 }
 
-// TestASilentPoolIsNotDestroyed: the kernel would wait for its disk with the lock on all pools in its hands. It can be released.
+// TestASilentPoolIsNotDestroyed: the kernel would wait for its disk while it holds the lock on all pools. The pool can be released.
 func TestASilentPoolIsNotDestroyed(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	node, looks := w.hanging()
@@ -185,7 +185,7 @@ func TestASilentPoolIsNotDestroyed(t *testing.T) {
 	}
 }
 
-// TestASilentPoolIsNotImported, and nothing is concluded from not having found it.
+// TestASilentPoolIsNotImported: nor does the agent conclude anything from not finding it.
 func TestASilentPoolIsNotImported(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	node, looks := w.hanging()
@@ -207,7 +207,7 @@ func TestASilentPoolIsNotImported(t *testing.T) {
 	}
 }
 
-// TestAStuckPoolIsReleased at once, while its worker waits for its disk and has its turn: nothing is looked at and no command runs.
+// TestAStuckPoolIsReleased at once, while its worker waits for a disk and holds the turn. No disk is checked and no command runs.
 func TestAStuckPoolIsReleased(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	node, looks := w.hanging()
@@ -250,7 +250,7 @@ func TestAStuckPoolIsReleased(t *testing.T) {
 	}
 }
 
-// TestAHangingCommandKeepsItsDisks: 'zpool create' may still take them hours later. Another pool on them waits, others do not.
+// TestAHangingCommandKeepsItsDisks: 'zpool create' may still take them hours later. Another pool on these disks waits, others do not.
 func TestAHangingCommandKeepsItsDisks(t *testing.T) {
 	rival := onDisks("rival", diskA, "/dev/disk/by-id/e")
 	rival.CreationTimestamp = metav1.NewTime(time.Unix(10, 0)) // it has the better claim
@@ -282,7 +282,7 @@ func TestAHangingCommandKeepsItsDisks(t *testing.T) {
 	w.expectReady(w.settle("stuck"), v1alpha1.ReasonPoolConflict)
 }
 
-// TestOnlyGrantedDisksAreLookedOn: a folder behind -d would have every disk of the node opened.
+// TestOnlyGrantedDisksAreLookedOn: with a folder behind -d, zpool would open every disk of the node.
 func TestOnlyGrantedDisksAreLookedOn(t *testing.T) {
 	w := newWorld(t, wanted("bench0"), onDisks("denied", "/dev/disk/by-id/other"))
 	w.agent.Policy = w.agent.Policy[:0]

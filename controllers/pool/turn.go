@@ -81,9 +81,9 @@ func poolDisks(pool *v1alpha1.BenchmarkPool, live *pools.LivePool) []string {
 	return guard.StablePaths(paths)
 }
 
-// changesPool passes operations that have just finished and have added disks or datasets to a pool, or brought a disk back: the object
-// should claim disks at once, because a pool that is not imported is searched only on the disks of its object, and mount datasets that it
-// awaits.
+// changesPool passes operations that have just finished and may have added disks or datasets to a pool, or brought a disk back. The pool
+// then reacts at once: its object has to claim new disks, because a pool that is not imported is searched only on the disks of its object,
+// and the agent mounts awaited datasets.
 func changesPool() predicate.Predicate {
 	ended := func(object client.Object) bool {
 		operation, isOne := object.(*v1alpha1.PoolOperation)
@@ -144,7 +144,7 @@ func (r *Reconciler) release(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 	return reconcile.Result{}, nil
 }
 
-// offlined is the disk of a pool that an operation may have taken offline, by its identity. None if it has not.
+// offlined is the identity of the disk of a pool that an operation may have taken offline. Empty if there is none.
 func offlined(operation *v1alpha1.PoolOperation, pool *v1alpha1.BenchmarkPool) []string {
 	if disk := operations.TakenOffline(operation); disk != "" && operation.Status.PoolUID == string(pool.UID) {
 		return []string{disk}

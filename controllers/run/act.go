@@ -30,7 +30,7 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// Annotations of a stored result, so that its outcome is visible without decoding it.
+// Annotations of a stored result. They show its outcome without decoding it.
 const (
 	annotationDigest  = "storagebench.dev/digest"
 	annotationOutcome = "storagebench.dev/outcome"

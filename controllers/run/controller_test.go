@@ -22,7 +22,7 @@ import (
 	"github.com/storagebench/storagebench/internal/kstatus"
 )
 
-// TestWhatCannotBeSeenIsSaid: a run that cannot be looked at says so, but is not taken for one that has more to do.
+// TestWhatCannotBeSeenIsSaid: a run that cannot be observed says so, but a settled one stays settled.
 func TestWhatCannotBeSeenIsSaid(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	ended := func(status *v1alpha1.BenchmarkRunStatus, settled bool) {

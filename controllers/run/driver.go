@@ -32,8 +32,9 @@ func listOf(kind schema.GroupVersionKind) *unstructured.UnstructuredList {
 	return &list
 }
 
-// driverLeft names what a driver still has on the run's pool. Its object does not know its claim, but that pool holds only ours. Without
-// its kinds there are no such objects: kinds that are removed while the manager runs give a permanent 404.
+// driverLeft names an object that the driver still has on the run's pool. The object does not name its claim, but the pool holds only
+// volumes of this run. If the cluster does not have the driver's kinds, there are no such objects: kinds that were removed while the
+// manager runs give a permanent 404.
 func (r *Reconciler) driverLeft(ctx context.Context, run *v1alpha1.BenchmarkRun, name string, driver *volume.Driver) (string, error) {
 	own, volumes := naming.RunPoolName(run, name), listOf(driver.Volumes)
 	if err := r.Live.List(ctx, volumes); err != nil {

@@ -66,7 +66,7 @@ func drivenReconciler(t *testing.T, driver bool, objects ...client.Object) *Reco
 	return &Reconciler{Client: built, Live: built}
 }
 
-// failing is the same reconciler, to which the API server gives an error instead of the driver's kinds.
+// failing is the same reconciler, but its API server returns an error for the driver's kinds.
 func failing(t *testing.T, r *Reconciler, err error) *Reconciler {
 	t.Helper()
 	built, ok := r.Client.(client.WithWatch)
@@ -83,7 +83,7 @@ func failing(t *testing.T, r *Reconciler, err error) *Reconciler {
 	return &Reconciler{Client: wrapped, Live: wrapped}
 }
 
-// TestDrivenLeftAfterTheDriver: a client that has known the driver's kinds asks for them when they are gone, and gets a 404.
+// TestDrivenLeftAfterTheDriver: a client that still knows the driver's kinds gets a 404 after they were removed.
 func TestDrivenLeftAfterTheDriver(t *testing.T) {
 	run := drivenRun()
 	unknown := apierrors.NewGenericServerResponse(404, "list", schema.GroupResource{Group: volume.DriverGroup, Resource: "zfsvolumes"}, "",

@@ -19,8 +19,8 @@ import (
 
 const endName = "end"
 
-// mountEnd mounts what will tell the pod of a phase that the operation beside it is over. The ConfigMap is not there yet: the pod starts
-// without it. There is no subPath, for the kubelet updates only whole folders.
+// mountEnd mounts the ConfigMap that tells the pod of a phase when the operation beside it has ended. The pod starts before that ConfigMap
+// exists. There is no subPath, because the kubelet updates only whole volumes.
 func mountEnd(pod *corev1.PodSpec, run *v1alpha1.BenchmarkRun, phase *v1alpha1.Phase) {
 	if !workload.EndsWithOperation(phase) {
 		return
@@ -35,8 +35,8 @@ func mountEnd(pod *corev1.PodSpec, run *v1alpha1.BenchmarkRun, phase *v1alpha1.P
 		corev1.VolumeMount{Name: endName, MountPath: workload.EndPath, ReadOnly: true})
 }
 
-// tellEnd creates that ConfigMap. It goes with the run. Where another one has its name, or a quota forbids it, the pod measures for its
-// longest time, which is as good: the next turn tries again.
+// tellEnd creates that ConfigMap, which is deleted with the run. If its name is taken or a quota forbids it, the next turn tries again. In
+// the worst case the pod measures for its longest time, which is valid too.
 func (r *Reconciler) tellEnd(ctx context.Context, run *v1alpha1.BenchmarkRun, action runs.Action) error {
 	labels, phase := runs.Labels(run), run.Spec.Phases[action.Phase].Name
 	labels[v1alpha1.LabelPhase] = string(phase)

@@ -25,7 +25,7 @@ import (
 var endingPhase = v1alpha1.Phase{Name: "busy", Measure: &v1alpha1.MeasurePhase{Until: v1alpha1.UntilOperationEnds,
 	Workload: v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{}}}}
 
-// TestPodWaitsForTheEnd: the pod starts without the ConfigMap, sees it when it is created, and nothing else of it.
+// TestPodWaitsForTheEnd: the pod starts without the ConfigMap, and later sees one key of it.
 func TestPodWaitsForTheEnd(t *testing.T) {
 	run := testRun(corev1.PersistentVolumeFilesystem)
 	pod := podSpec(run, endingPhase, "")
@@ -48,7 +48,7 @@ func TestPodWaitsForTheEnd(t *testing.T) {
 	}
 }
 
-// TestTellEnd: the pod gets word once, and no ConfigMap of others is taken for ours.
+// TestTellEnd: the ConfigMap is created once, and one of another owner is not mistaken for it.
 func TestTellEnd(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
@@ -110,7 +110,7 @@ func TestTellEnd(t *testing.T) {
 	}
 }
 
-// TestOperationWasSeen: an operation beside a phase that is gone was there, to the manager that has seen it.
+// TestOperationWasSeen: a manager that has seen the operation beside a phase knows that it existed, even after it is gone.
 func TestOperationWasSeen(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {

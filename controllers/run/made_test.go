@@ -31,7 +31,7 @@ func makingRun() *v1alpha1.BenchmarkRun {
 	return run
 }
 
-// looked is what a turn sees after some phases.
+// looked is the state that a turn observes after some phases are done.
 func looked(t *testing.T, r *Reconciler, run *v1alpha1.BenchmarkRun, done int) *runs.State {
 	t.Helper()
 	state := &runs.State{Run: run, Phases: make([]runs.PhaseState, len(run.Spec.Phases))}
@@ -44,8 +44,8 @@ func looked(t *testing.T, r *Reconciler, run *v1alpha1.BenchmarkRun, done int) *
 	return state
 }
 
-// TestClaimsOfMadeVolumes: the claim of what an operation has made is created once it is mounted, wherever the manager dies, and it is lost
-// only if a phase has worked on it. Everything goes in the end.
+// TestClaimsOfMadeVolumes: the claim of a volume that an operation makes is created once the dataset is mounted, wherever the manager dies.
+// It counts as lost only after a phase has worked on it. In the end, everything is deleted.
 func TestClaimsOfMadeVolumes(t *testing.T) {
 	for dies := range 3 { // before the PersistentVolume, before the claim, not at all
 		run := makingRun()

@@ -184,8 +184,8 @@ func (r *Reconciler) jobMessage(ctx context.Context, job *batchv1.Job) (string, 
 	return r.lastWarning(ctx, job.Namespace, "Job", job.Name)
 }
 
-// observePods lists the pods of a run. What would be concluded from their absence is confirmed by the API server: that a finished Job
-// has none, that a teardown is stuck without them, and once, that all Jobs and pods are gone.
+// observePods lists the pods of a run. The API server confirms their absence before it has consequences: that a finished Job has no pod,
+// that a teardown without pods is stuck, and once, that all Jobs and pods are gone.
 func (r *Reconciler) observePods(ctx context.Context, state *runs.State, jobs map[types.UID]int) error {
 	if err := r.listPods(ctx, r.Client, state, jobs); err != nil {
 		return err
@@ -262,8 +262,7 @@ func (r *Reconciler) listPods(ctx context.Context, reader client.Reader, state *
 	return nil
 }
 
-// podsDoubtful is true where the cached pods would lead to a conclusion that the API server should confirm: that a finished Job has
-// none.
+// podsDoubtful says that a finished Job has no pod in the cache, which the API server should confirm.
 func podsDoubtful(state *runs.State) bool {
 	return slices.ContainsFunc(state.Phases, func(phase runs.PhaseState) bool {
 		return (phase.Executor.Failed || phase.Executor.Succeeded) && phase.Pod.Ended == nil
@@ -296,12 +295,12 @@ func (r *Reconciler) observeResults(ctx context.Context, state *runs.State) erro
 	return nil
 }
 
-// storedFact is the fact that the result of a phase was stored.
+// storedFact is the name of the fact that the result of a phase was stored.
 func storedFact(phase v1alpha1.PhaseName) string {
 	return "the result of " + string(phase) + " is stored"
 }
 
-// noteStored takes a ConfigMap for the result of its phase, if it belongs to the run.
+// noteStored records a ConfigMap of the run: the result of a phase, or that the pod of a phase was told when to end.
 func noteStored(state *runs.State, item *metav1.PartialObjectMetadata) {
 	if !metav1.IsControlledBy(item, state.Run) {
 		return

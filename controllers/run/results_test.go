@@ -17,8 +17,8 @@ import (
 	"github.com/storagebench/storagebench/internal/runs"
 )
 
-// TestStoredResultIsSeen: a result that an earlier turn has stored is seen although the cache does not show it yet; then its log is not read
-// again. The API server is asked only then, and decides.
+// TestStoredResultIsSeen: a result that an earlier turn has stored is seen although the cache lags, so its log is not read again. Only in
+// this case is the API server asked, whose answer decides.
 func TestStoredResultIsSeen(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {

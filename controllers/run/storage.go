@@ -56,8 +56,8 @@ func (r *Reconciler) observeStorage(ctx context.Context, state *runs.State) erro
 	return r.observePools(ctx, state, persistent)
 }
 
-// observeClaim reads a claim and its PersistentVolume. An absent or deleted one is read again from the API server, unless nothing
-// follows from that: before the first phase the creation finds out, and during the teardown a deleted one of the run is waited for.
+// observeClaim reads a claim and its PersistentVolume. If the claim is absent or being deleted, it is read again from the API server,
+// unless that does not matter: before the first phase, creating it shows whether it exists, and a teardown waits for the deletion anyway.
 func (r *Reconciler) observeClaim(ctx context.Context, run *v1alpha1.BenchmarkRun,
 	name string) (state runs.Claims, persistent string, err error) {
 	key := types.NamespacedName{Namespace: run.Namespace, Name: name}

@@ -19,8 +19,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestLeftBehindANamesake: a user deleted the run's claim and created one of the same name. What was made for the run's goes all the same,
-// the other claim stays, and its end is not waited for.
+// TestLeftBehindANamesake: a user deleted the run's claim and created another one with its name. The objects made for the run's claim are
+// deleted nevertheless, the other claim stays, and the run does not wait for its deletion.
 func TestLeftBehindANamesake(t *testing.T) {
 	local, driven := drivenRun(), drivenRun()
 	local.Spec.Target.ZFS.Dataset.Provisioner = volume.ProvisionerLocal
@@ -75,7 +75,7 @@ func TestLeftBehindANamesake(t *testing.T) {
 	}
 }
 
-// TestADriverMayStillHaveItBehindANamesake: the pool must not go before what the driver has on it.
+// TestADriverMayStillHaveItBehindANamesake: the pool stays until the driver has released its volume.
 func TestADriverMayStillHaveItBehindANamesake(t *testing.T) {
 	run := drivenRun()
 	namesake := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: naming.ClaimName(run, "data")}}

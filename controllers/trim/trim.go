@@ -113,7 +113,7 @@ func Job(object any) (any, error) {
 	return job, nil
 }
 
-// Event keeps the contents of a Warning about a claim or a Job, and of any other event only its existence.
+// Event keeps the contents of a Warning about a claim or a Job, and only the metadata of any other event.
 func Event(object any) (any, error) {
 	event, is := object.(*corev1.Event)
 	if !is {
@@ -129,7 +129,7 @@ func Event(object any) (any, error) {
 	return kept, nil
 }
 
-// Node removes the images of a node, and the fields of others.
+// Node keeps the labels and the spec of a node, and of its status the conditions and the node info.
 func Node(object any) (any, error) {
 	node, is := object.(*corev1.Node)
 	if !is {
@@ -157,7 +157,7 @@ func Benchmark(object any) (any, error) {
 	return benchmark, nil
 }
 
-// firstMedians keeps as many medians as have metrics.
+// firstMedians keeps as many medians as get metrics.
 func firstMedians(summary []v1alpha1.PhaseSummary) []v1alpha1.PhaseSummary {
 	var kept []v1alpha1.PhaseSummary
 	number, bytes := maxMedians, maxBytes
@@ -178,7 +178,7 @@ func firstMedians(summary []v1alpha1.PhaseSummary) []v1alpha1.PhaseSummary {
 	return kept
 }
 
-// lastVerdict keeps the newest of the earlier results that has a verdict, and of it only that and its time.
+// lastVerdict keeps the verdict and the time of the newest earlier results that have a verdict.
 func lastVerdict(history []v1alpha1.ResultsReference) []v1alpha1.ResultsReference {
 	for _, earlier := range history {
 		if earlier.Verdict != "" {

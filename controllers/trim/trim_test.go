@@ -16,7 +16,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// large is a text of a tenant's, another at each call, so that each takes memory.
+// large is a text that a tenant could write. Each call returns another one, so that each takes memory.
 func large(i int) string { return fmt.Sprintf("%06d", i) + strings.Repeat("x", 256<<10) }
 
 // hostile is the metadata of an object that a tenant has made to fill a cache.
@@ -38,7 +38,7 @@ func hostile(i int) metav1.ObjectMeta {
 	return meta
 }
 
-// What a tenant can put into each kind that the manager caches.
+// kinds are objects of each kind that the manager caches, filled with what a tenant can put into them.
 var kinds = map[string]struct {
 	make      func(i int) any
 	transform func(any) (any, error)
@@ -74,7 +74,7 @@ var kinds = map[string]struct {
 	}, Benchmark},
 }
 
-// heapOf is how much memory it takes to keep so many objects of a kind.
+// heapOf is how much memory that many objects of a kind take.
 func heapOf(t *testing.T, count int, one func(int) any) int64 {
 	t.Helper()
 	kept := make([]any, 0, count)
@@ -95,8 +95,8 @@ func live() int64 {
 	return int64(memory.HeapAlloc)
 }
 
-// TestTenantsFillNoMemory: 1,000 ConfigMaps, and 100 objects of each other kind, with annotations of 256 KiB, which are the most that there
-// can be, take little.
+// TestTenantsFillNoMemory: 1,000 ConfigMaps, or 100 objects of any other kind, take little memory although each has annotations of 256 KiB,
+// the maximum.
 func TestTenantsFillNoMemory(t *testing.T) {
 	for name, kind := range kinds {
 		const few, each = 20, 16 << 10
@@ -154,7 +154,7 @@ func TestWhatIsReadIsKept(t *testing.T) {
 		status.ContainerStatuses[0].State.Terminated.Message != "receipt" {
 		t.Errorf("of a pod is left %+v", status)
 	}
-	// A pod with a grace period of years was not made for a run: runs.PodsAtWork has to see that in the cache.
+	// A pod with a grace period of years was not made for a run: runs.PodsAtWork recognizes it by what the cache keeps.
 	if spec := pod.(*corev1.Pod).Spec; spec.NodeName != "n1" || ptr.Deref(spec.TerminationGracePeriodSeconds, 0) != *years {
 		t.Errorf("of a pod is left %+v", spec)
 	}
@@ -192,7 +192,7 @@ func TestWhatIsReadIsKept(t *testing.T) {
 	}
 }
 
-// TestFirstMedians: as many medians as have metrics, and no more text than other objects may have.
+// TestFirstMedians: as many medians as get metrics, within the limit of text for an object.
 func TestFirstMedians(t *testing.T) {
 	for name, test := range map[string]struct{ phases, metrics, length, want int }{
 		"none": {0, 0, 0, 0}, "one": {1, 1, 10, 1}, "all": {4, 8, 10, 32}, "more": {5, 8, 10, 32}, "within a phase": {128, 5, 10, 32},

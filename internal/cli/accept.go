@@ -55,11 +55,11 @@ func (o *acceptOptions) options(a *App) results.AcceptOptions {
 	return results.AcceptOptions{AcceptedAt: a.Now(), Note: o.note, EvenIfFailed: o.evenIfFailed, SameVariants: o.sameVariants}
 }
 
-// acceptance is a use of accepted results.
+// acceptance is a use of accepted results: as a baseline or as a calibration.
 type acceptance struct {
 	what, suffix string
 	make         func(results.Experiment, results.AcceptOptions) (results.Baseline, []string, error)
-	// named is the ConfigMap that a spec names for it.
+	// named is the ConfigMap that a spec names for this use.
 	named func(*v1alpha1.StorageBenchmarkSpec) string
 }
 
@@ -109,7 +109,7 @@ func (a *App) accept(ctx context.Context, of acceptance, names []string, options
 	return a.printAccepted(experiment, options, of.suffix, text, warnings)
 }
 
-// acceptedBefore is what the results are added to: the document that the user names, or the one in the cluster that would be overwritten.
+// acceptedBefore is the document to add the results to: the one that the user names, or the one in the cluster that would be overwritten.
 // Nil if there is none.
 func (a *App) acceptedBefore(ctx context.Context, defaultName string, inCluster bool, options acceptOptions) (*results.Baseline, error) {
 	name := options.addTo

@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// nightly is a passed experiment of four repetitions of two variants. Its hash is one that YAML would take for a number.
+// nightly is a passed experiment of four repetitions of two variants. YAML would read its hash as a number.
 func nightly() results.Experiment {
 	ended := noon.Add(-time.Hour)
 	e := results.Experiment{
@@ -64,7 +64,7 @@ func called(t *testing.T, h *hub, arguments ...string) (code int, out, errors st
 	return code, stdout.String(), stderr.String()
 }
 
-// TestAcceptPrintsAManifest: what is printed can be applied, checked and shown, from the cluster as from a file.
+// TestAcceptPrintsAManifest: the printed manifest can be applied, checked and shown, whether the results come from the cluster or a file.
 func TestAcceptPrintsAManifest(t *testing.T) {
 	for _, kind := range []string{"baseline", "calibration"} {
 		h := storedBenchmark(t, nightly(), nil)
@@ -135,7 +135,7 @@ func TestAcceptNames(t *testing.T) {
 	}
 }
 
-// TestAcceptRefuses: each with its exit code, and without a manifest that a user might commit.
+// TestAcceptRefuses: each refusal has its exit code, and prints no manifest that a user might commit.
 func TestAcceptRefuses(t *testing.T) {
 	failed, superseded := nightly(), nightly()
 	failed.Verdict, failed.Message = "Failed", "too slow"

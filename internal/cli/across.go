@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// across are rules of the API about fields that are far from each other. They name a list, and neither the item nor the word that is wrong.
-// The planner and the gates do, in problems of fields that begin so, with these words.
+// across are rules of the API that relate distant fields. Their errors name a list, and not the wrong item or word. The planner and the
+// gates report the same mistakes at fields with this prefix and in these words.
 var across = []struct{ rule, field, words string }{
 	{"a phase names a volume that is not in target.zfs.volumes", "spec.phases[", "which the target does not have"},
 	{"a path of the matrix names a phase", "spec.matrix[", "there is no phase"},
@@ -21,7 +21,7 @@ var across = []struct{ rule, field, words string }{
 	{"the expression of a gate uses no phase", "spec.gates[", "is not in spec.phases"},
 }
 
-// acrossRule is the place of a problem in across, -1 if it is none of these.
+// acrossRule is the index of a problem in across, or -1.
 func acrossRule(one problem) int {
 	for i := range across {
 		if one.field == strings.TrimSuffix(across[i].field, "[") && strings.Contains(one.message, across[i].rule) {
@@ -31,8 +31,8 @@ func acrossRule(one problem) int {
 	return -1
 }
 
-// ofNames are rules of the API about the names in a map: they name the map, and the planner names the entry. It knows all that is wrong
-// with the names if the rule is replaced.
+// ofNames are rules of the API about the names in a map. Their errors name the map, while the planner names the entry. replaced says that
+// the planner reports all that the rule does.
 var ofNames = []struct {
 	rule     string
 	replaced bool
@@ -44,7 +44,7 @@ var ofNames = []struct {
 	{"Invalid value: write property names as ", false},
 }
 
-// namesRule is the place of a problem in ofNames, -1 if it is none of these.
+// namesRule is the index of a problem in ofNames, or -1.
 func namesRule(one problem) int {
 	for i := range ofNames {
 		if strings.HasPrefix(one.message, ofNames[i].rule) {
@@ -54,7 +54,7 @@ func namesRule(one problem) int {
 	return -1
 }
 
-// foundAt says that another problem names an entry of the map that a rule is about.
+// foundAt says that another problem names an entry of the map, and replaces the rule.
 func foundAt(rule problem, found []problem) bool {
 	i := namesRule(rule)
 	return i >= 0 && ofNames[i].replaced && slices.ContainsFunc(found, func(other problem) bool {
@@ -63,12 +63,12 @@ func foundAt(rule problem, found []problem) bool {
 	})
 }
 
-// onlyAcross says that no field is wrong by itself, so that the planner can read the spec.
+// onlyAcross says that all problems are about several fields, so that the planner can read the spec.
 func onlyAcross(problems []problem) bool {
 	return !slices.ContainsFunc(problems, func(one problem) bool { return acrossRule(one) < 0 })
 }
 
-// placed leaves out the rules whose mistakes are also found at their fields.
+// placed omits rules whose mistakes were also found at their fields.
 func placed(rules, found []problem) (all []problem) {
 	for _, one := range rules {
 		if foundAt(one, found) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRulesAcrossFieldsSayWhere: the word that is wrong is named once, at its line, and not by a rule of the whole spec.
+// TestRulesAcrossFieldsSayWhere: a wrong word is reported once, at its line, and not by a rule about the whole spec.
 func TestRulesAcrossFieldsSayWhere(t *testing.T) {
 	const class = "  target: {storageClass: {size: 1Gi}}\n"
 	const pool = `  target: {zfs: {nodes: {matchLabels: {a: b}}, pool: {vdevs: [{devices: [/dev/disk/by-id/a]}]}, dataset: {provisioner: Local}}}
@@ -35,7 +35,7 @@ func TestRulesAcrossFieldsSayWhere(t *testing.T) {
 	}
 }
 
-// TestRulesAcrossFieldsStay: a rule is said as long as nothing says where, and no run is planned if a field is wrong by itself.
+// TestRulesAcrossFieldsStay: a rule is reported if nothing else says where the mistake is. No run is planned if a single field is wrong.
 func TestRulesAcrossFieldsStay(t *testing.T) {
 	volume := problem{"spec.phases", "Invalid value: a phase names a volume that is not in target.zfs.volumes: use data"}
 	for _, found := range [][]problem{nil, {{"spec.phases[1]", "another mistake"}}, {{"spec.gates[0]", "which the target does not have"}}} {
@@ -48,8 +48,8 @@ func TestRulesAcrossFieldsStay(t *testing.T) {
 	}
 }
 
-// TestAListHidesNoItems: a problem of a field hides those below it, but one of a list says nothing about its items, nor about fields whose
-// names begin like its own.
+// TestAListHidesNoItems: a problem of a field hides those below it, but a problem of a list hides neither those of its items nor those of
+// fields with the same prefix.
 func TestAListHidesNoItems(t *testing.T) {
 	before := []problem{{"spec.phases", "onlyFor"}, {"spec.matrix", "twice"}, {"spec.target", "two targets"}, {"spec.schedule", "no time"}}
 	more := []problem{{"spec.phases[1]", "no data"}, {"spec.matrixMode", "alone"}, {"spec.target.zfs", "below"}, {"spec.schedule", "again"}}
@@ -58,7 +58,7 @@ func TestAListHidesNoItems(t *testing.T) {
 	}
 }
 
-// TestAGateOfAWrongFormIsSaidOnce: the pattern of the API says it, and the gate would say it again.
+// TestAGateOfAWrongFormIsSaidOnce: the pattern of the API reports it, so the gate does not repeat it.
 func TestAGateOfAWrongFormIsSaidOnce(t *testing.T) {
 	before := []problem{{"spec.gates[1].bound.max", `Invalid value: "100 MB/s": write a number`}, {"spec.gates[2].bound.max", "write quotes"}}
 	more := []problem{{"spec.gates[1]", "max"}, {"spec.gates[2]", "max"}, {"spec.gates[10]", "max"}}

@@ -90,7 +90,7 @@ func (a *App) Command() *cobra.Command {
 	return root
 }
 
-// namesOf are the commands below one.
+// namesOf lists the subcommands of a command.
 func namesOf(parent *cobra.Command) string {
 	var names []string
 	for _, command := range parent.Commands() {

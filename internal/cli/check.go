@@ -28,9 +28,9 @@ type validated struct {
 	gates   *gate.Set
 	// warnings are about what this release does not know, at their fields.
 	warnings []problem
-	// missing are the StorageTargets that are in none of the files, as a list.
+	// missing lists the StorageTargets that are in none of the files.
 	missing string
-	// notes are hints for the user, such as what was not checked. It is valid all the same.
+	// notes are hints for the user, such as what was not checked. The manifest is valid nevertheless.
 	notes []string
 }
 
@@ -48,7 +48,7 @@ func (s schemas) storageTargets(ctx context.Context, manifests []*manifest) (fou
 	return found
 }
 
-// targetsFor are those that a benchmark of a namespace may use, by name. What names no namespace goes where it is applied.
+// targetsFor are the StorageTargets that a benchmark of a namespace may use, by name. One without a namespace may be applied to any.
 func targetsFor(namespace string, all []v1alpha1.StorageTarget) map[string]v1alpha1.Target {
 	found := map[string]v1alpha1.Target{}
 	for _, one := range all {
@@ -126,7 +126,7 @@ func (s schemas) expand(ctx context.Context, checked *validated, targets []v1alp
 	return problems
 }
 
-// foreseen are the mistakes that show before anything runs: those of the gates, and what the planner foresees for the known runs.
+// foreseen are the mistakes that can be found before anything runs: those of the gates, and those that the planner foresees for the runs.
 func (e *validated) foreseen() []problem {
 	wrong := e.compileGates()
 	return append(wrong, e.note(experiment.Foresee(&e.benchmark.Spec, e.slots, e.gates))...)
@@ -140,7 +140,7 @@ func (e *validated) note(foresight *experiment.Foresight) []problem {
 	return listed(foresight.Err(), &e.benchmark.Spec)
 }
 
-// listed are the mistakes in an error of the planner.
+// listed converts an error of the planner to problems.
 func listed(err error, spec *v1alpha1.StorageBenchmarkSpec) (problems []problem) {
 	for _, wrong := range experiment.Mistakes(err) {
 		field := cmp.Or(wrong.Field, expansionField(spec))
@@ -149,8 +149,8 @@ func listed(err error, spec *v1alpha1.StorageBenchmarkSpec) (problems []problem)
 	return problems
 }
 
-// unlessBefore leaves out problems of a field that has one already, or whose parent has, and of a gate that has a value of a wrong form. A
-// problem of a whole list says nothing about its items.
+// unlessBefore omits problems of fields that already have one, or whose parent has one, and of gates with a malformed value. A problem of a
+// whole list does not hide those of its items.
 func unlessBefore(before, more []problem) (news []problem) {
 	for _, one := range more {
 		if !slices.ContainsFunc(before, func(other problem) bool {

@@ -31,7 +31,7 @@ import (
 type hub struct {
 	t      *testing.T
 	client client.WithWatch
-	// watched gets a value for each watch of StorageBenchmarks that has begun.
+	// watched receives a value for each watch of StorageBenchmarks that has begun.
 	watched chan struct{}
 	logs    logs
 }
@@ -81,13 +81,13 @@ func (h *hub) connect(app *App) {
 	}
 }
 
-// waiting begins run --wait and comes back when it watches.
+// waiting starts run --wait and returns once it watches.
 func (h *hub) waiting(ctx context.Context, app *App, arguments ...string) <-chan int {
 	h.t.Helper()
 	return h.watching(ctx, app, append([]string{"run", "../../config/samples/quickstart.yaml", "--wait"}, arguments...)...)
 }
 
-// watching begins a command and comes back when it watches, or has ended before.
+// watching starts a command and returns once it watches or has ended.
 func (h *hub) watching(ctx context.Context, app *App, arguments ...string) <-chan int {
 	h.t.Helper()
 	h.connect(app)
@@ -188,7 +188,7 @@ func TestWaitForAnEnforcedVerdict(t *testing.T) {
 	}
 }
 
-// TestWaitOtherEnds: whatever is no verdict has a code of its own.
+// TestWaitOtherEnds: every end without a verdict has its own exit code.
 func TestWaitOtherEnds(t *testing.T) {
 	for _, test := range []struct {
 		name      string

@@ -25,11 +25,11 @@ import (
 )
 
 const (
-	// collectPage is how many objects are read at once: a ConfigMap may have a MiB.
+	// collectPage is how many objects are read at once: a ConfigMap may have 1 MiB.
 	collectPage = 50
-	// collectMost limits what is in an archive. Beyond, objects are left out, and the archive says so.
+	// collectMost limits an archive. Objects beyond it are omitted, and the archive says so.
 	collectMost = 256 << 20
-	// The end of each log.
+	// collectLogLines and collectLogBytes limit the end of each log.
 	collectLogLines, collectLogBytes = int64(2000), int64(1 << 20)
 )
 
@@ -108,7 +108,7 @@ func (a *App) collect(ctx context.Context, options collectOptions) (err error) {
 	return nil
 }
 
-// bundle is the archive that is written. After its first error nothing more is.
+// bundle is the archive being written. After the first error, nothing more is written.
 type bundle struct {
 	app     *App
 	cluster *Cluster
@@ -118,9 +118,9 @@ type bundle struct {
 	size    int
 	objects int
 	logs    int
-	// missing is what could not be read, a line each.
+	// missing lists what could not be read, one line each.
 	missing []string
-	// runs are the names of those in the archive.
+	// runs are the names of the runs in the archive.
 	runs []string
 }
 

@@ -49,7 +49,7 @@ func unpacked(t *testing.T, path string) map[string]string {
 	}
 }
 
-// secretive is an installation that has "hush" wherever a secret or an address could be.
+// secretive is an installation that has the word "hush" wherever a secret or an address could be.
 func secretive(t *testing.T) *hub {
 	t.Helper()
 	i := installed(t)
@@ -137,7 +137,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// A user of the namespace gets what the namespace has, and the archive says what is missing.
+// TestCollectAsUser: a user of the namespace gets the objects of the namespace, and the archive says what is missing.
 func TestCollectAsUser(t *testing.T) {
 	path, h := filepath.Join(t.TempDir(), "support.tar.gz"), secretive(t)
 	h.asUser()
@@ -152,7 +152,7 @@ func TestCollectAsUser(t *testing.T) {
 	}
 }
 
-// Without a cluster there is no archive.
+// TestCollectNothing: without a cluster there is no archive.
 func TestCollectNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "support.tar.gz")
 	app, _, _ := testApp()

@@ -16,19 +16,19 @@ import (
 
 const kindRun = "BenchmarkRun"
 
-// collectedKind is what of a kind is in an archive.
+// collectedKind says which objects of a kind an archive contains.
 type collectedKind struct {
 	GVK schema.GroupVersionKind
-	// everywhere: of all namespaces, or of a kind without them. Else of the namespace that is collected.
+	// everywhere selects all namespaces, or a cluster-scoped kind, instead of the collected namespace.
 	everywhere bool
 	options    []client.ListOption
 	// suffix of the folder, for a kind that is collected more than once.
 	suffix string
-	// keep says which objects. Nil means all.
+	// keep selects objects. Nil keeps all.
 	keep func(*bundle, *unstructured.Unstructured) bool
 }
 
-// collected is what is in an archive. No kind in it has secrets as its purpose.
+// collected lists what an archive contains. None of the kinds is meant for secrets.
 var collected = []collectedKind{
 	{GVK: v1alpha1.GroupVersion.WithKind(kindBenchmark)},
 	{GVK: v1alpha1.GroupVersion.WithKind(kindRun)},
@@ -67,7 +67,7 @@ func selecting(text string) client.ListOption {
 	return client.MatchingLabelsSelector{Selector: selector}
 }
 
-// runsAs says whether an object, whose spec of pods is at path, has the account of a part: labels alone may be those of others.
+// runsAs says whether an object with a pod spec at path uses the ServiceAccount of a part: others can use the labels too.
 func runsAs(part string, path ...string) func(*bundle, *unstructured.Unstructured) bool {
 	return func(_ *bundle, object *unstructured.Unstructured) bool {
 		account, _, _ := unstructured.NestedString(object.Object, append(path, "serviceAccountName")...)
@@ -75,7 +75,7 @@ func runsAs(part string, path ...string) func(*bundle, *unstructured.Unstructure
 	}
 }
 
-// aboutBenchmarks says whether an event is about an object of storagebench, or about one that a run has made.
+// aboutBenchmarks says whether an event is about an object of storagebench or of a run.
 func aboutBenchmarks(b *bundle, event *unstructured.Unstructured) bool {
 	version, _, _ := unstructured.NestedString(event.Object, "involvedObject", "apiVersion")
 	name, _, _ := unstructured.NestedString(event.Object, "involvedObject", "name")
@@ -86,18 +86,18 @@ func aboutBenchmarks(b *bundle, event *unstructured.Unstructured) bool {
 // leftOut stands for a value that may be a secret.
 const leftOut = "(left out)"
 
-// harmless are parameters of StorageClasses that are no secret. Some drivers take addresses and passwords as parameters.
+// harmless are parameters of StorageClasses that contain no secrets. Some drivers take addresses and passwords as parameters.
 var harmless = []string{"atime", "compression", "csi.storage.k8s.io/fstype", "dedup", "encryption", "fstype", "logbias", "poolname",
 	"primarycache", "recordsize", "secondarycache", "shared", "sync", "thinprovision", "type", "volblocksize"}
 
-// addressFields are those of nodes and pods, at whatever depth.
+// addressFields are removed at any depth from nodes and pods.
 var addressFields = []string{"hostAliases", "hostIP", "hostIPs", "nameservers", "podCIDR", "podCIDRs", "podIP", "podIPs"}
 
-// ownAnnotations say something about benchmarks or scheduling. Those of others may say anything.
+// ownAnnotations are prefixes of annotations about benchmarks or scheduling. Other annotations may contain anything.
 var ownAnnotations = []string{v1alpha1.GroupVersion.Group + "/", annotationDefaultClass, "pv.kubernetes.io/", "volume.kubernetes.io/",
 	"batch.kubernetes.io/", "kubernetes.io/description"}
 
-// withoutSecrets is an object without what may be one, and without the bookkeeping of the API server.
+// withoutSecrets is a copy of an object without possible secrets, and without the bookkeeping of the API server.
 func withoutSecrets(object *unstructured.Unstructured) *unstructured.Unstructured {
 	object = object.DeepCopy()
 	redact(object.Object)
@@ -119,7 +119,7 @@ func withoutSecrets(object *unstructured.Unstructured) *unstructured.Unstructure
 	return object
 }
 
-// redact changes a value and all below it.
+// redact removes possible secrets from a value, recursively.
 func redact(value any) {
 	switch value := value.(type) {
 	case map[string]any:

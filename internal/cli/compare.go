@@ -129,7 +129,7 @@ type comparedPair struct {
 	a, b results.Experiment
 	all  bool
 	rows []comparedMetric
-	// lone are phases that only one of both has.
+	// lone are phases that only one of the experiments has.
 	lone []string
 }
 
@@ -256,7 +256,7 @@ func phaseIn(e results.Experiment, variant, phase string) *results.PhaseResult {
 	return nil
 }
 
-// unlike names what else differs, because that may be the cause.
+// unlike lists other differences, because they may be the cause.
 func (c *comparedPair) unlike() []string {
 	notes := slices.Clone(c.lone)
 	for _, variant := range c.a.Variants {

@@ -56,7 +56,7 @@ current-context: one
 	}
 }
 
-// TestHintsFindTheSameCluster: one of them is a kubectl delete. No secret is printed.
+// TestHintsFindTheSameCluster: one of the hints is a kubectl delete. No secret is printed.
 func TestHintsFindTheSameCluster(t *testing.T) {
 	for _, flags := range []string{"--context two", "--kubeconfig other", "--server https://other", "--cluster c", "--user v",
 		"--tls-server-name name", "--certificate-authority ca.crt", "--as ann --as-uid 7 --as-group one --as-group two"} {
@@ -71,7 +71,7 @@ func TestHintsFindTheSameCluster(t *testing.T) {
 	}
 }
 
-// TestNoKubeconfig: the message names what to set, and run what needs no cluster.
+// TestKubeconfigIsMissing: the message says what to set, or to use a command that needs no cluster.
 func TestKubeconfigIsMissing(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")

@@ -22,9 +22,9 @@ const (
 	healthy health = "ok"
 	// sick: benchmarks, or those with zfs targets, do not work until someone does what the remedy says.
 	sick health = "problem"
-	// unsure: they may work, or not as well as they could.
+	// unsure: benchmarks may not work, or not as well as they could.
 	unsure health = "warning"
-	// unseen: this user may not look.
+	// unseen: the user may not look.
 	unseen health = "not seen"
 )
 
@@ -57,7 +57,7 @@ func newPatient(ctx context.Context, app *App, cluster *Cluster, served error) *
 	})}
 }
 
-// checks in the order in which they are printed.
+// checks are made and printed in this order.
 var checks = []struct {
 	about string
 	look  func(context.Context, *patient) []finding
@@ -146,7 +146,7 @@ func (a *App) sayFindings(namespace string, found []finding) {
 	a.say("\n%s, %s, %d not seen", spelling.Count(counts[sick], "problem"), spelling.Count(counts[unsure], "warning"), counts[unseen])
 }
 
-// healthWord has the same width for each.
+// healthWord pads all words to the same width.
 func (a *App) healthWord(of health) string {
 	moods := map[health]mood{healthy: good, sick: bad, unsure: doubtful}
 	return tint(fmt.Sprintf("%-8s", of), moods[of], a.Colour && a.onTerminal())

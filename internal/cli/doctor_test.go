@@ -168,7 +168,8 @@ func TestDoctor(t *testing.T) {
 	golden(t, "doctor.txt", out)
 }
 
-// TestDoctorAsUser: with the rights of a namespace it is said what was not seen, and that is no problem. The version comes from runs.
+// TestDoctorAsUser: with the rights of a user of a namespace, the doctor lists what it could not see, which is no problem. It takes the
+// version from runs.
 func TestDoctorAsUser(t *testing.T) {
 	i := installed(t)
 	one := benchmarkNamed("lab", "running", running)
@@ -183,7 +184,7 @@ func TestDoctorAsUser(t *testing.T) {
 	golden(t, "doctor-user.txt", out)
 }
 
-// TestDoctorKnowsTheNewestVersion: a node that was upgraded has runs of the earlier OpenZFS. Pools say what is there now.
+// TestDoctorKnowsTheNewestVersion: runs of an upgraded node have an older OpenZFS version, so that of its pools takes precedence.
 func TestDoctorKnowsTheNewestVersion(t *testing.T) {
 	run := func(name string, age time.Duration, version string) client.Object {
 		return &v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, CreationTimestamp: metav1.NewTime(noon.Add(-age))},
@@ -201,7 +202,7 @@ func TestDoctorKnowsTheNewestVersion(t *testing.T) {
 	}
 }
 
-// TestDoctorGivesTheManagerTime: after each change of an old benchmark, not only after its creation. Writes of the status are no change.
+// TestDoctorGivesTheManagerTime: after each change of a benchmark, not only after its creation. Writes of the status do not count.
 func TestDoctorGivesTheManagerTime(t *testing.T) {
 	for _, test := range []struct {
 		subresource string
@@ -325,7 +326,7 @@ func TestDoctorFinds(t *testing.T) {
 	}
 }
 
-// TestDoctorBelievesNoLabels: what a tenant labels as a part of storagebench says nothing about it. A manager of others is no second one.
+// TestDoctorBelievesNoLabels: objects of tenants with the labels of storagebench do not count, and do not look like a second manager.
 func TestDoctorBelievesNoLabels(t *testing.T) {
 	i := installed(t)
 	apart := i.manager.DeepCopy()
@@ -394,7 +395,7 @@ func TestDoctorWithoutStoragebench(t *testing.T) {
 	}
 }
 
-// TestDoctorWithoutAnAnswer: what could not be examined is not without problems.
+// TestDoctorWithoutAnAnswer: checks that could not be made do not count as passed.
 func TestDoctorWithoutAnAnswer(t *testing.T) {
 	for says, test := range map[string]struct {
 		err  error

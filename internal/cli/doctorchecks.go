@@ -35,12 +35,12 @@ const (
 	partAgent   = "agent"
 )
 
-// component selects the objects of a part of storagebench in all namespaces. Tenants may use these labels too: look at the account.
+// component selects the objects of a part of storagebench in all namespaces. Tenants can use these labels too, so check the account.
 func component(part string) client.MatchingLabels {
 	return client.MatchingLabels{"app.kubernetes.io/name": "storagebench", "app.kubernetes.io/component": part}
 }
 
-// accountOf is the ServiceAccount of a part, under which it gets its rights in each installation.
+// accountOf is the name of the ServiceAccount of a part, the same in each installation.
 func accountOf(part string) string { return "storagebench-" + part }
 
 func examineAPI(_ context.Context, p *patient) []finding {
@@ -54,7 +54,7 @@ func examineAPI(_ context.Context, p *patient) []finding {
 	}
 }
 
-// rights that running and looking take, as the roles edit and view grant them.
+// rights are needed to run and watch benchmarks. The roles edit and view grant them.
 var rights = []authorizationv1.ResourceAttributes{
 	{Verb: "create", Group: v1alpha1.GroupVersion.Group, Resource: "storagebenchmarks"},
 	{Verb: "patch", Group: v1alpha1.GroupVersion.Group, Resource: "storagebenchmarks"},
@@ -124,7 +124,7 @@ func examineManager(ctx context.Context, p *patient) []finding {
 	return append(findings, severalFound("Deployments of managers that look after the namespace", names)...)
 }
 
-// severalFound warns of more than one installation: both would be at work, or one of them only looks like an installation.
+// severalFound warns of several installations: either several are active, or one only looks like an installation.
 func severalFound(what string, names []string) []finding {
 	if len(names) < 2 {
 		return nil
@@ -135,7 +135,7 @@ func severalFound(what string, names []string) []finding {
 
 var releaseTag = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+`)
 
-// otherVersion is the release of an image, if it is known to be another one.
+// otherVersion is the release of an image if it is known to differ. Empty otherwise.
 func otherVersion(image, version string) string {
 	image, _, _ = strings.Cut(image, "@")
 	tag := image[strings.LastIndexAny(image, ":/")+1:]
@@ -145,7 +145,7 @@ func otherVersion(image, version string) string {
 	return tag
 }
 
-// examineProgress sees what everyone may see of the manager: whether it follows the benchmarks of the namespace.
+// examineProgress checks what every user may see of the manager: whether it handles the benchmarks of the namespace.
 func examineProgress(ctx context.Context, p *patient) []finding {
 	var list v1alpha1.StorageBenchmarkList
 	if err := p.cluster.Client.List(ctx, &list, client.InNamespace(p.cluster.Namespace)); err != nil {
@@ -177,7 +177,7 @@ func examineProgress(ctx context.Context, p *patient) []finding {
 	return findings
 }
 
-// changedAt is when a benchmark was last written, apart from its status. The time of its spec alone is not kept.
+// changedAt is when a benchmark was last written, apart from its status. The time of the last change of its spec alone is not recorded.
 func changedAt(benchmark *v1alpha1.StorageBenchmark) time.Time {
 	at := benchmark.CreationTimestamp.Time
 	for _, entry := range benchmark.ManagedFields {

@@ -25,10 +25,10 @@ import (
 
 const agentHelp = "only an admin can install it: docs/tasks/install.md#install-the-agent. StorageClass targets work without it"
 
-// zfsRelease is the beginning of what the programs say, such as zfs-2.3.9-1.
+// zfsRelease matches versions such as zfs-2.3.9-1.
 var zfsRelease = regexp.MustCompile(`^zfs-([0-9])\.([0-9]+)`)
 
-// setting is all values of a flag of the containers: its arguments or, without one, the lines of the variable that sets it.
+// setting returns all values of a flag: those in the arguments of the containers, or else those of its environment variable.
 func setting(containers []corev1.Container, flag string) (values []string) {
 	for i := range containers {
 		var arguments []string
@@ -47,7 +47,7 @@ func setting(containers []corev1.Container, flag string) (values []string) {
 	return values
 }
 
-// examineCRDs compares the fields that the cluster knows with those of this plugin, whose validate would judge by others.
+// examineCRDs compares the fields of the CRDs in the cluster with those that this plugin uses for validate.
 func examineCRDs(ctx context.Context, p *patient) []finding {
 	files, err := crd.All()
 	if err != nil {

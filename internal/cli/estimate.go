@@ -49,7 +49,7 @@ func (s *speed) String() string { return resource.NewQuantity(int64(*s), resourc
 // Type implements pflag.Value.
 func (s *speed) Type() string { return "size" }
 
-// spent is what a run needs: time, and bytes to move.
+// spent is what a run needs: time, and bytes to read and write.
 type spent struct {
 	asked time.Duration
 	bytes int64
@@ -101,7 +101,7 @@ func overdue(spec *v1alpha1.StorageBenchmarkSpec, slots []experiment.Slot, stora
 		"(DeadlineExceeded)", roughly(takes), brief(spec.Deadline.Duration.Duration))
 }
 
-// endsEarlier says whether a run has a phase that lasts as long as its operation, and counts with its longest time.
+// endsEarlier says whether a run has a phase that lasts as long as its operation. The estimate uses the longest time of such a phase.
 func endsEarlier(slot experiment.Slot) bool {
 	return slices.ContainsFunc(slot.Phases, func(phase v1alpha1.Phase) bool { return workload.EndsWithOperation(&phase) })
 }
@@ -185,7 +185,7 @@ func fragmentRounds(fragment *v1alpha1.FragmentPhase) int32 {
 	return min(assumedRounds, max(1, fragment.MaxRounds))
 }
 
-// estimateMeasure is the time that a workload asks for, or needs for the data. Several together are as long as the longest of them.
+// estimateMeasure is the time that a workload requests, or needs for its data. Several workloads take as long as the longest one.
 func estimateMeasure(phase *v1alpha1.Phase, filled int64) spent {
 	traits, _ := workload.PhaseTraits(phase)
 	all := spent{asked: traits.Duration + traits.RampUp + traits.Guess}
@@ -195,7 +195,7 @@ func estimateMeasure(phase *v1alpha1.Phase, filled int64) spent {
 	return all
 }
 
-// roughly writes two units at most, rounded as coarsely as the guess is.
+// roughly rounds a duration as coarsely as the estimate is, to at most two units.
 func roughly(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:

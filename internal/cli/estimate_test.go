@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 )
 
-// TestEstimate knows what a run asks for: what it does not know, such as the speed of the storage, it says.
+// TestEstimate: an estimate uses what a run requests, and says what is unknown, such as the speed of the storage.
 func TestEstimate(t *testing.T) {
 	const overhead = phaseOverhead
 	for _, test := range []struct {
@@ -60,7 +60,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// TestEstimateOfOperations: how long an operation takes is not known, so that its phase counts with its longest time, and it is said so.
+// TestEstimateOfOperations: the duration of an operation is unknown, so its phase counts with its longest time, and the estimate says so.
 func TestEstimateOfOperations(t *testing.T) {
 	phase := v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{
 		Duration: &v1alpha1.Duration{Duration: metav1.Duration{Duration: time.Hour}}}}}}
@@ -75,7 +75,7 @@ func TestEstimateOfOperations(t *testing.T) {
 	}
 }
 
-// TestEstimateOfAPool: how much a share of a pool is, is not known, and it is said so, but not of a fill that has a size.
+// TestEstimateOfAPool: the size of a share of a pool is unknown, and the estimate says so, unless the fill has a size.
 func TestEstimateOfAPool(t *testing.T) {
 	const unknown = "plus the phases that depend on the size of the pool"
 	size := v1alpha1.Amount{Quantity: resource.MustParse("100Mi")}
@@ -133,7 +133,7 @@ func TestOverdue(t *testing.T) {
 	}
 }
 
-// TestSpeed: who knows the storage gets an estimate for it, also of the deadline.
+// TestSpeed: with a known speed, the estimate and the check of the deadline use it.
 func TestSpeed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "slow.yaml")
 	text := "apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata: {name: slow}\nspec:\n  deadline: 15m\n" +

@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// answered is what a command prints for programs, as JSON and as YAML, which have to be the same.
+// answered is the output of a command for programs. JSON and YAML have to be equivalent.
 func answered(t *testing.T, h *hub, into any, arguments ...string) {
 	t.Helper()
 	var both [2]string

@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/runs"
 )
 
-// TestSlowestOfAGroup: of several nodes the slowest says how far a phase is, and nothing is taken from another run.
+// TestSlowestOfAGroup: the slowest node determines the progress of a phase, and other runs do not count.
 func TestSlowestOfAGroup(t *testing.T) {
 	one := &tracked{benchmark: &v1alpha1.StorageBenchmark{}}
 	one.benchmark.Status.Progress = &v1alpha1.ProgressStatus{CurrentRun: "b-0a1b2c3d-001", CurrentPhase: "read"}
@@ -38,7 +38,7 @@ func TestSlowestOfAGroup(t *testing.T) {
 	}
 }
 
-// TestExtentOfAGroup: the nodes work at the same time, so the estimate does not count them, but what they wait for each other.
+// TestExtentOfAGroup: the nodes work at the same time, so the estimate counts only the time in which they wait for each other.
 func TestExtentOfAGroup(t *testing.T) {
 	extent := func(count string) (string, spent) {
 		text := "apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata: {name: b}\nspec:\n" +

@@ -38,7 +38,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// noon is when all tests play.
+// noon is the time of all tests.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 // written is a buffer that is read while it is written.

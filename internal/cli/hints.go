@@ -14,11 +14,11 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
-// aliases are other names for what the API has.
+// aliases maps names that users may expect to the fields of the API.
 var aliases = map[string]string{"l2arc": "cache", "slog": "log", "zil": "log", "properties": "dataset.properties",
 	"parameters": "moduleParameters"}
 
-// instead says what to write instead of a field that its parent does not have. Only a single value is a setting.
+// instead says what to write instead of an unknown field. Only a field with a single value can be a misplaced setting.
 func instead(name string, value any, names []string) string {
 	alias, _, _ := strings.Cut(aliases[name], ".")
 	switch value.(type) {
@@ -34,7 +34,7 @@ func instead(name string, value any, names []string) string {
 	return spelling.Instead(name, names)
 }
 
-// placeOf is where to write a setting of ZFS that stands beside the fields of a target, a variant, a pool or a dataset.
+// placeOf is where to write a setting of ZFS that was found beside the fields of a target, a variant, a pool or a dataset.
 func placeOf(name string, names []string) string {
 	ofStorage := func(one string) bool { return slices.Contains([]string{"dataset", "pool", "vdevs", "fsType"}, one) }
 	if !slices.ContainsFunc(names, ofStorage) {
@@ -75,7 +75,7 @@ var namesOfTypes = map[string]string{
 	"boolean": "true or false", "null": "nothing",
 }
 
-// messageOf is the message of the API server. It says what to write where that does not.
+// messageOf is the message of the API server, extended with what to write if the message does not say that.
 func (k *kindSchema) messageOf(wrong *field.Error) string {
 	switch wrong.Type {
 	case field.ErrorTypeTypeInvalid:
@@ -118,7 +118,7 @@ func ofType(wrong *field.Error) string {
 
 var inQuotes = regexp.MustCompile(`"([^"]*)"`)
 
-// supported says which of the supported values was most likely meant. Empty if it is none.
+// supported says which of the supported values was most likely meant. Empty if none is similar.
 func supported(wrong *field.Error) string {
 	given := fmt.Sprint(wrong.BadValue)
 	var values []string
@@ -134,7 +134,7 @@ func supported(wrong *field.Error) string {
 	return ""
 }
 
-// bounds says which numbers a field takes, if it is out of them.
+// bounds says which numbers a field takes, if the given number is out of range.
 func (k *kindSchema) bounds(wrong *field.Error) string {
 	if !strings.Contains(wrong.Detail, " in body should be ") || !strings.Contains(wrong.Detail, " than or equal to ") {
 		return ""
@@ -179,7 +179,7 @@ func noUnit(wrong *field.Error) string {
 	return fmt.Sprintf("%s or %s%s", hint, parts[1], strings.Replace(unit, "K", "k", 1))
 }
 
-// switchAt is on or off for a boolean that is the value of a property, if only that is right.
+// switchAt is on or off for a boolean that was written as the value of a property, if the property takes that.
 func switchAt(at, written string) string {
 	steps := pathSteps(at)
 	if _, err := strconv.Atoi(steps[len(steps)-1]); err == nil {
@@ -199,8 +199,8 @@ func switchAt(at, written string) string {
 	return ""
 }
 
-// unlessImplied leaves out what other problems imply: fields of what has to be of another type, and the number of fields where an unknown
-// one stands.
+// unlessImplied omits problems that follow from others: unknown fields of a value of the wrong type, and the number of fields of a parent
+// with an unknown field.
 func unlessImplied(unknown []problem, invalid field.ErrorList) (left []problem, rest field.ErrorList) {
 	parents := map[string]bool{}
 	for _, one := range unknown {

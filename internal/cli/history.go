@@ -126,7 +126,8 @@ func historyFor(series *history.Series, shown []history.Point, changes []history
 	return document
 }
 
-// changesIn are those worth a word. small is the number of the others, omitted that of metrics that were not looked at.
+// changesIn are the changes that are worth reporting. small is the number of smaller ones, omitted the number of metrics that were not
+// examined.
 func changesIn(series *history.Series) (changes []history.Change, small, omitted int, err error) {
 	if len(series.Points) < history.LeastPoints {
 		return nil, 0, 0, nil

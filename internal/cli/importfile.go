@@ -13,7 +13,8 @@ import (
 	"github.com/storagebench/storagebench/internal/imports"
 )
 
-// importFile prints a manifest that measures as the file of another tool. What would not pass validate is not printed.
+// importFile prints a manifest that measures what the file of another tool measures. A manifest that would not pass validate is not
+// printed.
 func (a *App) importFile(ctx context.Context, options samplesOptions) error {
 	if err := options.check(); err != nil {
 		return err
@@ -49,7 +50,7 @@ func (a *App) importFile(ctx context.Context, options samplesOptions) error {
 	return err
 }
 
-// openBeside reads a file that a script names. The user has not named it: so it has to be an ordinary one, below the script's folder.
+// openBeside reads a file that a script names. Because the user has not named it, it has to be a regular file below the script's folder.
 func openBeside(script, path string) ([]byte, error) {
 	if !filepath.IsLocal(path) {
 		return nil, fmt.Errorf("%.80q is not below the folder of the script: copy it there, and name it so", path)

@@ -14,14 +14,14 @@ import (
 	"github.com/storagebench/storagebench/internal/host/mountinfo"
 )
 
-// claimEnding is that of the file beside the folder of a run. The process that works in the folder holds a lock on it, which the kernel
-// takes back when the process ends, however it ends. So a file without its lock says that the run was killed.
+// claimEnding is the suffix of the lock file beside the folder of a run. The process that uses the folder holds a lock on the file, which
+// the kernel releases however the process ends. A file without a lock therefore shows that the run was killed.
 const claimEnding = ".lock"
 
-// claim is held by the process that works in a folder.
+// claim is a held lock on a folder.
 type claim struct{ file *os.File }
 
-// claimFolder says that this process will work in a folder which does not exist yet.
+// claimFolder claims a folder that does not exist yet for this process.
 func claimFolder(path string) (*claim, error) {
 	file, err := os.OpenFile(path+claimEnding, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -29,13 +29,13 @@ func claimFolder(path string) (*claim, error) {
 	}
 	held := &claim{file}
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		// A file system without locks could not tell a killed run from one at work, so nothing of it is ever removed.
+		// On a file system without locks, a killed run cannot be distinguished from a running one. Without the file, nothing is ever removed.
 		return nil, held.release()
 	}
 	return held, nil
 }
 
-// release forgets the folder. Nil is no claim.
+// release removes the claim. A nil claim has nothing to remove.
 func (c *claim) release() error {
 	if c == nil {
 		return nil
@@ -50,7 +50,7 @@ type leftover struct {
 	claim *claim
 }
 
-// leftoversIn are those in a folder. Each is locked until remove or release, so that no other process removes or uses it meanwhile.
+// leftoversIn are the leftovers in a folder. Each is locked until remove or leave, so that no other process removes or uses it meanwhile.
 func leftoversIn(folder string) ([]leftover, error) {
 	folder, err := filepath.EvalSymlinks(folder)
 	if err != nil {
@@ -98,10 +98,10 @@ func (l leftover) remove() error {
 	return l.claim.release()
 }
 
-// leave lets it be found again.
+// leave unlocks a leftover and keeps it, so that it is found again.
 func (l leftover) leave() { _ = l.claim.file.Close() }
 
-// ownAndReal says whether a path is a file or folder of this user, and no link: in a folder like /tmp others could lay out either.
+// ownAndReal says whether a path is a file or folder of this user, and no link: in a folder such as /tmp, others could plant either.
 func ownAndReal(path string, kind fs.FileMode) bool {
 	info, err := os.Lstat(path)
 	if err != nil || info.Mode().Type() != kind {
@@ -111,7 +111,7 @@ func ownAndReal(path string, kind fs.FileMode) bool {
 	return known && int(stat.Uid) == os.Geteuid()
 }
 
-// mountedIn: what someone has mounted there is not what a run has left.
+// mountedIn says whether something is mounted in a folder. A mount does not come from a run.
 func mountedIn(mounts []mountinfo.Mount, path string) bool {
 	return slices.ContainsFunc(mounts, func(one mountinfo.Mount) bool { return strings.HasPrefix(one.Point+"/", path+"/") })
 }

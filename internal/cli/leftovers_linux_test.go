@@ -36,7 +36,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// TestLeftovers: what a killed run has left is named, and removed only if asked for; nothing else is.
+// TestLeftovers: the leftovers of a killed run are listed, and removed only on request. Nothing else is removed.
 func TestLeftovers(t *testing.T) {
 	volume := filepath.Join(t.TempDir(), "a[1]*")
 	if err := os.Mkdir(volume, 0o700); err != nil {
@@ -92,7 +92,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// TestRunClaimsItsFolder: while a run is at work, another process does not take its folder for one that was left.
+// TestRunClaimsItsFolder: another process does not mistake the folder of a running run for a leftover.
 func TestRunClaimsItsFolder(t *testing.T) {
 	e := &executor{}
 	e.execute = func(_ context.Context, request workload.Request, _ func(results.Progress)) (results.PhaseDocument, error) {

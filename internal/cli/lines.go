@@ -14,7 +14,7 @@ func lineOf(root *yaml.Node, path string) int {
 	return line
 }
 
-// valueAt is the text of a field that is there, and has a single value.
+// valueAt is the text of a field with a single value. single is false for any other field.
 func valueAt(root *yaml.Node, path string) (value string, single bool) {
 	_, node := find(root, path)
 	if node != nil && node.Kind == yaml.AliasNode {
@@ -43,7 +43,7 @@ func find(root *yaml.Node, path string) (line int, found *yaml.Node) {
 	return line, node
 }
 
-// childOf follows one step. The line of a field is the line of its name.
+// childOf follows one step of a path. The line of a field is that of its name.
 func childOf(node *yaml.Node, step string) (child *yaml.Node, line int) {
 	for node.Kind == yaml.AliasNode && node.Alias != nil {
 		node = node.Alias

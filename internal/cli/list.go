@@ -112,7 +112,7 @@ func (a *App) printTable(all []v1alpha1.StorageBenchmark, options listOptions) {
 	table.end()
 }
 
-// rowOf are the columns of a benchmark. What the status says of an earlier spec is left out.
+// rowOf are the columns of a benchmark. What the status says about an earlier spec is omitted.
 func rowOf(t *tracked, now time.Time) []string {
 	age := brief(now.Sub(t.benchmark.CreationTimestamp.Time))
 	if !t.current() {

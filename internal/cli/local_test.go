@@ -18,7 +18,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// here is a benchmark with what a test adds to its spec.
+// here is a benchmark with additional fields in its spec.
 func here(t *testing.T, more string) string {
 	t.Helper()
 	return file(t, "here.yaml", `apiVersion: storagebench.dev/v1alpha1
@@ -37,7 +37,7 @@ const fastEnough = `  gates:
   - {name: fast-enough, expression: "phase('read').readOperationsPerSecond > 1000.0"}
 `
 
-// runHere runs a benchmark in a new folder and returns the exit code, what was said, and the two folders.
+// runHere runs a benchmark in a new folder. It returns the exit code, the output, and the two folders.
 func runHere(t *testing.T, e *executor, path string) (code int, said, volume, output string) {
 	t.Helper()
 	fixedUID(t)
@@ -112,7 +112,7 @@ func checkResults(t *testing.T, output string) {
 	}
 }
 
-// TestLocalVerdicts: each ending has its code and its sentence, and no other ending passes.
+// TestLocalVerdicts: each ending has its exit code and its sentence, and only Passed passes.
 func TestLocalVerdicts(t *testing.T) {
 	answer := func(document func(workload.Request) results.PhaseDocument) *executor {
 		return &executor{execute: func(_ context.Context, request workload.Request, _ func(results.Progress)) (results.PhaseDocument, error) {
@@ -164,7 +164,7 @@ func TestLocalVerdicts(t *testing.T) {
 	}
 }
 
-// TestLocalDeadline: a phase that hangs is stopped, and its document counts for nothing although it looks good.
+// TestLocalDeadline: a hanging phase is stopped, and its document does not count although it looks good.
 func TestLocalDeadline(t *testing.T) {
 	e := &executor{execute: func(ctx context.Context, request workload.Request, _ func(results.Progress)) (results.PhaseDocument, error) {
 		if request.Phase.Measure != nil {
@@ -182,7 +182,7 @@ func TestLocalDeadline(t *testing.T) {
 	empty(t, volume)
 }
 
-// TestLocalExperimentDeadline: what was measured before it stays, the run in progress does not count.
+// TestLocalExperimentDeadline: finished measurements stay, and the run in progress does not count.
 func TestLocalExperimentDeadline(t *testing.T) {
 	e := &executor{}
 	e.execute = func(ctx context.Context, request workload.Request, _ func(results.Progress)) (results.PhaseDocument, error) {

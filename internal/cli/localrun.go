@@ -26,8 +26,8 @@ import (
 // errExperimentDeadline is the cause of a context that ends when the planner gives the experiment up.
 var errExperimentDeadline = errors.New("spec.deadline has passed")
 
-// localRun executes an experiment on this machine. The planners decide what comes next, what a phase and a run are worth, when they are
-// over and what follows, as in the cluster; only the actions differ.
+// localRun executes an experiment on this machine. As in the cluster, the planners decide what comes next, when phases and runs are over,
+// and whether their results are valid. Only the actions differ.
 type localRun struct {
 	app       *App
 	checked   *validated
@@ -115,7 +115,7 @@ func (l *localRun) left(err error) string {
 	return text + "\nThe documents of the finished phases are in " + l.output.folder
 }
 
-// name is that of the benchmark.
+// name is the name of the benchmark.
 func (l *localRun) name() string {
 	return l.checked.benchmark.Namespace + "/" + l.checked.benchmark.Name
 }
@@ -139,20 +139,20 @@ func (l *localRun) assemble(tally experiment.Tally) results.Experiment {
 	return experiment
 }
 
-// localTurn is a run in progress.
+// localTurn is the run in progress.
 type localTurn struct {
 	*localRun
 	state runs.State
 	tally experiment.Tally
 	// path is the storage of the run.
 	path string
-	// view shows the phase at work. Nil if there is none.
+	// view shows the running phase. Nil if there is none.
 	view  *localView
 	phase int
 }
 
-// run executes one run on its own storage, in the turns of the run controller: what exists is planned for, acted on and summarised. When
-// the context ends, the run is deleted like one in a cluster.
+// run executes one run on its own storage, in turns like the run controller: it plans from what exists, acts and summarises. When the
+// context ends, the run is deleted as in a cluster.
 func (l *localRun) run(ctx context.Context, tally experiment.Tally) (*v1alpha1.BenchmarkRun, error) {
 	run := experiment.NewRun(l.state, experiment.Action{Slot: tally.Next, Attempt: tally.NextAttempt}, []string{l.node}, "")
 	run.UID, run.CreationTimestamp = types.UID(string(l.checked.benchmark.UID)+"/"+run.Name), metav1.Time{Time: l.app.Now()}
@@ -215,14 +215,14 @@ func (l *localTurn) act(decision runs.Decision) (over bool, err error) {
 	return over, nil
 }
 
-// forget drops what has executed the phases: it has ended.
+// forget drops the executors of the phases, which have ended.
 func (l *localTurn) forget() {
 	for i := range l.state.Phases {
 		l.state.Phases[i].Executor = runs.ExecutorState{}
 	}
 }
 
-// startPhase notes that the phase is at work. It is executed while the planner waits for it.
+// startPhase records that the phase is running. It is executed while the planner waits for it.
 func (l *localTurn) startPhase(i int) {
 	now := l.app.Now()
 	l.phase, l.view = i, newLocalView(l.localRun, l.state.Run, i, l.tally)
@@ -244,7 +244,7 @@ func (l *localTurn) storeResult(i int) error {
 	return nil
 }
 
-// show reports the end of a phase, once the planner has decided what it is worth.
+// show reports the end of a phase, once the planner has decided whether its result is valid.
 func (l *localTurn) show(decision runs.Decision) {
 	if l.view == nil {
 		return
@@ -264,8 +264,8 @@ func (l *localTurn) show(decision runs.Decision) {
 	}
 }
 
-// work executes the phase that has started until it ends, or until the planner wants to look again. The document takes the same path as
-// through the log of a pod, with all its checks.
+// work executes the started phase until it ends or until the planner is due. The document passes the same checks as one from the log of a
+// pod.
 func (l *localTurn) work(ctx context.Context, due time.Time) {
 	spec, phase := l.state.Run.Spec.Phases[l.phase], &l.state.Phases[l.phase]
 	request, err := runs.Request(l.state.Run, spec, l.state.Pools)

@@ -43,7 +43,7 @@ func (a *App) locate(ctx context.Context, connection Connection, name string) (*
 	return cluster, benchmark, err
 }
 
-// trackedOf is a benchmark as it is now.
+// trackedOf tracks a benchmark in its current state.
 func trackedOf(benchmark *v1alpha1.StorageBenchmark) *tracked {
 	t := &tracked{benchmark: benchmark}
 	t.key = client.ObjectKeyFromObject(benchmark)
@@ -115,7 +115,7 @@ func (a *App) printList(list *v1alpha1.StorageBenchmarkList, format string) erro
 	return a.printDocument(list, format)
 }
 
-// forPrograms completes an object, and drops the bookkeeping of the API server.
+// forPrograms adds the kind and API version to an object, and removes the bookkeeping of the API server.
 func forPrograms(benchmark *v1alpha1.StorageBenchmark) *v1alpha1.StorageBenchmark {
 	benchmark.APIVersion, benchmark.Kind = v1alpha1.GroupVersion.String(), kindBenchmark
 	benchmark.ManagedFields = nil
@@ -149,7 +149,7 @@ func (a *App) printDocument(value any, format string) error {
 	return err
 }
 
-// escaped is JSON of the same meaning, in which everything that a terminal or YAML may take for something else is an escape sequence.
+// escaped is equivalent JSON in which characters that a terminal or YAML may misinterpret are escaped.
 func escaped(text []byte) []byte {
 	var out []byte
 	for _, r := range string(text) {

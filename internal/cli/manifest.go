@@ -53,7 +53,7 @@ func (m *manifest) String() string {
 	return m.object.GetKind() + " " + name
 }
 
-// errNoManifest: a file has none.
+// errNoManifest says that a file contains no manifest.
 var errNoManifest = errors.New("it contains no manifest: write a StorageBenchmark, such as config/samples/quickstart.yaml")
 
 // readManifests reads all documents of a file. "-" is the standard input. With an error it returns those that can be read.
@@ -124,7 +124,7 @@ func splitDocuments(text []byte) [][]byte {
 	return append(documents, current.Bytes())
 }
 
-// documentStart is a line that begins a document, as kubectl reads it.
+// documentStart matches a line that begins a document, as kubectl reads it.
 var documentStart = regexp.MustCompile(`^---\s*(#|$)`)
 
 // parseManifest returns nil for an empty document.
@@ -139,7 +139,7 @@ func parseManifest(file string, text []byte) (*manifest, error) {
 	if err := decoder.Decode(&positions); err != nil && !errors.Is(err, io.EOF) {
 		return nil, wrong(err)
 	}
-	// Such as one after "--- !map" or "...": the first parser has not read it.
+	// The first parser has not read another document, such as one after "--- !map" or "...".
 	if err := decoder.Decode(&second); err == nil {
 		return nil, exitf(ExitRefused, "%s:%d: a second manifest begins here: write --- on a line of its own before it", file, second.Line)
 	} else if !errors.Is(err, io.EOF) {
@@ -165,7 +165,7 @@ func parseManifest(file string, text []byte) (*manifest, error) {
 // yamlError is the message of the parser, with its line number if known.
 var yamlError = regexp.MustCompile(`(?s)^(?:error converting YAML to JSON: )?yaml: (?:unmarshal errors:\s+)?(?:line (\d+): )?(.*)$`)
 
-// notYAML is "FILE:LINE: it is not YAML: ...".
+// notYAML formats the message "FILE:LINE: it is not YAML: ...".
 func notYAML(file string, err error) string {
 	parts := yamlError.FindStringSubmatch(err.Error())
 	if parts == nil {

@@ -48,7 +48,7 @@ func TestManifestsKeepTheirLines(t *testing.T) {
 	}
 }
 
-// TestNoDocumentIsDropped: what follows a mark of a document is read like the first one, or refused.
+// TestNoDocumentIsDropped: further documents of a file are read like the first one, or refused.
 func TestNoDocumentIsDropped(t *testing.T) {
 	const one, other = "apiVersion: v1\nkind: A\n", "apiVersion: v1\nkind: B\n"
 	for mark, line := range map[string]int{

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// labTime is how long a row of the catalogue may take in the lab, by its estimate, if its operations take as long as they may.
+// labTime limits the estimated time of a row of the catalogue in the lab, with its operations at their longest.
 const labTime = 25 * time.Minute
 
 // labIOPS, labDelay and labBytes are limits of a disk in a lab.env: of all disks, or of the first one that has its own.
@@ -83,8 +83,8 @@ func TestLabOverlays(t *testing.T) {
 	}
 }
 
-// labSpeed is what the disks of a row move in a second, as their limits allow, if a request has 128 KiB. An emulated processor moves no
-// more than the default of a disk, and where each request takes a while, that sets the pace.
+// labSpeed is what the disks of a row can transfer in a second within their limits, with requests of 128 KiB. An emulated processor is no
+// faster than the default limit of a disk. If each request is delayed, the delay determines the speed.
 func labSpeed(t *testing.T, overlay string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(overlay, "lab.env"))
@@ -112,7 +112,7 @@ func labSpeed(t *testing.T, overlay string) string {
 	return strconv.FormatInt(min(size.Value(), requests*128<<10), 10)
 }
 
-// tookInLab is how long make catalogue took for a row, if it has been run.
+// tookInLab is how long make catalogue took for a row, if it was run.
 func tookInLab(t *testing.T, overlay string) (took time.Duration, known bool) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(overlay, "result.json"))

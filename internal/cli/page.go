@@ -21,12 +21,12 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// keyPage is the file of the HTML report, folderPictures that of its pictures as files.
+// keyPage is the file name of the HTML report, folderPictures the folder of its pictures.
 const (
 	keyPage        = "report.html"
 	keyMarkdown    = "report.md"
 	folderPictures = "pictures"
-	// documentsAtOnce are read and held in memory together.
+	// documentsAtOnce limits the documents that are read and held in memory at the same time.
 	documentsAtOnce = 6
 )
 
@@ -57,7 +57,7 @@ func (a *App) addPage(ctx context.Context, cluster *Cluster, stored *corev1.Conf
 	return drawn, nil
 }
 
-// albumOf reads the documents that pictures are made from, a few at a time: each may take megabytes.
+// albumOf reads the documents for the pictures, a few at a time: each may take megabytes.
 func albumOf(ctx context.Context, cluster *Cluster, namespace string, experiment results.Experiment) (*pictures.Album, int, error) {
 	album, missing := pictures.New(experiment), 0
 	for some := range slices.Chunk(pictures.WantedOf(experiment), documentsAtOnce) {
@@ -89,7 +89,7 @@ func albumOf(ctx context.Context, cluster *Cluster, namespace string, experiment
 	return album, missing, nil
 }
 
-// phaseOf reads what is stored about a phase. Without what was counted on the pool there are fewer pictures.
+// phaseOf reads the stored result of a phase. Without the counters of the pool there are fewer pictures.
 func phaseOf(wanted pictures.Wanted, stored *corev1.ConfigMap) (pictures.Phase, error) {
 	if stored == nil {
 		return pictures.Phase{}, results.ErrMissing
@@ -109,7 +109,7 @@ func phaseOf(wanted pictures.Wanted, stored *corev1.ConfigMap) (pictures.Phase, 
 	return phase, err
 }
 
-// writePictures saves them as files.
+// writePictures saves pictures as files.
 func writePictures(folder string, drawn []report.Picture) error {
 	if len(drawn) == 0 {
 		return nil
@@ -125,7 +125,7 @@ func writePictures(folder string, drawn []report.Picture) error {
 	return nil
 }
 
-// repeatable is the manifest of a benchmark with the seed of its runs. Empty if it cannot be written.
+// repeatable is a manifest that repeats a benchmark with the same seed. Empty if it cannot be written.
 func repeatable(benchmark *v1alpha1.StorageBenchmark, seed int64) string {
 	spec := benchmark.Spec.DeepCopy()
 	spec.Seed = new(seed)

@@ -50,7 +50,7 @@ type plannedRun struct {
 	Repetition int32  `json:"repetition"`
 }
 
-// plannedVariant has the time and space of each of its runs. Without bytes the volume has what its pool has.
+// plannedVariant has the time and the size of each run of a variant. Without VolumeBytes, the volume is as large as its pool.
 type plannedVariant struct {
 	Name        string   `json:"name"`
 	Seconds     int64    `json:"seconds"`
@@ -58,7 +58,7 @@ type plannedVariant struct {
 	Phases      []string `json:"phases"`
 }
 
-// plannedDevice is overwritten.
+// plannedDevice is a device that will be overwritten.
 type plannedDevice struct {
 	Path   string `json:"path"`
 	Node   string `json:"node"`
@@ -162,7 +162,7 @@ func sizeWords(bytes int64) string {
 	return "what its pool has"
 }
 
-// saySpace says how much of a StorageClass is in use at the same time, at most.
+// saySpace says how much space of a StorageClass is in use at most.
 func (a *App) saySpace(checked *validated) {
 	largest, sum := int64(0), int64(0)
 	for i := range checked.slots {
@@ -182,13 +182,13 @@ func (a *App) saySpace(checked *validated) {
 	}
 }
 
-// overwrittenOn is a device with the nodes of its target: a variant can have a target of its own, on other nodes.
+// overwrittenOn is a device with the nodes of its target: variants can have targets of their own, on other nodes.
 type overwrittenOn struct {
 	experiment.Overwritten
 	nodes string
 }
 
-// devicesOf are the devices that any run uses.
+// devicesOf are the devices that any of the runs overwrites.
 func devicesOf(slots []experiment.Slot) (devices []plannedDevice) {
 	var found []overwrittenOn
 	for i := range slots {

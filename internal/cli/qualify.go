@@ -99,7 +99,7 @@ func (a *App) qualify(ctx context.Context, options qualifyOptions) error {
 	return ended
 }
 
-// storedCard is the card of results that are in files.
+// storedCard is the card of stored results.
 func (a *App) storedCard(ctx context.Context, options qualifyOptions) error {
 	var experiments []results.Experiment
 	for _, file := range options.from {
@@ -115,8 +115,8 @@ func (a *App) storedCard(ctx context.Context, options qualifyOptions) error {
 	return a.printCard(qualify.CardOf(options.suite.SubjectOf(experiments...), nil, experiments...), options.format)
 }
 
-// runSuite executes the benchmarks one after another: they may be on the same storage, but not on the same node. What is printed
-// meanwhile is no part of the card, which programs read. With an error there are the results of what has ended before.
+// runSuite executes the benchmarks one after another: they may use the same storage, even on different nodes. Progress is not part of the
+// card, which programs may read. On an error it also returns the results of the benchmarks that ended before.
 func (a *App) runSuite(ctx context.Context, text string, options qualifyOptions) ([]results.Experiment, error) {
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
@@ -147,7 +147,7 @@ func (a *App) runSuite(ctx context.Context, text string, options qualifyOptions)
 	return experiments, nil
 }
 
-// ended waits for a benchmark, and reads its results. What ends without a verdict ends the suite.
+// ended waits for a benchmark and reads its results. A benchmark without a verdict ends the suite.
 func (a *App) ended(ctx context.Context, cluster *Cluster, benchmarks []applied, options qualifyOptions) (results.Experiment, error) {
 	all, cause := a.wait(ctx, cluster, benchmarks)
 	for _, t := range all {

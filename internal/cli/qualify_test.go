@@ -44,7 +44,7 @@ func TestQualifyRefuses(t *testing.T) {
 	}
 }
 
-// qualified are the results of a benchmark of the suite, in which only some phases have numbers.
+// qualified are results of a benchmark of the suite in which only some phases have metrics.
 func qualified(name string, metrics map[string]int64) results.Experiment {
 	e := results.Experiment{Version: results.PhaseVersion, State: results.StateComplete, NodeName: "node-a", StorageClass: "fast",
 		Benchmark: results.RunIdentity{Namespace: "lab", Name: name}}
@@ -90,8 +90,8 @@ func TestQualifyFromFiles(t *testing.T) {
 	}
 }
 
-// TestQualifyRunsOneAfterTheOther: both may be on the same storage, so the second is created when the first has ended. Programs get only
-// the card.
+// TestQualifyRunsOneAfterTheOther: both benchmarks may use the same storage, so the second is created after the first has ended. Programs
+// get only the card.
 func TestQualifyRunsOneAfterTheOther(t *testing.T) {
 	g := gomega.NewWithT(t)
 	h := newHub(t)
@@ -132,7 +132,7 @@ func TestQualifyRunsOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// TestQualifyKeepsTheFirstCard: what has ended is judged, and the exit code is the worse of both.
+// TestQualifyKeepsTheFirstCard: the finished benchmark is judged, and the exit code is the worse one of both.
 func TestQualifyKeepsTheFirstCard(t *testing.T) {
 	for name, test := range map[string]struct {
 		metrics map[string]int64

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// quotes replaces scalars that YAML reads as another type than the schema wants, such as off for text: the API server would say nothing
-// else as long as one is there.
+// quotes corrects scalars that YAML reads as another type than the schema wants, such as off where it wants text. The API server reports
+// nothing else as long as there is such a scalar.
 type quotes struct {
 	positions *yaml.Node
 	problems  []problem
@@ -29,7 +29,7 @@ func member(of *schema.Structural, step string) *schema.Structural {
 	return of.Items
 }
 
-// metadataSchema is what the API server's own types say of metadata, as far as users write it.
+// metadataSchema is the part of the API server's metadata types that users write.
 func metadataSchema() *schema.Structural {
 	text := schema.Structural{Generic: schema.Generic{Type: "string"}}
 	texts := schema.Structural{AdditionalProperties: &schema.StructuralOrBool{Structural: &text}}
@@ -49,7 +49,7 @@ func (q *quotes) object(fields map[string]any, kind *schema.Structural) {
 	}
 }
 
-// corrected is a value as it was probably meant.
+// corrected is the value that was probably meant.
 func (q *quotes) corrected(at string, value any, want *schema.Structural) any {
 	if want == nil || want.XIntOrString {
 		return value
@@ -77,7 +77,7 @@ func (q *quotes) corrected(at string, value any, want *schema.Structural) any {
 	return value
 }
 
-// text is a boolean or a number as it is written, if text is wanted.
+// text is a boolean or a number as it was written, if the schema wants text.
 func (q *quotes) text(at string, value any, want *schema.Structural, readAs string) any {
 	if want.Type != "string" {
 		return value
@@ -94,7 +94,7 @@ func (q *quotes) text(at string, value any, want *schema.Structural, readAs stri
 	return written
 }
 
-// bare is a number or a boolean in quotes without them, if that is wanted.
+// bare is a number or a boolean without its quotes, if the schema wants one.
 func (q *quotes) bare(at, value string, want *schema.Structural) any {
 	var meant any
 	var err error
@@ -113,7 +113,7 @@ func (q *quotes) bare(at, value string, want *schema.Structural) any {
 	return meant
 }
 
-// unlessOther leaves out what another problem of the same field says better: 80 has to become 80%, not "80".
+// unlessOther omits problems of fields for which there is a better message: 80 has to become 80%, not "80".
 func (q *quotes) unlessOther(others []problem) (left []problem) {
 	plain := strings.NewReplacer("[", ".", "]", "") // the API server writes no brackets around the name of an entry
 	for _, one := range q.problems {

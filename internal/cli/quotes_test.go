@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestScalarsOfAnotherType: what YAML does not read as text is reported with its remedy, and hides no other mistake.
+// TestScalarsOfAnotherType: scalars that YAML does not read as text are reported with a remedy, and hide no other mistake.
 func TestScalarsOfAnotherType(t *testing.T) {
 	code, said := validate(t, file(t, "b.yaml", `apiVersion: storagebench.dev/v1alpha1
 kind: StorageBenchmark
@@ -46,7 +46,7 @@ spec:
 	}
 }
 
-// TestQuotedScalarsLetGatesSpeak: gates are judged although a value of another field has the wrong type.
+// TestQuotedScalarsLetGatesSpeak: gates are checked although another field has a value of the wrong type.
 func TestQuotedScalarsLetGatesSpeak(t *testing.T) {
 	code, said := validate(t, file(t, "b.yaml", `apiVersion: storagebench.dev/v1alpha1
 kind: StorageBenchmark

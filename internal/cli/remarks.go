@@ -46,7 +46,7 @@ type remark struct {
 	Message string  `json:"message"`
 }
 
-// remarksOf is the list of all mistakes, also of those beyond the first of a manifest, and of all warnings and notes.
+// remarksOf lists all mistakes, warnings and notes, without a limit for each manifest.
 func remarksOf(all []judgement) []remark {
 	found := []remark{}
 	for _, judged := range all {
@@ -83,10 +83,10 @@ func (j judgement) remark(severity string, of problem) remark {
 	return one
 }
 
-// place is the beginning of a message, after the name of the file.
+// place matches the line number at the beginning of a message, after the name of the file.
 var place = regexp.MustCompile(`(?s)^:(?:(\d+):)? *(.*)$`)
 
-// unreadable is why a file has no manifests.
+// unreadable says why a file has no manifests.
 func unreadable(file string, err error) remark {
 	one := remark{File: file, Severity: severityError, Message: clean(err.Error())}
 	rest, found := strings.CutPrefix(err.Error(), file)
@@ -151,7 +151,7 @@ type sarifName struct {
 	Name string `json:"fullyQualifiedName"`
 }
 
-// ruleOf names the kinds of remarks, by their severity.
+// ruleOf names the rules of remarks, by severity.
 var ruleOf = map[string]string{severityError: "mistake", severityWarning: "unknown-setting", severityNote: "hint"}
 
 var sarifRules = []sarifRule{

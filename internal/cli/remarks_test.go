@@ -40,7 +40,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// TestNoFindings: an empty list is a list, and all mistakes are in it, also those that are too many for people.
+// TestNoFindings: an empty list is still a list, and a full one also contains the mistakes that people do not see.
 func TestNoFindings(t *testing.T) {
 	folder := t.TempDir()
 	valid := read(t, "../../config/samples/quickstart.yaml")
@@ -76,7 +76,7 @@ func TestNoFindings(t *testing.T) {
 	}
 }
 
-// TestRemarksOnATerminal: names of files and values cannot move the cursor, and what is only special to HTML is readable.
+// TestRemarksOnATerminal: file names and values cannot move the cursor, and characters that are special only to HTML stay readable.
 func TestRemarksOnATerminal(t *testing.T) {
 	app, out, _ := testApp()
 	app.Terminal = func() (int, int, bool) { return 80, 24, true }

@@ -25,8 +25,8 @@ func reportOf(t *testing.T, data map[string]string, folder string) (code int, ou
 	return called(t, newHub(t, benchmark, stored), "report", "quickstart", "--output-dir", folder)
 }
 
-// TestReportSavesItsFormatsOnly: who may write ConfigMaps of the namespace does not choose the names of files, and links that someone has
-// put into the folder lead nowhere.
+// TestReportSavesItsFormatsOnly: users who may write ConfigMaps of the namespace do not choose file names, and planted links in the folder
+// are not followed.
 func TestReportSavesItsFormatsOnly(t *testing.T) {
 	folder := t.TempDir()
 	victim := file(t, "victim", "untouched")
@@ -70,7 +70,7 @@ func TestReportSavesItsFormatsOnly(t *testing.T) {
 	}
 }
 
-// TestReportWithoutResults: what someone has emptied is said to be empty.
+// TestReportWithoutResults: an emptied report is reported as empty.
 func TestReportWithoutResults(t *testing.T) {
 	for _, data := range []map[string]string{nil, {".bashrc": "evil"}} {
 		folder := t.TempDir()

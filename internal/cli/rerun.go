@@ -94,11 +94,11 @@ func (a *App) rerun(ctx context.Context, name string, options rerunOptions) erro
 	return nil
 }
 
-// losses are what another experiment costs.
+// losses are what is lost by running another experiment.
 type losses struct {
-	// progress is lost of an experiment without a verdict, retained of those volumes and pods that were kept.
+	// progress is the progress of an experiment without a verdict, retained are the volumes and pods that were kept.
 	progress, retained string
-	// others are what the spec asks for anyway.
+	// others are lost as the spec requests.
 	others []string
 }
 
@@ -139,7 +139,7 @@ func lossesOf(t *tracked, all []v1alpha1.BenchmarkRun) (found losses) {
 	return found
 }
 
-// storedResults are those of the last complete experiment and of the earlier ones, newest first.
+// storedResults are the results of the last complete experiment and of earlier ones, newest first.
 func storedResults(status *v1alpha1.StorageBenchmarkStatus) []v1alpha1.ResultsReference {
 	if status.Results == nil {
 		return status.History
@@ -147,7 +147,7 @@ func storedResults(status *v1alpha1.StorageBenchmarkStatus) []v1alpha1.ResultsRe
 	return append([]v1alpha1.ResultsReference{*status.Results}, status.History...)
 }
 
-// all are sentences on everything that is lost.
+// all returns a sentence for each loss.
 func (l losses) all() (sentences []string) {
 	for _, one := range append([]string{l.progress, l.retained}, l.others...) {
 		if one != "" {
@@ -157,7 +157,7 @@ func (l losses) all() (sentences []string) {
 	return sentences
 }
 
-// refusal says which flags allow what is lost.
+// refusal says which flags accept the losses.
 func (l losses) refusal(t *tracked, options rerunOptions) error {
 	var why, flags []string
 	if l.progress != "" && !options.evenIfRunning {

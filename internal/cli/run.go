@@ -177,8 +177,8 @@ func (a *App) sayUnfinished(t *tracked, cause error, options waitOptions) {
 	a.say("Stop and delete it: kubectl delete storagebenchmark %s%s", t.key.Name, options.flags(t.key.Namespace))
 }
 
-// flags are those with which another command finds the same cluster and namespace, as the same user. They are printed: tokens and
-// passwords are not among them, nor is a proxy, whose address can have one.
+// flags are the flags with which another command uses the same cluster, namespace and user. They are printed, so they contain no tokens or
+// passwords, and no proxy, whose address can contain one.
 func (c Connection) flags(namespace string) string {
 	server, chosen, user := c.Overrides.ClusterInfo, c.Overrides.Context, c.Overrides.AuthInfo
 	all := [][2]string{{"context", c.Context}, {"kubeconfig", c.Kubeconfig},

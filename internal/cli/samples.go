@@ -18,7 +18,7 @@ import (
 	"github.com/storagebench/storagebench/config/samples"
 )
 
-// What the API takes as a size.
+// Sizes as the API accepts them.
 const (
 	smallestVolume = "16Mi"
 	maxSizeText    = 20
@@ -85,7 +85,7 @@ kubestr fio command. A comment in it says what was not taken over.`,
 	return command
 }
 
-// sampleNames are those of the files, without their extension.
+// sampleNames are the file names of the samples, without extension.
 func sampleNames() (names []string) {
 	entries, _ := samples.Files.ReadDir(".") // an embedded folder is always there
 	for _, entry := range entries {
@@ -127,14 +127,14 @@ func (a *App) listSamples(format string) error {
 }
 
 var (
-	// questionNumbers begin the comment of a sample, such as S3 and S4.
+	// questionNumbers matches the beginning of the comment of a sample, such as "S3 and S4: ".
 	questionNumbers = regexp.MustCompile(`^S[0-9]+((,| and) S[0-9]+)*: `)
 	sentenceEnd     = regexp.MustCompile(`[.?!]( |$)`)
 	sampleName      = regexp.MustCompile(`(?m)^(kind: StorageBenchmark\nmetadata:\n  name: ).*$`)
 	sampleClass     = regexp.MustCompile(`storageClass: \{(?:name: [^,}]+, )?size: ([^,}]+)`)
 )
 
-// purposeOf is the first sentence of the comment that a sample begins with.
+// purposeOf is the first sentence of the comment at the beginning of a sample.
 func purposeOf(text string) string {
 	var words []string
 	for line := range strings.Lines(text) {
@@ -167,7 +167,7 @@ func (a *App) printSample(name string, options samplesOptions) error {
 	return err
 }
 
-// check looks at the values of the flags.
+// check validates the values of the flags.
 func (o samplesOptions) check() error {
 	if problems := validation.IsDNS1123Label(o.name); o.name != "" && len(problems) > 0 {
 		return exitf(ExitUsage, "--name %s: %s", o.name, problems[0])
@@ -185,7 +185,7 @@ func (o samplesOptions) check() error {
 	return nil
 }
 
-// adapt writes what is asked for into a sample. Its comments stay, but for the class and the size that they name.
+// adapt applies the flags to a sample. Comments stay, except for the class and the size that they name.
 func (o samplesOptions) adapt(sample, text string) (string, error) {
 	if err := o.check(); err != nil {
 		return "", err

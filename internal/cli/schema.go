@@ -138,7 +138,7 @@ func (k *kindSchema) validate(ctx context.Context, object *unstructured.Unstruct
 	for _, wrong := range all {
 		switch wrong.Type {
 		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
-			// The rules may rely on what is already invalid: correct that first.
+			// The rules may rely on a valid structure, so these errors are reported first.
 			return all
 		default: // the rules can be evaluated all the same
 		}

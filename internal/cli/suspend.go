@@ -105,7 +105,7 @@ func (a *App) suspend(ctx context.Context, cluster *Cluster, name string, connec
 	return nil
 }
 
-// sharedPool says what runs leave to each other on a pool, if they do. It is deleted when the benchmark is suspended.
+// sharedPool describes the pool that runs or experiments pass on to each other, which suspending deletes. Empty if there is none.
 func sharedPool(t *tracked, runs []v1alpha1.BenchmarkRun) string {
 	for i := range runs {
 		zfs := runs[i].Spec.Target.ZFS
@@ -147,8 +147,8 @@ func (c *Cluster) runsOf(ctx context.Context, t *tracked) ([]v1alpha1.BenchmarkR
 	return found.Items, explain("read the runs of StorageBenchmark "+t.key.String(), err)
 }
 
-// change reads a benchmark, lets a function decide and change it, and writes the change if the object is still the one that was read. The
-// answer is the benchmark as it was read, with the change.
+// change reads a benchmark, lets a function check and change it, and writes it if it is still the version that was read. It returns the
+// benchmark as it was read, with the change.
 func (c *Cluster) change(ctx context.Context, name string, decide func(*tracked) error) (*tracked, error) {
 	var t *tracked
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -177,7 +177,7 @@ func (c *Cluster) change(ctx context.Context, name string, decide func(*tracked)
 	return t, err
 }
 
-// warnOfOwners says who has applied a field, and may set it back the next time.
+// warnOfOwners names the tools that have applied a field, and may set it back the next time.
 func (a *App) warnOfOwners(benchmark *v1alpha1.StorageBenchmark, field, write string) {
 	var owners []string
 	for _, entry := range benchmark.ManagedFields {

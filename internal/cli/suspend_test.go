@@ -34,7 +34,7 @@ func appliedBy(one *v1alpha1.StorageBenchmark, manager, fields string) *v1alpha1
 	return one
 }
 
-// TestSuspendAndResume: what is lost is said, and doing it twice is no error.
+// TestSuspendAndResume: the output names what is lost, and repeating a command is no error.
 func TestSuspendAndResume(t *testing.T) {
 	h := newHub(t, benchmarkNamed("lab", "running", running), benchmarkNamed("lab", "done", passed))
 	steps := []struct {
@@ -66,7 +66,8 @@ func TestSuspendAndResume(t *testing.T) {
 	}
 }
 
-// TestSuspendOfRunsThatShareAPool: hours of ageing go with the pool, so that takes a flag. Runs of an earlier experiment do not count.
+// TestSuspendOfRunsThatShareAPool: suspending deletes the pool and hours of ageing, so it requires a flag. Runs of an earlier experiment do
+// not count.
 func TestSuspendOfRunsThatShareAPool(t *testing.T) {
 	one := benchmarkNamed("lab", "running", running)
 	for experiment, refuses := range map[string]bool{"5c1f0a92": true, "0ld": false} {
@@ -175,7 +176,7 @@ func TestOwnersAreNamed(t *testing.T) {
 	}
 }
 
-// TestRerun: what nothing is lost by starts at once; the rest needs a flag that names it.
+// TestRerun: it starts at once if nothing is lost. Otherwise it requires the flag for the loss.
 func TestRerun(t *testing.T) {
 	busy, idle := benchmarkNamed("lab", "running", running), benchmarkNamed("lab", "done", passed)
 	kept := benchmarkNamed("lab", "kept", passed)
@@ -302,7 +303,7 @@ func TestRerunOfASuspendedBenchmark(t *testing.T) {
 	}
 }
 
-// TestRunAfterRerun: a file without the annotation does not remove it, so that there is no other experiment to wait for.
+// TestRunAfterRerun: a file without the annotation does not remove it, so there is no new experiment to wait for.
 func TestRunAfterRerun(t *testing.T) {
 	for annotation, want := range map[string]int{"": ExitPassed, "annotations: {storagebench.dev/rerun: other}": ExitTimeout} {
 		timeout := map[int]string{ExitPassed: "1m", ExitTimeout: "50ms"}[want]
@@ -317,7 +318,7 @@ func TestRunAfterRerun(t *testing.T) {
 	}
 }
 
-// TestSuspendOfAnAgeingPool: between two experiments the age of weeks would go with the pool, so that takes a flag too.
+// TestSuspendOfAnAgeingPool: the pool would be lost with weeks of ageing even between two experiments, so this requires a flag too.
 func TestSuspendOfAnAgeingPool(t *testing.T) {
 	one := benchmarkNamed("lab", "nightly", passed)
 	one.Spec.Schedule = &v1alpha1.Schedule{Cron: "0 3 * * *"}

@@ -152,8 +152,8 @@ func (a *App) printManifests(all []*manifest) error {
 	return nil
 }
 
-// measurePlaces applies some copies at a time, and waits until they have ended. A place that cannot be measured does not stop the others.
-// With an error there are results of all places too: those that it has prevented are Missing.
+// measurePlaces applies a few copies at a time, and waits until they have ended. A place that cannot be measured does not stop the others.
+// On an error it also returns results of all places: those that were not measured are Missing.
 func (a *App) measurePlaces(ctx context.Context, cluster *Cluster, shared, copies []*manifest, places []sweep.Place,
 	options sweepOptions) (all []sweep.Result, err error) {
 	for from := 0; from < len(copies); from += options.parallel {
@@ -175,7 +175,7 @@ func (a *App) measurePlaces(ctx context.Context, cluster *Cluster, shared, copie
 	return append(all, notMeasured(places[len(all):], "the sweep was ended before its turn")...), err
 }
 
-// atEnd says that waiting for a place has no use: it has ended, or no node fits.
+// atEnd says that waiting longer is useless: the benchmark has ended, or no node fits.
 func atEnd(t *tracked) bool { return t.ended() || t.placeless() }
 
 func notMeasured(places []sweep.Place, why string) (all []sweep.Result) {
@@ -202,7 +202,7 @@ func resultAt(ctx context.Context, cluster *Cluster, place sweep.Place, t *track
 	return result
 }
 
-// printSweep names the outliers first, then the value of each place that is furthest from the others.
+// printSweep prints the outliers first, then the most distant value of each other place.
 func (a *App) printSweep(table sweep.Table, places int, format string) error {
 	outliers, named := 0, map[string]bool{}
 	for _, value := range table.Values {
@@ -252,7 +252,7 @@ func (a *App) saySweep(table sweep.Table, places, outlying int) {
 	rows.end()
 }
 
-// wordOf a place says that it is alike only if all of it was compared.
+// wordOf is the word for the value of a place. It is alike only if everything was compared.
 func wordOf(value sweep.Value, missing string) string {
 	switch {
 	case value.Outlier:

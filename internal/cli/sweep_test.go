@@ -45,8 +45,8 @@ func fleetHub(t *testing.T, count int) *hub {
 	return newHub(t, objects...)
 }
 
-// operate plays the operator until the test ends: each benchmark has numbers soon, by the node that it is for. most is how many there
-// were unfinished at a time.
+// operate plays the operator until the test ends: each benchmark soon gets results that depend on its node. most returns how many
+// benchmarks were unfinished at the same time.
 func (h *hub) operate(ctx context.Context, rate func(node string) int64) (most func() int) {
 	largest, done := 0, make(chan struct{})
 	go func() {
@@ -77,11 +77,11 @@ func (h *hub) operate(ctx context.Context, rate func(node string) int64) (most f
 }
 
 const (
-	// homeless is the rate of a place that no node fits, and endless that of one that does not end.
+	// homeless is the rate of a place without a fitting node, endless that of a benchmark that does not end.
 	homeless, endless = -1, -2
 )
 
-// finish stores results; of a rate of 0 the benchmark is stalled instead.
+// finish stores results. With a rate of 0 the benchmark is stalled instead.
 func (h *hub) finish(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, rate int64) {
 	benchmark.Status.ObservedGeneration = benchmark.Generation
 	benchmark.Status.FinishedAt = &metav1.Time{Time: noon}

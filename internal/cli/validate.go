@@ -102,7 +102,7 @@ func (a *App) judge(ctx context.Context, files []string, storage speed) (all []j
 	return all, nil
 }
 
-// filesOf are the files of a folder that can have manifests, or the file itself. A kustomization has none.
+// filesOf are the files of a folder that can contain manifests, or the file itself. A folder with a kustomization has none.
 func filesOf(path string) ([]string, error) {
 	if info, err := os.Stat(path); path == "-" || err != nil || !info.IsDir() {
 		return []string{path}, nil //nolint:nilerr // whoever reads it says why it cannot

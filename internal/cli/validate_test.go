@@ -128,7 +128,6 @@ func TestValidateGoesOnInAFile(t *testing.T) {
 	}
 }
 
-// TestHostileTextIsHarmless: what stands in a manifest reaches no terminal as a command.
 // TestValidateWithStorageTargets: a StorageTarget may be in another file. Without it, only the benchmark's own fields are checked.
 func TestValidateWithStorageTargets(t *testing.T) {
 	folder := t.TempDir()
@@ -170,6 +169,7 @@ func TestValidateWithStorageTargets(t *testing.T) {
 	}
 }
 
+// TestHostileTextIsHarmless: text of a manifest cannot control a terminal.
 func TestHostileTextIsHarmless(t *testing.T) {
 	path := file(t, "evil.yaml",
 		"apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata: {name: \"\\e]0;evil\\a\\u202Ex\"}\n")

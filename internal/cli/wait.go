@@ -21,7 +21,7 @@ type waiter struct {
 	cluster *Cluster
 	screen  screen
 	all     []*tracked
-	// ended says that there is nothing to wait for any more of a benchmark.
+	// ended says that there is nothing left to wait for.
 	ended func(*tracked) bool
 	// news carries changes of the tracked state. Only the loop changes that.
 	news chan func()

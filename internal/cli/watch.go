@@ -21,7 +21,7 @@ func (o *waitOptions) addWaitFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.timeout, "timeout", 0, "stop waiting after this `DURATION`, such as 90m (default: never)")
 }
 
-// limit ends waiting after the time that was asked for.
+// limit applies --timeout to a context.
 func (o *waitOptions) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	if o.timeout <= 0 {
 		return context.WithCancel(ctx)
@@ -29,7 +29,7 @@ func (o *waitOptions) limit(ctx context.Context) (context.Context, context.Cance
 	return context.WithTimeoutCause(ctx, o.timeout, errTimeout)
 }
 
-// besideOutput tells the progress on the standard error if the output is for programs.
+// besideOutput sends progress to the standard error if the output is for programs.
 func (a *App) besideOutput(format string) *App {
 	progress := *a
 	if format != "text" {

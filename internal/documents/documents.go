@@ -48,9 +48,9 @@ func Each(ctx context.Context, reader client.Reader, namespace string, names []s
 	return context.Cause(ctx)
 }
 
-// Phases reads the results of phases without the tools' own output, by the name of their ConfigMap. Missing ones are omitted, and
-// those that do not have the digest that was recorded. Of distributions they have the metrics that are asked for, by phase. It calls
-// progressed after each.
+// Phases reads the results of phases by the name of their ConfigMap, without the tools' own output. Missing results and those with another
+// digest than recorded are omitted. Distributions are reduced to the requested metrics of each phase. progressed is called after each
+// result.
 func Phases(ctx context.Context, reader client.Reader, namespace string, digests map[string]string, derived map[string][]string,
 	progressed func()) (map[string]results.PhaseDocument, error) {
 	loader := results.Loader{Derived: derived}

@@ -35,7 +35,7 @@ func TestAssembleWithoutRuns(t *testing.T) {
 	}
 }
 
-// TestAssemblePreflight: the checks of a run are of its own phases and pools.
+// TestAssemblePreflight: the checks of a run are based on its own phases and pools.
 func TestAssemblePreflight(t *testing.T) {
 	state := endedRuns(testState(), 0, 2, runstest.ValidEnding)
 	documents := map[string]results.PhaseDocument{}
@@ -112,7 +112,7 @@ func TestAssembleChangedFile(t *testing.T) {
 	}
 }
 
-// TestAssembleCountsAGroupOnce: of the second repetition on two nodes, one has lost its result and the other has executed another text.
+// TestAssembleCountsAGroupOnce: in the second repetition on two nodes, one node has lost its result and the other executed another text.
 func TestAssembleCountsAGroupOnce(t *testing.T) {
 	state := groupState()
 	documents := map[string]results.PhaseDocument{}

@@ -39,10 +39,10 @@ type Action struct {
 	Superseded bool
 }
 
-// ActionKind is the kind of a BenchmarkAction.
+// ActionKind is the kind of an Action.
 type ActionKind string
 
-// The kinds of BenchmarkAction.
+// The kinds of an Action.
 const (
 	Rehearse                 ActionKind = "Rehearse"
 	AddFinalizer             ActionKind = "AddFinalizer"

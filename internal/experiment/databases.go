@@ -10,11 +10,11 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// unseen is what may be in a volume that a phase makes of a dataset that is no volume.
+// unseen stands for an unknown database: the volume was made of a dataset that is not a volume of the target.
 var unseen = &v1alpha1.PostgresWorkload{}
 
-// checkDatabases follows which databases are there, phase by phase: one that is kept has to be there, and of the same form. A clone has
-// what its source had at the time of the snapshot.
+// checkDatabases tracks the database on each volume, phase by phase: a kept database has to exist in the same form. A clone has the
+// database that its source had at the time of the snapshot.
 func checkDatabases(_ *v1alpha1.StorageBenchmarkSpec, slot *Slot) error {
 	databases, made := newHolding[*v1alpha1.PostgresWorkload](slot), map[v1alpha1.VolumeName]v1alpha1.PhaseName{}
 	for _, one := range slot.volumes() {

@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestKeptDatabases: a database is kept only where one is by then, and of the same form.
+// TestKeptDatabases: a phase can keep only a database that exists by then, in the same form.
 func TestKeptDatabases(t *testing.T) {
 	tx := func(on v1alpha1.VolumeName, change func(*v1alpha1.PostgresWorkload)) v1alpha1.Phase {
 		given := &v1alpha1.PostgresWorkload{DatabaseSize: &v1alpha1.Size{Quantity: resource.MustParse("1Gi")}}

@@ -14,7 +14,7 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// datasets are those of the pool of a volume, as the operations of a run leave them. The root dataset has the empty path.
+// datasets are the datasets on the pool of a volume, as the operations of a run change them. The root dataset has the empty path.
 type datasets map[v1alpha1.DatasetPath]dataset
 
 type dataset struct {
@@ -30,8 +30,8 @@ type snapshot struct {
 	name v1alpha1.SnapshotName
 }
 
-// checkDatasets follows the operations of a run in their order. One that names what is not there would fail in each repetition, after the
-// fill of each.
+// checkDatasets follows the operations of a run in their order. An operation on a missing dataset or snapshot would fail in each
+// repetition, after its fill.
 func checkDatasets(slot *Slot) error {
 	var problems []error
 	pools := map[string]datasets{}
@@ -90,7 +90,7 @@ func (d datasets) after(action *v1alpha1.PoolAction, pools map[string]datasets) 
 	return "" // the others name no dataset
 }
 
-// writesTo is the dataset that an action makes or writes to. That of a volume has the name of the volume.
+// writesTo is the dataset that an action makes or writes to. The dataset of a volume has the name of the volume.
 func writesTo(action *v1alpha1.PoolAction) v1alpha1.DatasetPath {
 	if name, _, _ := operate.As(action); name != "" {
 		return naming.RunDataset(string(name))

@@ -29,7 +29,7 @@ func checkDeadlines(_ *v1alpha1.StorageBenchmarkSpec, slot *Slot) error {
 	return errors.Join(problems...)
 }
 
-// workloadTime is how long the workload of a phase takes at least, if the spec says it: the ramp, and each round that has to be made.
+// workloadTime is the least time that the workload of a phase takes, if the spec shows it: the ramp and each required round.
 func workloadTime(phase *v1alpha1.Phase) time.Duration {
 	traits, measures := workload.PhaseTraits(phase)
 	if !measures {

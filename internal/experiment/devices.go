@@ -13,7 +13,7 @@ import (
 	"github.com/storagebench/storagebench/internal/operate"
 )
 
-// targetField is where the target of a variant is written.
+// targetField is the field in which the target of a variant is written.
 func targetField(spec *v1alpha1.StorageBenchmarkSpec, slot *Slot) string {
 	for i, variant := range spec.Variants {
 		if variant.Target != nil && slot.Base == string(variant.Name) {
@@ -23,7 +23,7 @@ func targetField(spec *v1alpha1.StorageBenchmarkSpec, slot *Slot) string {
 	return "spec.target"
 }
 
-// poolPlan is a pool of a target as the operations of a run leave it.
+// poolPlan is a pool of a target, as the operations of a run change it.
 type poolPlan struct {
 	volume, field string
 	vdevs         []v1alpha1.Vdev
@@ -92,7 +92,7 @@ func (p *poolPlan) note(as string, devices []v1alpha1.DevicePath) {
 	}
 }
 
-// uses says what a device is in the pool. Empty if it is not in it.
+// uses says what a device is used for in the pool. Empty if it is not in the pool.
 func (p *poolPlan) uses(device v1alpha1.DevicePath) string {
 	as := p.others[device]
 	for _, vdev := range p.vdevs {
@@ -128,7 +128,7 @@ func sharedDevices(f *Foresight, slot *Slot, plans []*poolPlan) {
 	}
 }
 
-// mixed refuses data vdevs that survive a different number of disks: zpool makes such a pool only by force.
+// mixed refuses data vdevs that tolerate the loss of different numbers of disks: zpool creates such a pool only by force.
 func mixed(vdevs []v1alpha1.Vdev) string {
 	kind := func(vdev v1alpha1.Vdev) v1alpha1.VdevType { return cmp.Or(vdev.Type, "stripe") }
 	for _, vdev := range vdevs[min(1, len(vdevs)):] {

@@ -114,7 +114,7 @@ func cannotProvide(slot *Slot, wanted volume.RunVolume) string {
 	return refuses(slot, wanted)
 }
 
-// refuses says what the provisioner of a volume cannot make, or not bear of the phases on it. Empty if it can do all.
+// refuses says what the provisioner of a volume cannot make, or which phases on the volume it does not support. Empty if there is nothing.
 func refuses(slot *Slot, wanted volume.RunVolume) string {
 	var phases []v1alpha1.Phase
 	for i := range slot.Phases {
@@ -125,7 +125,7 @@ func refuses(slot *Slot, wanted volume.RunVolume) string {
 	return volume.Of(wanted).Refuses(wanted, phases)
 }
 
-// checkProvisioners refuses what a provisioner that the spec names cannot do in any cluster. The default depends on the cluster.
+// checkProvisioners refuses what a provisioner named in the spec cannot do in any cluster. The default provisioner depends on the cluster.
 func checkProvisioners(spec *v1alpha1.StorageBenchmarkSpec, slot *Slot) error {
 	if slot.Target.ZFS == nil {
 		return nil

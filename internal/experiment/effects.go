@@ -13,8 +13,8 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// effectRules find settings whose effect no phase can show. Each looks at one volume in all variants, and says where the setting is written
-// and what to write instead. There is no message if all is well, or if that is not known.
+// effectRules find settings whose effect no phase can show. Each rule looks at one volume in all variants, and returns the field of the
+// setting and what to write instead. The message is empty if all is well or too little is known.
 var effectRules = []func(c *comparison, on places) (field, message string){
 	intentLog, attributes, accessTimes, specialUnused, specialTakesAll, specialRefused, cacheUnused,
 	nothingTwice, nothingSmaller, recordsStay, zerosWritten, blockRepeated, fillOverwritten,
@@ -37,15 +37,15 @@ func foreseeEffects(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot, f *For
 	foreseeReadOnly(spec, variants, f)
 }
 
-// comparison is what the variants have on pools.
+// comparison has the volumes on pools of all variants.
 type comparison struct {
 	spec    *v1alpha1.StorageBenchmarkSpec
 	volumes []places
-	// arrives says that an operation writes data to some volume: it may be of any kind, and there already.
+	// arrives says that an operation writes data to some volume. The data is of unknown kind, and may exist already.
 	arrives bool
 }
 
-// places are one volume in those variants that have it.
+// places are one volume in all variants that have it.
 type places []place
 
 // place is a volume of one variant, with what the phases do on it.
@@ -57,7 +57,7 @@ type place struct {
 	changed map[string]bool
 }
 
-// task is what a phase does there, with the jobs of its file.
+// task is what a phase does on a volume, with the jobs of its job file.
 type task struct {
 	workload.Part
 	file fileJobs
@@ -88,7 +88,7 @@ func compare(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot, files jobsByF
 	return c
 }
 
-// operations notes what the operations of a variant write, and returns the properties that they change.
+// operations notes whether the operations of a variant write data, and returns the properties that they change.
 func (c *comparison) operations(slot *Slot) (changed map[string]bool) {
 	changed = map[string]bool{}
 	for i := range slot.Phases {
@@ -113,7 +113,8 @@ func (c *comparison) add(one place) {
 	c.volumes[at] = append(c.volumes[at], one)
 }
 
-// sharing are all volumes on the pool of a volume, in all variants. None if it has no pool of its own, or another one on some nodes.
+// sharing are all volumes on the pool of a volume, in all variants. None if the volume has no pool of its own, or a different pool on some
+// nodes.
 func (c *comparison) sharing(on places) (all places) {
 	alike := func(p *place) bool {
 		return p.PoolOf == p.Name && (p.Name != naming.VolumeData || len(p.slot.Target.ZFS.PerNode) == 0)
@@ -129,7 +130,7 @@ func (c *comparison) sharing(on places) (all places) {
 	return all
 }
 
-// first is the first place that something holds for. Nil if there is none.
+// first is the first place for which a condition holds. Nil if there is none.
 func (on places) first(holds func(*place) bool) *place {
 	for i := range on {
 		if holds(&on[i]) {
@@ -141,31 +142,31 @@ func (on places) first(holds func(*place) bool) *place {
 
 func (on places) any(holds func(*place) bool) bool { return on.first(holds) != nil }
 
-// all have a value of a property.
+// all says whether all places have the same given value of a property.
 func (on places) all(name, value string) bool {
 	return len(on) > 0 && !on.any(func(p *place) bool { return p.get(name) != value })
 }
 
-// differs is the first place that has another value of a property than the place before all others.
+// differs is the first place whose value of a property differs from that of the very first place.
 func (on places) differs(name string) *place {
 	return on.first(func(p *place) bool { return p.get(name) != on[0].get(name) })
 }
 
-// does says whether a phase of some variant does something there.
+// does says whether a phase of any variant does something on the volume.
 func (on places) does(what func(*task) bool) bool {
 	return on.any(func(p *place) bool {
 		return slices.ContainsFunc(p.tasks, func(one task) bool { return what(&one) })
 	})
 }
 
-// changes is the value of a property that a phase sets: it is none for the whole run.
+// changes is the value of a property that a phase sets: no single value applies to the whole run.
 const changes = "changes"
 
-// unset are the values of properties that are written nowhere, in every version of OpenZFS.
+// unset are the values of properties that are not set anywhere, the same in all versions of OpenZFS.
 var unset = map[string]string{"sync": "standard", "logbias": "latency", "atime": "on", "dedup": "off", "primarycache": "all",
 	"secondarycache": "all", "special_small_blocks": "0"}
 
-// get is the value of a property, its own or that of the pool. Empty if it is not known.
+// get is the value of a property: its own or that of the pool. Empty if it is unknown.
 func (p *place) get(name string) string {
 	if p.changed[name] {
 		return changes
@@ -173,7 +174,7 @@ func (p *place) get(name string) string {
 	return cmp.Or(string(p.Dataset.Properties[name]), string(p.Pool.RootProperties[name]), unset[name])
 }
 
-// field is where a property is written that applies there: in the matrix, in the variant or in the target.
+// field is the field that sets a property of the place: in the matrix, in the variant or in the target.
 func (p *place) field(spec *v1alpha1.StorageBenchmarkSpec, name string) (found string) {
 	for _, one := range settingsOf(spec) {
 		if one.name != name || !p.covers(spec, one.field) || one.value != p.get(name) && found != "" {
@@ -184,7 +185,7 @@ func (p *place) field(spec *v1alpha1.StorageBenchmarkSpec, name string) (found s
 	return cmp.Or(found, targetField(spec, p.slot))
 }
 
-// wholePath leaves out which value of the matrix is meant.
+// wholePath removes the value of the matrix from a field.
 func wholePath(field string) string {
 	if path, _, is := strings.Cut(field, "]["); is {
 		return path + "]"
@@ -192,7 +193,7 @@ func wholePath(field string) string {
 	return field
 }
 
-// covers says whether what is written in a field is about that volume and variant.
+// covers says whether a field applies to this volume and variant.
 func (p *place) covers(spec *v1alpha1.StorageBenchmarkSpec, field string) bool {
 	at := slices.IndexFunc(spec.Variants, func(one v1alpha1.Variant) bool { return string(one.Name) == p.slot.Base })
 	switch variant := fmt.Sprintf("spec.variants[%d].", at); {
@@ -204,7 +205,7 @@ func (p *place) covers(spec *v1alpha1.StorageBenchmarkSpec, field string) bool {
 	return strings.Contains(field, ".volumes[") == (p.Name != naming.VolumeData)
 }
 
-// poolField is where the log, cache or special vdevs of its pool are written.
+// poolField is the field that sets the log, cache or special vdevs of its pool.
 func (p *place) poolField(spec *v1alpha1.StorageBenchmarkSpec, member string) string {
 	for i, variant := range spec.Variants {
 		pool := variant.Pool

@@ -15,16 +15,16 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
-// job is one of a fio job file.
+// job is a job of a fio job file.
 type job struct{ fio.UserJob }
 
-// fileJobs is what the spec says of the jobs of a phase. Without a job file, all is known: there are none.
+// fileJobs are the jobs of a phase, as far as the spec shows them. A phase without a job file is known to have none.
 type fileJobs struct {
 	jobs  []job
 	known bool
 }
 
-// jobsByFile reads each job file once: all variants of a phase have the same, as a rule.
+// jobsByFile caches parsed job files: usually all variants of a phase have the same file.
 type jobsByFile map[string]fileJobs
 
 func (f jobsByFile) of(phase *v1alpha1.Phase) fileJobs {
@@ -53,7 +53,7 @@ func (j job) has(name string) bool {
 	return is && (value == "" || strings.Trim(value, "0") != "")
 }
 
-// does says whether a job does something. A file that is not known may do anything.
+// does says whether any job satisfies a condition. The jobs of an unknown file may.
 func (f fileJobs) does(what func(job) bool) bool {
 	return !f.known || slices.ContainsFunc(f.jobs, what)
 }
@@ -83,8 +83,8 @@ func syncs(one *task) bool {
 	})
 }
 
-// duplicates says whether a phase may write the same data twice. Empty pages and segments of PostgreSQL are alike, and so are a segment
-// of a log and its archive.
+// duplicates says whether a phase may write the same data twice. Empty pages and segments of PostgreSQL are alike, and a segment of a log
+// equals its archived copy.
 func duplicates(one *task) bool {
 	if databaseOf(&one.Phase) != nil || one.Archives != "" {
 		return true
@@ -94,7 +94,7 @@ func duplicates(one *task) bool {
 	})
 }
 
-// compressible says whether a phase may write data that compresses, of its own kind, in records of that size.
+// compressible says whether a phase may write data that compresses by itself, in records of the given size.
 func compressible(one *task, record uint64) bool {
 	return databaseOf(&one.Phase) != nil || one.file.does(func(j job) bool {
 		block := j.block()
@@ -126,7 +126,7 @@ func (j job) block() uint64 {
 	return bytes
 }
 
-// written is the compressible share of what a fill or fragment phase writes, and whether it says so.
+// written is the compressible share of what a fill or fragment phase writes. told is false if the phase does not declare it.
 func written(one *task) (percent float64, told bool) {
 	var share v1alpha1.Share
 	switch {
@@ -141,7 +141,7 @@ func written(one *task) (percent float64, told bool) {
 
 func fillsSpace(one *task) bool { percent, _ := written(one); return percent > 0 }
 
-// nothingSmaller: random data does not compress.
+// nothingSmaller finds compression that is compared although all data is random, and does not compress.
 func nothingSmaller(c *comparison, on places) (field, message string) {
 	at := on.differs("compression")
 	if at == nil || c.arrives || on.compresses() || on.does(fillsSpace) {
@@ -154,7 +154,7 @@ func nothingSmaller(c *comparison, on places) (field, message string) {
 // chunk is the piece of the data that has the compressible share.
 const chunk = fio.CompressChunk
 
-// recordsStay: what is left of a record takes whole sectors, so that small ones do not become smaller.
+// recordsStay finds compression of records too small to shrink: the rest of a record takes whole sectors.
 func recordsStay(c *comparison, on places) (field, message string) {
 	byRecord, byCompression := on.any(func(p *place) bool { return p.record() != on[0].record() }), on.differs("compression") != nil
 	var stays *place
@@ -184,7 +184,7 @@ func recordsStay(c *comparison, on places) (field, message string) {
 	return at, words + "write 60%, which halves them"
 }
 
-// share is what all fills and fragments there have in common, and where it is written. 0 if they differ.
+// share is the compressible share that all fills and fragments on the volume have in common, and the field that sets it. 0 if they differ.
 func (p *place) share() (percent float64, at string) {
 	shares := map[float64]bool{}
 	for i := range p.tasks {
@@ -203,7 +203,7 @@ func (p *place) share() (percent float64, at string) {
 
 func (p *place) sector() uint64 { return 1 << cmp.Or(p.Pool.Ashift, 12) }
 
-// shrinks says whether records of the data of a fill take less space. All algorithms leave what is random in them, and add little to it.
+// shrinks says whether the records of a fill take less space. No algorithm shrinks the random part of a record, and each adds only little.
 func (p *place) shrinks() (does, known bool) {
 	percent, _ := p.share()
 	record, sector, algorithm := p.record(), p.sector(), p.get("compression")
@@ -224,14 +224,14 @@ func (p *place) shrinks() (does, known bool) {
 	return false, false
 }
 
-// phaseField is where a phase is written.
+// phaseField is the field of the phase of a task.
 func (p *place) phaseField(does *task) string {
 	return p.slot.phaseField(slices.IndexFunc(p.slot.Phases, func(one v1alpha1.Phase) bool { return one.Name == does.Phase.Name }))
 }
 
 const jobFileField = ".measure.workload.fio.jobFile"
 
-// zerosWritten: ZFS stores no blocks of zeros if it compresses.
+// zerosWritten finds jobs that write zeros: with compression, ZFS does not store them.
 func zerosWritten(_ *comparison, on places) (field, message string) {
 	return on.firstJob(func(p *place, j job) string {
 		value := p.get("compression")
@@ -243,8 +243,8 @@ func zerosWritten(_ *comparison, on places) (field, message string) {
 	})
 }
 
-// blockRepeated: without refill_buffers, fio writes one block again and again, but for some bytes. A record of several of them compresses
-// to little more than one, if they lie within the 64 KiB that lz4 looks back.
+// blockRepeated finds jobs without refill_buffers, which repeat one block with few differences. A record of several such blocks compresses
+// to little more than one block, if they lie within the 64 KiB in which lz4 finds repetitions.
 func blockRepeated(_ *comparison, on places) (field, message string) {
 	return on.firstJob(func(p *place, j job) string {
 		block, record, value := j.block(), p.record(), p.get("compression")
@@ -258,7 +258,7 @@ func blockRepeated(_ *comparison, on places) (field, message string) {
 	})
 }
 
-// fillOverwritten: a job of its own writes other data over that of the fill.
+// fillOverwritten finds jobs that overwrite the data of a fill with other data.
 func fillOverwritten(_ *comparison, on places) (field, message string) {
 	if on.all("compression", "off") {
 		return "", ""
@@ -277,7 +277,7 @@ func fillOverwritten(_ *comparison, on places) (field, message string) {
 	})
 }
 
-// firstJob is the first job of all variants that something is wrong with.
+// firstJob returns the first problem of a job in any variant, and its field.
 func (on places) firstJob(wrong func(*place, job) string) (field, message string) {
 	for i := range on {
 		p := &on[i]
@@ -308,7 +308,7 @@ func foreseeDepths(variants []Slot, files jobsByFile, f *Foresight) {
 	}
 }
 
-// filesOnZFS are the volumes of a variant on which ZFS is the file system.
+// filesOnZFS are the volumes of a variant whose file system is ZFS.
 func filesOnZFS(slot *Slot) map[v1alpha1.VolumeName]bool {
 	on := map[v1alpha1.VolumeName]bool{}
 	for _, one := range volume.All(slot.Target, slot.Phases) {
@@ -338,11 +338,11 @@ func (j job) depthUnused(onZFS bool) string {
 	return fmt.Sprintf("iodepth=%d of job [%s] has no effect, because %s: %s", depth, j.Name, why, instead)
 }
 
-// logSettings are those of the write-ahead log. That of a transaction that only reads is empty.
+// logSettings are settings of the write-ahead log. Transactions that only read write nothing to it.
 var logSettings = []string{"full_page_writes", "wal_compression", "wal_sync_method", "wal_buffers", "wal_init_zero", "wal_recycle",
 	"commit_delay", "synchronous_commit"}
 
-// foreseeReadOnly warns of settings of the write-ahead log that are compared by phases that only read.
+// foreseeReadOnly warns if phases that only read compare settings of the write-ahead log.
 func foreseeReadOnly(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot, f *Foresight) {
 	for i := range variants {
 		for j := range variants[i].Phases {

@@ -26,7 +26,7 @@ func intentLog(c *comparison, on places) (field, message string) {
 	return "", ""
 }
 
-// logUnused says why the intent log does nothing that is measured.
+// logUnused says why nothing that is measured uses the intent log.
 func logUnused(on places) string {
 	switch {
 	case len(on) == 0:
@@ -71,7 +71,7 @@ func specialUnused(c *comparison, on places) (field, message string) {
 	return at.field(c.spec, "special_small_blocks"), "it has no effect, because the pool has no special vdev: add pool.special, or remove it"
 }
 
-// specialTakesAll: a record that is not larger than a small block is one.
+// specialTakesAll finds records that all go to the special vdev, because none is larger than a small block.
 func specialTakesAll(c *comparison, on places) (field, message string) {
 	var record uint64
 	at := on.first(func(p *place) bool {
@@ -86,7 +86,7 @@ func specialTakesAll(c *comparison, on places) (field, message string) {
 		"value, such as %s", settings.Size(record), settings.Size(record/2))
 }
 
-// record is the size of a record, or of a block of a volume. 0 if it is not known.
+// record is the size of a record, or of a block of a volume. 0 if it is unknown.
 func (p *place) record() uint64 {
 	name, otherwise := "recordsize", "128k"
 	if p.Dataset.Type == settings.Volume {

@@ -55,7 +55,7 @@ func having(change func(*effectSpec), properties v1alpha1.Properties) func(*effe
 	return func(s *effectSpec) { s.Target.ZFS.Dataset.Properties = properties; change(s) }
 }
 
-// TestEffectsOnTheLog: what only synchronous writes show needs a phase that makes some.
+// TestEffectsOnTheLog: settings that only affect synchronous writes require a phase that makes some.
 func TestEffectsOnTheLog(t *testing.T) {
 	type values = v1alpha1.MatrixValues
 	type properties = v1alpha1.Properties

@@ -16,16 +16,16 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// level is how full a volume is by some phase of a run.
+// level is how full a volume is after some phases of a run.
 type level struct {
-	// least and most are what the size of the volume can be, in bytes, if asked bytes are asked for. Without a most, it is not known.
+	// least and most bound the size of the volume in bytes, if asked bytes were requested. most is 0 if the size is unknown.
 	least, most, asked int64
-	// block is a device. plain stores data as it is, also what can be compressed.
+	// block says that the volume is a device. plain says that data is stored uncompressed, even if it compresses.
 	block, plain bool
-	// reached is the share of an earlier fill, and by the phase that did it, by what it was a share of.
+	// reached is the share of an earlier fill and by the phase of that fill, both by what the share refers to.
 	reached map[string]float64
 	by      map[string]v1alpha1.PhaseName
-	// taken is the space that the data takes at least, and data how much it is at most. Compressible data can be more than any space.
+	// taken is the least space that the data takes, data its largest amount. Compressible data can exceed any space.
 	taken, data  int64
 	compressible bool
 }
@@ -57,7 +57,7 @@ func checkFills(_ *v1alpha1.StorageBenchmarkSpec, slot *Slot) error {
 // levels are how full the volumes of a target are.
 type levels map[string]*level
 
-// after is what a phase, or one of several workloads, leaves of its volume. It says why the volume is too small or too full for it.
+// after applies a phase, or one of several workloads, to its volume. It says why the volume is too small or too full.
 func (l levels) after(slot *Slot, part *workload.Part) (problem string) {
 	phase := &part.Phase
 	on := l[string(volumeOf(phase))]
@@ -77,7 +77,7 @@ func (l levels) after(slot *Slot, part *workload.Part) (problem string) {
 	return ""
 }
 
-// hasSize says whether the volume of a phase has a size of its own.
+// hasSize says whether the size of the volume of a phase is specified.
 func hasSize(target v1alpha1.Target, phase *v1alpha1.Phase) bool {
 	for _, one := range volume.TargetVolumes(target) {
 		if one.Dataset != nil && one.Name == string(volumeOf(phase)) {
@@ -87,8 +87,8 @@ func hasSize(target v1alpha1.Target, phase *v1alpha1.Phase) bool {
 	return true
 }
 
-// levelsOf are the empty volumes. The runner refuses a file system of half the size that was asked for, and takes one that is a quarter
-// larger. A device of a StorageClass may be larger by any amount.
+// levelsOf are the empty volumes. The runner refuses a file system of less than half the requested size, and accepts one that is up to a
+// quarter larger. A device of a StorageClass may be larger by any amount.
 func levelsOf(target v1alpha1.Target) levels {
 	empty := levels{}
 	if class := target.StorageClass; class != nil {
@@ -111,7 +111,7 @@ func levelsOf(target v1alpha1.Target) levels {
 	return empty
 }
 
-// fill makes the volume as full as a fill does, or says why it would fail, and what to write instead.
+// fill applies a fill to the volume, or says why it would fail, and what to write instead.
 func (l *level) fill(phase *v1alpha1.Phase, hasSize bool) string {
 	fill, of := phase.Fill, cmp.Or(phase.Fill.Of, "Volume")
 	if of == "Pool" && hasSize {
@@ -161,7 +161,7 @@ func (l *level) fillSize(bytes int64) string {
 
 func part(share float64, of int64) int64 { return int64(share / 100 * float64(of)) }
 
-// measure says what a workload cannot do with the data, or with the room that is left.
+// measure says why the data is too small for a workload, or the remaining space too little.
 func (l *level) measure(given *v1alpha1.Workload) string {
 	switch {
 	case given.Scan != nil:
@@ -183,8 +183,8 @@ func (l *level) measure(given *v1alpha1.Workload) string {
 	return ""
 }
 
-// database says that the volume is too small for a database, or for a log beside it whose size is written: PostgreSQL's own 1GB is seldom
-// used up.
+// database says that the volume is too small for the database, or for a log on the same volume if its size is set: PostgreSQL's own limit
+// of 1GB is seldom reached.
 func (l *level) database(given *v1alpha1.PostgresWorkload) (problem string) {
 	if !given.Keep && l.plain {
 		problem = l.lacks(sizeOf(given), l.room(), "the database needs", "write a smaller databaseSize, fill less")
@@ -220,7 +220,7 @@ func (l *level) half() int64 {
 	return l.room() / 2
 }
 
-// lacks compares the room of a workload with what it writes.
+// lacks compares the available space with what a workload writes.
 func (l *level) lacks(needed, room int64, what, remedy string) string {
 	if l.most == 0 || needed <= room {
 		return ""
@@ -229,7 +229,7 @@ func (l *level) lacks(needed, room int64, what, remedy string) string {
 		quantity(max(room, 0)), l.larger(), remedy)
 }
 
-// larger says why a volume can have more than was asked for.
+// larger says why a volume can be larger than requested.
 func (l *level) larger() string {
 	if l.most == l.asked {
 		return ""

@@ -33,7 +33,7 @@ func stepFinish(state State, decision *Decision) bool {
 	name := naming.ResultsName(state.Benchmark.Name, state.Experiment)
 	stored := findResults(state, state.Experiment)
 	written := stored != nil && stored.Fingerprint == decision.Fingerprint
-	// A pool that stays no longer goes while its experiment is Finished: its verdict is known.
+	// A pool that is no longer to stay is deleted while its experiment is Finished: the verdict is already known.
 	if waiting := giveBack(state, &Decision{}, between(state)); waiting != "" && !written {
 		decision.say(PositionRunning, v1alpha1.ReasonCleaningUp, "the last run has finished and is being torn down: %s", waiting)
 		release(state, decision)

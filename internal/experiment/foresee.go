@@ -7,7 +7,7 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
-// Warning is a part of a spec that this release does not know, but a newer OpenZFS may, or that says less than it seems to.
+// Warning describes a part of a spec that this release does not know, although a newer OpenZFS may, or that is misleading.
 type Warning struct {
 	Field, Message string
 }
@@ -38,8 +38,8 @@ var (
 		checkDeadlines, checkProvisioners}
 )
 
-// Foresee looks for what cannot work although it is well formed. An experiment that has begun is not asked: a newer release may know more,
-// and what it would refuse now has been decided. The compiled gates are nil if one of them is wrong.
+// Foresee finds what cannot work although it is well-formed. It is not used for an experiment that has begun: a newer release may know
+// more, and must not refuse what is already running. gates is nil if one of the gates is wrong.
 func Foresee(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot, gates *gate.Set) *Foresight {
 	f := &Foresight{}
 	for _, check := range specChecks {

@@ -31,7 +31,7 @@ func zfsSpec() *v1alpha1.StorageBenchmarkSpec {
 
 type foreseen struct {
 	change func(*v1alpha1.StorageBenchmarkSpec)
-	// want is "FIELD: PART OF THE MESSAGE", of a mistake or, after "warning: ", of a warning. Empty if all is well.
+	// want is "FIELD: PART OF THE MESSAGE" of a mistake or, after "warning: ", of a warning. Empty if there is none.
 	want string
 }
 
@@ -260,7 +260,7 @@ func TestWarningsAreShown(t *testing.T) {
 	}
 }
 
-// TestWhatHasBegunIsNotAskedAgain: a newer release may know more, but does not stop what runs.
+// TestWhatHasBegunIsNotAskedAgain: a newer release may know more, but does not stop a running experiment.
 func TestWhatHasBegunIsNotAskedAgain(t *testing.T) {
 	state := testState()
 	onNodes(state.Benchmark, 1)

@@ -33,8 +33,8 @@ func foreseeGates(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot, gates *gate
 	}
 }
 
-// dependentRuns says that runs that a gate judges use the pool of earlier runs, so that it will be Inconclusive, and what to write instead.
-// Empty if they do not, or if the gate counts such runs too.
+// dependentRuns says that a gate will be Inconclusive because the runs that it judges share a pool, and what to write instead. Empty if
+// they do not share a pool, or if the gate accepts such runs.
 func dependentRuns(spec *v1alpha1.StorageBenchmarkSpec, one v1alpha1.Gate, slots []Slot, needed []gate.Reference) string {
 	remedy := "write reset: Pool, or a bound or an expression, which take the runs for independent"
 	switch {
@@ -59,8 +59,8 @@ func dependentRuns(spec *v1alpha1.StorageBenchmarkSpec, one v1alpha1.Gate, slots
 	return ""
 }
 
-// references are the metrics that each gate needs. Without a set, one of the gates is wrong, which is reported as it is, and the others are
-// looked at all the same.
+// references are the metrics that each gate needs. gates is nil if one of them is wrong, which is reported elsewhere: the others are still
+// checked.
 func references(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot, gates *gate.Set) [][]gate.Reference {
 	if gates != nil {
 		return gates.References()
@@ -74,7 +74,7 @@ func references(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot, gates *gate.S
 	return needed
 }
 
-// gateField is where a gate names its metrics.
+// gateField is the field in which a gate names its metrics.
 func gateField(i int, one v1alpha1.Gate) string {
 	at := fmt.Sprintf("spec.gates[%d]", i)
 	switch {
@@ -90,14 +90,14 @@ func gateField(i int, one v1alpha1.Gate) string {
 	return at
 }
 
-// phaseOf is the position of the phase that a gate needs. Negative if the variant has none, or the gate needs that of another one.
+// phaseOf is the index of the phase that a gate needs. Negative if the variant does not have it, or is not the one that the gate names.
 func (s *Slot) phaseOf(ref gate.Reference) int {
 	return slices.IndexFunc(s.Phases, func(phase v1alpha1.Phase) bool {
 		return string(phase.Name) == ref.Phase && (ref.Variant == "" || naming.IsVariant(s.Variant, ref.Variant))
 	})
 }
 
-// ofFiles are the metrics of phases that only a file system tells.
+// ofFiles are metrics that only phases on a file system have.
 var ofFiles = []string{"allocatedBytes", "compressionRatioMilli"}
 
 // cannotHave names the first variant in which a phase cannot have the metric that a gate needs, and says what it has.
@@ -128,8 +128,8 @@ func cannotHave(slots []Slot, ref gate.Reference) string {
 	return ""
 }
 
-// mixedBy says that a gate needs a metric of a whole phase that lasts as long as its operation: how much of it is beside it differs from
-// run to run.
+// mixedBy says that a gate needs a metric of a whole phase that lasts as long as its operation: how much of the phase is beside the
+// operation differs from run to run.
 func mixedBy(slots []Slot, ref gate.Reference) string {
 	for i := range slots {
 		at := slots[i].phaseOf(ref)
@@ -151,7 +151,7 @@ func mixedBy(slots []Slot, ref gate.Reference) string {
 	return ""
 }
 
-// does says what a phase does.
+// does describes what a phase does.
 func does(phase *v1alpha1.Phase) string {
 	what, before := workload.KindOf(phase), ": "
 	if traits, measures := workload.PhaseTraits(phase); measures {

@@ -16,12 +16,11 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// greed is a way to keep a node that is measured on: what a tenant does again and again, to its own objects, from the moment when a run has
-// the node.
+// greed is a way in which a tenant keeps a node: what it does to its own objects, again and again, once a run holds the node.
 type greed struct {
 	name string
 	do   func(w *world)
-	// within is the longest that the node may stay taken.
+	// within is the longest time for which the node may stay taken.
 	within time.Duration
 }
 
@@ -45,7 +44,7 @@ func work(w *world, r *worldRun) {
 	}
 }
 
-// stopStarted lets pods start and never end.
+// stopStarted lets pods start, but never end.
 func stopStarted(w *world, r *worldRun) {
 	for i := range r.phases {
 		if r.phases[i].Pod.Started == nil && r.phases[i].Executor.Exists {
@@ -125,8 +124,8 @@ func TestEveryHoldEnds(t *testing.T) {
 	}
 }
 
-// holdFor lets a benchmark take the node, begins with the greed, at once or when a pod is at work, and says how long another one has to
-// wait.
+// holdFor lets a benchmark take the node and then applies the greed, at once or when a pod is running. It returns how long another
+// benchmark has to wait.
 func holdFor(t *rapid.T, way greed, atWork bool) time.Duration {
 	w := newWorld(t)
 	w.benchmark, w.all, w.nodes = testBenchmark(), []string{"n1"}, []string{"n1"}

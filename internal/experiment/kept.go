@@ -87,7 +87,7 @@ func (p KeptPool) lost(state State) string {
 // unfit says why the next run cannot use a pool. Empty if it can.
 func (p KeptPool) unfit(state State) string { return cmp.Or(p.lost(state), p.Problem) }
 
-// fit are those of some pools that the next run can use.
+// fit are the pools, of the wanted ones, that the next run can use.
 func fit(state State, wanted map[string]bool) map[string]bool {
 	found := map[string]bool{}
 	for _, pool := range state.Pools {
@@ -107,8 +107,8 @@ func keepFor(state State, wanted map[string]bool) map[string]bool {
 	return nil
 }
 
-// giveBack deletes the kept pools that are not to stay, and says what it waits for. Empty if there are none. It leaves pools of unfinished
-// runs to those runs.
+// giveBack deletes the kept pools that are not to stay, and says what it waits for. Empty if there is nothing to wait for. It leaves the
+// pools of unfinished runs to those runs.
 func giveBack(state State, decision *Decision, keep map[string]bool) (waiting string) {
 	for _, pool := range state.Pools {
 		user := pool.user(state)

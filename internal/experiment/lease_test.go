@@ -16,22 +16,22 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// contest is some benchmarks that want some nodes each, and what they see of each other, which may be old.
+// contest are benchmarks that want several nodes each, and their views of each other, which may be outdated.
 type contest struct {
 	t      *rapid.T
 	now    time.Time
 	wishes [][]string
 	status []v1alpha1.StorageBenchmarkStatus
 	leases map[string]string
-	// seen are what was there some moves ago.
+	// seen are views from some moves ago.
 	seen []view
-	// had are those who had all their nodes, in that order.
+	// had are the benchmarks that have held all of their nodes, in that order.
 	had []int
 	// limits of each namespace; the benchmarks are in two.
 	limits Limits
 	most   map[string]int
 	told   []bool // that its namespace has no share left
-	// fresh says that all see what there is; strict that they always have.
+	// fresh says that all views are up to date, strict that they always have been.
 	fresh, strict bool
 }
 
@@ -63,7 +63,7 @@ func newContest(t *rapid.T, fresh bool) *contest {
 
 func (c *contest) uid(i int) string { return fmt.Sprintf("uid-%d", i) }
 
-// benchmark is one of the two namespaces' in turn, made in the order of their numbers.
+// benchmark is a benchmark in one of two namespaces, alternating, created in the order of the numbers.
 func (c *contest) benchmark(i int) *v1alpha1.StorageBenchmark {
 	return &v1alpha1.StorageBenchmark{Status: c.status[i], ObjectMeta: metav1.ObjectMeta{
 		Namespace: []string{"a", "b"}[i%2], UID: types.UID(c.uid(i)),
@@ -89,7 +89,7 @@ func (c *contest) neighbours(i int, old view) (neighbours []Neighbour) {
 	return neighbours
 }
 
-// state is what a benchmark sees: its own status as it is, of the others and the Leases perhaps an older view.
+// state is what a benchmark sees: its own current status, and a possibly outdated view of the others and the Leases.
 func (c *contest) state(i int) (State, Decision) {
 	old := view{status: c.status, leases: c.leases}
 	if !c.fresh && len(c.seen) > 0 {
@@ -111,7 +111,7 @@ func (c *contest) state(i int) (State, Decision) {
 	return state, Decision{NodeNames: c.wishes[i]}
 }
 
-// turn is one turn of a benchmark's controller. Who has all nodes ends at once, and is not seen again.
+// turn is one turn of the controller of a benchmark. A benchmark with all of its nodes finishes at once.
 func (c *contest) turn(i int) {
 	if slices.Contains(c.had, i) {
 		return
@@ -199,8 +199,8 @@ func (c *contest) inOrder(i int) {
 	}
 }
 
-// TestEverybodyGetsNodes: whatever nodes each benchmark wants, whatever each sees of the others, and whoever takes a Lease away: in the
-// end each has had all of its nodes. None ever has all while another has one of them, for a Lease has one holder.
+// TestEverybodyGetsNodes: whatever nodes each benchmark wants, however outdated the views are, and even if Leases are taken away, each
+// benchmark finally gets all of its nodes. No benchmark ever has all of them while another holds one, because a Lease has one holder.
 func TestEverybodyGetsNodes(t *testing.T) {
 	for _, fresh := range []bool{true, false} {
 		explore(t, "2000", func(t *rapid.T) {

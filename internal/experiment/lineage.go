@@ -10,8 +10,8 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// lineageOf is a hash of what the experiments of a benchmark measure, whatever time of the schedule, or rerun, they belong to. Those that
-// share it may pass a pool on to each other.
+// lineageOf is a hash of what the experiments of a benchmark measure, whatever their scheduled time or rerun. Experiments with the same
+// lineage may pass a pool on to each other.
 func lineageOf(benchmark *v1alpha1.StorageBenchmark, targetDigest string) string {
 	if benchmark.Spec.Schedule == nil {
 		return ""
@@ -32,9 +32,9 @@ func lineageFor(state State, slot *Slot) string {
 	return state.Lineage
 }
 
-// between are the pools that stay for the next experiment of the schedule. Their condition is judged when that begins: a node that is
-// rebooted at night, or an agent that is updated, costs no age. Nor does a StorageTarget that is missing for a moment: without it, it is
-// not known what the next experiment measures.
+// between are the pools that stay for the next experiment of the schedule. Their condition is judged only when that experiment begins, so
+// that the reboot of a node or an update of the agent does not cost a pool. Neither does a StorageTarget that is missing for a moment:
+// without it, the lineage of the next experiment is unknown.
 func between(state State) map[string]bool {
 	spec := &state.Benchmark.Spec
 	if spec.Schedule == nil || spec.Suspend || !state.Benchmark.DeletionTimestamp.IsZero() || state.Limits.ForbidKeeping {
@@ -50,9 +50,9 @@ func between(state State) map[string]bool {
 	return stay
 }
 
-// passesOn says whether a run of an earlier experiment still has one of the pools that stay, until the next experiment takes it over. It
-// has to stay as long: its outcome says what is on the pool, and its deletion would take the pool along. So do the runs after it: a late
-// view of the pool does not show that they have it.
+// passesOn says whether a run of an earlier experiment still owns one of the pools that stay. Until the next experiment takes the pool
+// over, the run has to stay too: its outcome says what is on the pool, and deleting the run would delete the pool. So do the runs after it,
+// which may own the pool according to a newer version of it than the cache shows.
 func passesOn(state State, run *v1alpha1.BenchmarkRun, stay map[string]bool) bool {
 	return slices.ContainsFunc(state.Pools, func(pool KeptPool) bool {
 		if !stay[pool.Name] {

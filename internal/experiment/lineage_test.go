@@ -39,7 +39,7 @@ func aged() State {
 	return state
 }
 
-// nextNight is the same once the next experiment has come.
+// nextNight is the same state after the next experiment has begun.
 func nextNight(state State) State {
 	state.Now = runstest.Noon.Add(24 * time.Hour)
 	state.Benchmark.Status.Schedule = &v1alpha1.ScheduleStatus{LastTime: runstest.Stamp(time.Hour)}
@@ -47,8 +47,8 @@ func nextNight(state State) State {
 	return settle(state)
 }
 
-// TestPoolsOfALineage: a pool stays between experiments while its node is given back, and is taken over by the next. It goes when nothing
-// takes it over.
+// TestPoolsOfALineage: a pool stays between experiments while its node is released, and the next experiment takes it over. Otherwise it is
+// deleted.
 func TestPoolsOfALineage(t *testing.T) {
 	with := func(state State, changes ...func(*State)) State {
 		for _, change := range changes {
@@ -128,8 +128,8 @@ func TestPoolsOfALineage(t *testing.T) {
 	}
 }
 
-// TestAMissingTargetCostsNoAge: a StorageTarget that is replaced at the moment of the schedule, or while an experiment is at work, leaves
-// the pool and the run that has had it last. What it holds when it is back decides.
+// TestAMissingTargetCostsNoAge: while a StorageTarget is being replaced, the pool and the run that used it last stay. The contents of the
+// new StorageTarget decide.
 func TestAMissingTargetCostsNoAge(t *testing.T) {
 	target := keeping(v1alpha1.ResetNone, nightly).Benchmark.Spec.Target
 	other := *target.DeepCopy()
@@ -277,7 +277,7 @@ func TestKeepForInTheSpec(t *testing.T) {
 	}
 }
 
-// TestKeptPoolOfALineage: what may pass is no reason to give an old pool up.
+// TestKeptPoolOfALineage: temporary problems are no reason to give up an aged pool.
 func TestKeptPoolOfALineage(t *testing.T) {
 	for name, test := range map[string]struct {
 		change  func(*v1alpha1.BenchmarkPool)

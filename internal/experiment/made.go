@@ -12,14 +12,14 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// mostMade is how many volumes the phases of a benchmark can make: all datasets of a pool have room in one BenchmarkPool.
+// mostMade limits the volumes that the phases of a benchmark can make, so that all datasets of a pool fit into one BenchmarkPool.
 const mostMade = 8
 
-// presence follows which volumes are there, phase by phase.
+// presence tracks, phase by phase, which volumes exist.
 type presence struct {
 	slot *Slot
 	all  []volume.RunVolume
-	// there are those that are there by now, and gone names the phase that has destroyed one.
+	// there are the volumes that exist now. gone names the phase that destroyed a volume.
 	there map[v1alpha1.VolumeName]bool
 	gone  map[v1alpha1.VolumeName]v1alpha1.PhaseName
 }
@@ -32,7 +32,7 @@ func newPresence(slot *Slot) *presence {
 	return p
 }
 
-// find is a volume by its name. Nil if there never is one.
+// find is the volume with a name. Nil if it never exists.
 func (p *presence) find(name v1alpha1.VolumeName) *volume.RunVolume {
 	at := slices.IndexFunc(p.all, func(one volume.RunVolume) bool { return one.Name == string(name) })
 	if at < 0 {
@@ -41,7 +41,7 @@ func (p *presence) find(name v1alpha1.VolumeName) *volume.RunVolume {
 	return &p.all[at]
 }
 
-// on are the volumes that are there on the pool of one.
+// on are the existing volumes on the pool of a volume.
 func (p *presence) on(name v1alpha1.VolumeName) (on []volume.RunVolume) {
 	own := p.find(name)
 	if own == nil {
@@ -55,7 +55,7 @@ func (p *presence) on(name v1alpha1.VolumeName) (on []volume.RunVolume) {
 	return on
 }
 
-// after is what a phase leaves.
+// after applies a phase.
 func (p *presence) after(phase *v1alpha1.Phase) {
 	for _, action := range operate.Of(phase) {
 		if destroy := action.DestroyDataset; destroy != nil {
@@ -74,7 +74,7 @@ func (p *presence) after(phase *v1alpha1.Phase) {
 	}
 }
 
-// absent says why a phase cannot work on a volume by then. Empty if it can.
+// absent says why a volume does not exist for a phase. Empty if it does.
 func (p *presence) absent(name v1alpha1.VolumeName) string {
 	one := p.find(name)
 	switch destroyer, gone := p.gone[name]; {
@@ -138,8 +138,8 @@ func cannotMake(slot *Slot, phase *v1alpha1.Phase, from v1alpha1.DatasetPath, ta
 	return ""
 }
 
-// misplaces says why workloads would not find the data that a phase brings to a volume: each provisioner has it in another folder of the
-// dataset. Empty if they would, and while a provisioner is still to be chosen.
+// misplaces says why workloads would not find the data that a phase brings to a volume: each provisioner keeps it in a different folder of
+// the dataset. Empty if they would, or if the provisioner is not known yet.
 func misplaces(slot *Slot, phase *v1alpha1.Phase) string {
 	if phase.Operate == nil {
 		return ""
@@ -165,11 +165,11 @@ func misplaces(slot *Slot, phase *v1alpha1.Phase) string {
 		"write the same one in the datasets of both, or another dataset in to", own, toVolume, from, to)
 }
 
-// holding follows what volumes hold, such as the data of a fill, also as copies, clones and replicas of them.
+// holding tracks what volumes hold, such as the data of a fill, through copies, clones and replicas.
 type holding[T comparable] struct {
 	slot *Slot
 	on   map[v1alpha1.VolumeName]T
-	// snapshots are those of volumes, as VOLUME@SNAPSHOT.
+	// snapshots are the contents of snapshots, as VOLUME@SNAPSHOT.
 	snapshots map[string]T
 }
 
@@ -177,7 +177,7 @@ func newHolding[T comparable](slot *Slot) *holding[T] {
 	return &holding[T]{slot, map[v1alpha1.VolumeName]T{}, map[string]T{}}
 }
 
-// after is what the operations of a phase leave.
+// after applies the operations of a phase.
 func (h *holding[T]) after(phase *v1alpha1.Phase) {
 	own, pools := volumeOf(phase), poolsOf(h.slot)
 	for _, action := range operate.Of(phase) {

@@ -87,7 +87,7 @@ func zip(matrix v1alpha1.Matrix, paths []string) ([]row, error) {
 	return rows, nil
 }
 
-// once refuses a combination that occurs twice: its variants would have the same name.
+// once refuses duplicate combinations: their variants would have the same name.
 func once(paths []string, rows []row) error {
 	seen := map[string]bool{}
 	for _, one := range rows {

@@ -10,7 +10,8 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
-// pathSettings are what the values of a path of the matrix or of variants[].set change. Empty if it is no setting, and no wrong path.
+// pathSettings are the settings that the values of a path in the matrix or in variants[].set change. Empty if the path is valid and is no
+// setting.
 func pathSettings(spec *v1alpha1.StorageBenchmarkSpec, field, path string, values ...v1alpha1.MatrixValue) (all []setting) {
 	if wrong := meantPath(spec, path); wrong != "" {
 		return []setting{{field, path, "", func(string, string) settings.Answer { return settings.Answer{Refusal: wrong} }, false}}
@@ -29,7 +30,7 @@ func pathSettings(spec *v1alpha1.StorageBenchmarkSpec, field, path string, value
 	return all
 }
 
-// checkOfPath judges what a path sets. Nil if it is no setting of ZFS or PostgreSQL.
+// checkOfPath returns the check of the setting that a path sets. Nil if it is no setting of ZFS or PostgreSQL.
 func checkOfPath(spec *v1alpha1.StorageBenchmarkSpec, path string) (name string, check func(name, value string) settings.Answer) {
 	_, path = ofVolume(path)
 	for prefix, check := range map[string]func(name, value string) settings.Answer{
@@ -60,7 +61,7 @@ func databaseSetting(name, value string) settings.Answer {
 	return settings.Answer{Refusal: workload.WrongSetting(name, value)}
 }
 
-// ofVolume splits volumes.NAME. off a path.
+// ofVolume splits the prefix volumes.NAME. off a path.
 func ofVolume(path string) (prefix, below string) {
 	if rest, is := strings.CutPrefix(path, "volumes."); is {
 		name, below, _ := strings.Cut(rest, ".")
@@ -69,8 +70,8 @@ func ofVolume(path string) (prefix, below string) {
 	return "", path
 }
 
-// meantPath says which path to write instead of one that names a setting or a phase at the wrong place. The rules of the API list all
-// forms of a path. Empty if it is right, or too far from all.
+// meantPath says which path was meant by one with a setting or phase in the wrong place. The rules of the API only list all forms of paths.
+// Empty if the path is right, or not similar to any.
 func meantPath(spec *v1alpha1.StorageBenchmarkSpec, path string) string {
 	volume, path := ofVolume(path)
 	head, rest, _ := strings.Cut(path, ".")

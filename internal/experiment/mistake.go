@@ -11,7 +11,7 @@ import (
 
 // Mistake is a SpecError of one field.
 type Mistake struct {
-	// Field is its path in the benchmark, such as spec.phases[1]. Empty if it is not one field that is wrong.
+	// Field is its path in the benchmark, such as spec.phases[1]. Empty if the mistake is not in a single field.
 	Field string
 	*SpecError
 }
@@ -78,7 +78,7 @@ func Mistakes(err error) []Mistake {
 // mostMentioned is how many mistakes a condition mentions. The plugin lists all.
 const mostMentioned = 5
 
-// combined is one SpecError of all mistakes. Nil if the error is of another kind.
+// combined is one SpecError that lists all mistakes. Nil if the error is of another kind.
 func combined(err error) *SpecError {
 	all := Mistakes(err)
 	if len(all) == 0 {
@@ -94,7 +94,7 @@ func combined(err error) *SpecError {
 	return &SpecError{all[0].Reason, strings.Join(messages, "; ")}
 }
 
-// unlike leaves out what another variant has as well: they differ only in the name of the variant.
+// unlike omits mistakes that another variant has as well, which differ only in the name of the variant.
 type unlike struct{ seen map[string]bool }
 
 func (o *unlike) of(slot *Slot, err error) (news []error) {

@@ -22,7 +22,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// world is a cluster as small as can be: one benchmark, its runs and what belongs to them, and a stranger who competes.
+// world is the smallest possible cluster: one benchmark with its runs and their objects, and a competitor.
 type world struct {
 	t         *rapid.T
 	now       time.Time
@@ -31,12 +31,12 @@ type world struct {
 	nodes     []string
 	// lease holder by node
 	leases map[string]string
-	// since and heldFor are when a Lease of ours was taken, and for which experiment.
+	// since and heldFor say when a Lease of ours was taken, and for which experiment.
 	since     map[string]time.Time
 	heldFor   map[string]string
 	limits    Limits
 	neighbour []Neighbour
-	// taken is a name that another owner's object has, finalizers those that a deleted run is kept by.
+	// taken says that an object of another owner has a name of ours. finalizers says that a finalizer keeps a deleted run.
 	taken      bool
 	finalizers bool
 	abandoned  bool
@@ -51,7 +51,7 @@ type world struct {
 	wake       time.Time
 	changed    bool
 	broken     bool // a gate that does not compile
-	// begun are the times of the schedule for which runs were made.
+	// begun are the scheduled times for which runs were created.
 	begun []time.Time
 	all   []string // nodes that there can be
 	last  Decision
@@ -66,10 +66,10 @@ type worldRun struct {
 	outcome []results.Outcome
 	// starts counts the Jobs made.
 	starts []int
-	// startedAt are the moments that the phases of a group began by.
+	// startedAt are the agreed start times of the phases of a group.
 	startedAt []time.Time
-	// strays are pods whose Job is gone, and straysAtWork those of them that have not ended. A claim that is kept does not go, nor do pods,
-	// which end all the same.
+	// strays are pods without their Job, straysAtWork those that have not ended. A kept claim is not deleted. Kept pods are not deleted
+	// either, but end.
 	strays, straysAtWork int
 	keepClaim, keepPod   bool
 }
@@ -122,10 +122,10 @@ func (w *world) names() []string {
 	return names
 }
 
-// expansions saves time: there are not many different specs.
+// expansions caches expanded specs: there are only a few different ones.
 var expansions = map[string]State{}
 
-// observe is what the controller would see.
+// observe is what the controller would observe.
 func (w *world) observe() State {
 	state, known := expansions[ID(unscheduled(w.benchmark))]
 	if !known {
@@ -177,7 +177,7 @@ func unscheduled(benchmark *v1alpha1.StorageBenchmark) *v1alpha1.StorageBenchmar
 	return bare
 }
 
-// reconcile is one turn of the benchmark's controller; crash leaves out the writing of the status.
+// reconcile is one turn of the benchmark's controller. With crash, it ends before the status is written.
 func (w *world) reconcile(crash bool) {
 	if w.benchmark == nil {
 		return
@@ -297,7 +297,7 @@ func (w *world) applyBenchmark(state State, decision Decision, action Action) {
 	}
 }
 
-// checkBenchmark looks for contradictions.
+// checkBenchmark checks invariants.
 func (w *world) checkBenchmark(state State, decision Decision) {
 	w.checkSchedule(state, decision)
 	if problem := benchmarkProblem(state, decision); problem != "" {
@@ -322,7 +322,7 @@ func (w *world) checkBenchmark(state State, decision Decision) {
 	}
 }
 
-// benchmarkProblem is what contradicts itself in a decision, whatever the state.
+// benchmarkProblem is a contradiction in a decision, whatever the state.
 func benchmarkProblem(state State, decision Decision) string {
 	if decision.Reason == "" || decision.Message == "" || decision.Position == "" {
 		return "nothing is said"
@@ -437,7 +437,7 @@ func (w *world) peers(r *worldRun) []string {
 	return names
 }
 
-// together checks what a barrier is for: a phase of a group begins only when all its runs are ready for it, having done the same.
+// together checks the purpose of a barrier: a phase of a group begins only when all its runs are ready for it, after the same phases.
 func (w *world) together(r *worldRun, i int) {
 	for _, name := range w.peers(r) {
 		peer, phase := w.runs[name], r.run.Spec.Phases[i].Name

@@ -132,7 +132,7 @@ func setPath(slot *Slot, path string, value v1alpha1.MatrixValue) error {
 	return nil
 }
 
-// unfit is an error of a value. Other errors of a path are the same for all its values.
+// unfit is an error of one value. Any other error of a path applies to all of its values.
 type unfit struct{ error }
 
 func (u *unfit) Unwrap() error { return u.error }
@@ -227,9 +227,9 @@ func setWorkload(workloads []v1alpha1.NamedWorkload, rest, value string) error {
 	return fmt.Errorf("write phases.PHASE.WORKLOAD.FIELD, with one of these workloads: %s", strings.Join(names, ", "))
 }
 
-// setField decodes {field: value} onto a struct, as text first and as a number or boolean second, and refuses unknown
-// fields. A field such as settings.shared_buffers is decoded as {settings: {shared_buffers: value}}: what is beside it stays. What the
-// value may be, the API server checks when the run is made. The phase may have more fields than the struct.
+// setField decodes {field: value} onto a struct, first as text and then as a number or boolean, and refuses unknown fields. A field such as
+// settings.shared_buffers is decoded as {settings: {shared_buffers: value}}, so the other settings stay. The API server validates the value
+// when the run is created. more are fields of the phase besides those of the struct.
 func setField(target any, field, value string, more ...string) error {
 	text, _ := json.Marshal(value)
 	var failure error
@@ -241,7 +241,7 @@ func setField(target any, field, value string, more ...string) error {
 		if err == nil {
 			return nil
 		}
-		// A single value has no fields: what the path names below it is unknown too.
+		// A field with a single value has no fields, so the rest of the path is unknown.
 		ofType, isType := errors.AsType[*json.UnmarshalTypeError](err)
 		if strings.Contains(err.Error(), "unknown field") || isType && ofType.Value == "object" {
 			return fmt.Errorf("the phase has no field %q: %s", field, insteadOf(reflect.TypeOf(target), field, more))
@@ -266,7 +266,7 @@ func decodeAt(target any, path string, value []byte) error {
 	return decoder.Decode(target)
 }
 
-// unfitBecause says what to write into a field of another type.
+// unfitBecause says what to write into a field of a different type.
 func unfitBecause(failure error, field string) error {
 	ofType, isType := errors.AsType[*json.UnmarshalTypeError](failure)
 	if !isType {
@@ -288,7 +288,7 @@ func unfitBecause(failure error, field string) error {
 	}
 }
 
-// insteadOf says which field of a type to write, or of the part of it that the path reaches.
+// insteadOf suggests a field of a type, or of the part of it that the path reaches.
 func insteadOf(of reflect.Type, field string, more []string) string {
 	name, rest, _ := strings.Cut(field, ".")
 	fields := fieldsOf(of)

@@ -17,7 +17,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// The number of histories and states is fixed, so that the time the suite takes is too.
+// The number of histories and states is fixed, which also fixes the duration of the suite.
 const (
 	histories    = 2000
 	randomStates = 6000
@@ -38,8 +38,8 @@ func explore(t *testing.T, times string, property func(*rapid.T)) {
 	rapid.Check(t, property)
 }
 
-// TestHistories plays random histories: the planner decides, the cluster misbehaves. Then the cluster behaves, and the
-// experiment must come to its end.
+// TestHistories plays random histories in which the cluster misbehaves while the planner decides. Then the cluster behaves, and the
+// experiment must end.
 func TestHistories(t *testing.T) {
 	before, ends := statesTried, map[string]int{}
 	explore(t, itoa(histories), func(t *rapid.T) {
@@ -142,7 +142,7 @@ func (w *world) at() *time.Time {
 	return &now
 }
 
-// advance is the next thing that happens to a phase when all is well.
+// advance does the next thing that happens to a phase if all is well.
 func (w *world) advance(r *worldRun, i int) {
 	phase := &r.phases[i]
 	if r.volume != nil && !r.volume.Bound && !r.volume.Lost {
@@ -273,7 +273,7 @@ func (w *world) collect() {
 	}
 }
 
-// behave lets the cluster be kind until nothing changes any more.
+// behave lets the cluster behave until nothing changes any more.
 func (w *world) behave() {
 	w.nodes, w.classes = w.all, []ClassState{{Name: "fast", Default: true}, {Name: "slow"}}
 	w.ahead, w.foreign, w.abandoned, w.taken, w.neighbour = false, false, false, false, nil
@@ -376,8 +376,8 @@ func (w *world) groupsAreWhole(state State) {
 // groupsTried counts the groups that came to a good end.
 var groupsTried int
 
-// waiting says that a run has lost the node between two phases and waits for the spec to be mended: nothing of it is at
-// work, and nothing is lost.
+// waiting says that a run has lost the node between two phases and waits until the spec is repaired: nothing of it runs, and nothing is
+// lost.
 func (w *world) waiting(run *v1alpha1.BenchmarkRun) bool {
 	if run == nil || w.last.Position != PositionStalled {
 		return false

@@ -87,7 +87,7 @@ func poolOf(state State, slot Slot, user *v1alpha1.BenchmarkRun) KeptPool {
 	return KeptPool{Name: name, RunUID: string(user.UID)}
 }
 
-// TestKeptPools: a pool is handed on from a valid repetition to the next, and else given back before anything else goes on.
+// TestKeptPools: a valid repetition passes its pool on to the next one. Otherwise the pool is deleted before anything else happens.
 func TestKeptPools(t *testing.T) {
 	inTurn := func(b *v1alpha1.StorageBenchmark) {
 		b.Spec.Variants, b.Spec.Order = []v1alpha1.Variant{{Name: "a"}, {Name: "b"}}, v1alpha1.OrderSequential
@@ -142,7 +142,7 @@ func TestKeptPools(t *testing.T) {
 	}
 }
 
-// TestKeptTogether: of several pools of a run all are handed on, or none.
+// TestKeptTogether: of several pools of a run, all are passed on or none.
 func TestKeptTogether(t *testing.T) {
 	state := endedRuns(keeping(v1alpha1.ResetNone, func(b *v1alpha1.StorageBenchmark) {
 		b.Spec.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log"}}

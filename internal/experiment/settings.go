@@ -17,7 +17,7 @@ import (
 type setting struct {
 	field, name, value string
 	check              func(name, value string) settings.Answer
-	// further is another value of the same path. What is wrong with its name is said once.
+	// further says that another value of the same path came before, so that a wrong name is not reported again.
 	further bool
 }
 
@@ -148,7 +148,7 @@ func each[M ~map[string]v1alpha1.PropertyValue](at string, all M, check func(nam
 	return found
 }
 
-// named puts the name in front, where the field does not end with it.
+// named puts the name in front of the message, if the field does not end with it.
 func named(check func(name, value string) settings.Answer) func(name, value string) settings.Answer {
 	return func(name, value string) settings.Answer {
 		answer := check(name, value)
@@ -184,8 +184,8 @@ func checkKinds(spec *v1alpha1.StorageBenchmarkSpec, slot *Slot) error {
 	return f.Err()
 }
 
-// ofOtherVariants says where to move a property that fits the dataset of the target, but not that of a variant. Empty if there it is wrong
-// too.
+// ofOtherVariants says where to move a property that fits the dataset of the target, but not that of a variant. Empty if it does not fit
+// the target either.
 func ofOtherVariants(spec *v1alpha1.StorageBenchmarkSpec, field, name string) string {
 	base := spec.Target.ZFS
 	if base == nil || base.Dataset == nil || !strings.HasPrefix(field, "spec.target.") {

@@ -49,8 +49,8 @@ func ReplaceTargets(spec *v1alpha1.StorageBenchmarkSpec, found map[string]v1alph
 	return slices.Compact(missing)
 }
 
-// Identify sets the hash of the experiment, and replaces references to StorageTargets by what these hold. An experiment that has begun
-// keeps its hash: what has become of a StorageTarget since counts for the next one.
+// Identify sets the hash of the experiment, and replaces references to StorageTargets by their contents. An experiment that has begun keeps
+// its hash: changed StorageTargets count for the next one.
 func Identify(state *State, found map[string]v1alpha1.Target) {
 	benchmark := state.Benchmark
 	names := TargetNames(&benchmark.Spec)
@@ -75,8 +75,8 @@ func Identify(state *State, found map[string]v1alpha1.Target) {
 	}
 }
 
-// keepTargets goes on with an experiment that has begun with other StorageTargets than those that are there now. Once it has finished,
-// only the names and numbers of its runs are needed, and each of its runs has a target that serves for that.
+// keepTargets handles an experiment that began with other StorageTargets than exist now. Once it has finished, only the names and numbers
+// of its runs are needed, so the target of any run will do. An unfinished experiment gets a TargetError.
 func keepTargets(state *State, names []string, found map[string]v1alpha1.Target) {
 	benchmark := state.Benchmark
 	at := slices.IndexFunc(state.Runs, func(run v1alpha1.BenchmarkRun) bool { return run.Spec.Experiment == state.Experiment })

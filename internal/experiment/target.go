@@ -125,8 +125,8 @@ func blockVolumes(target v1alpha1.Target) map[v1alpha1.VolumeName]bool {
 	return block
 }
 
-// checkNoPools refuses what needs pools in a variant whose own target, or whose StorageTarget, has none: the API server has seen only the
-// spec's target.
+// checkNoPools refuses phases that need pools in a variant whose own target or StorageTarget has none: the API server has checked only the
+// target of the spec.
 func checkNoPools(slot *Slot) error {
 	var problems []error
 	for i := range slot.Phases {
@@ -170,7 +170,7 @@ func checkData(slot *Slot) error {
 	return errors.Join(problems...)
 }
 
-// checkVolumes checks that every phase works on a volume that is there by then.
+// checkVolumes checks that the volume of every phase exists by then.
 func checkVolumes(slot *Slot) error {
 	var problems []error
 	there := newPresence(slot)
@@ -192,7 +192,7 @@ func checkVolumes(slot *Slot) error {
 	return errors.Join(problems...)
 }
 
-// noVolumeForWAL says why a phase cannot have its log on a volume, and what to write instead.
+// noVolumeForWAL says why the log of a phase cannot be on a volume, and what to write instead.
 func noVolumeForWAL(slot *Slot, part *workload.Part, there *presence, problem string) string {
 	on := volumeOf(&part.Phase)
 	switch {
@@ -222,7 +222,7 @@ func checkDestinations(slot *Slot) error {
 	return errors.Join(problems...)
 }
 
-// checkReplicate says why a dataset cannot be sent where it is to go.
+// checkReplicate says why a dataset cannot be sent to its destination.
 func checkReplicate(slot *Slot, action *v1alpha1.ReplicateAction, own v1alpha1.VolumeName) string {
 	if action == nil {
 		return ""
@@ -247,7 +247,7 @@ func checkReplicate(slot *Slot, action *v1alpha1.ReplicateAction, own v1alpha1.V
 	return ""
 }
 
-// checkCopy says why a copy cannot go where it is to go.
+// checkCopy says why a copy cannot go to its destination.
 func checkCopy(slot *Slot, action *v1alpha1.CopyAction, own v1alpha1.VolumeName) string {
 	if action == nil {
 		return ""
@@ -263,7 +263,7 @@ func checkCopy(slot *Slot, action *v1alpha1.CopyAction, own v1alpha1.VolumeName)
 	return ""
 }
 
-// copiesFill says from which volume to which one a phase copies the data, if it does.
+// copiesFill says whether a phase copies the data of a fill, from which volume and to which.
 func copiesFill(slot *Slot, phase *v1alpha1.Phase) (from, to v1alpha1.VolumeName, copies bool) {
 	if phase.Operate == nil {
 		return "", "", false

@@ -18,7 +18,7 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// TestDataComesFirst: data that was not written can be neither read nor aged, and saying so takes no run.
+// TestDataComesFirst: reading or ageing data that was never written is refused before any run.
 func TestDataComesFirst(t *testing.T) {
 	fill, age := &v1alpha1.FillPhase{}, &v1alpha1.FragmentPhase{}
 	measure := func(workload v1alpha1.Workload) *v1alpha1.MeasurePhase {
@@ -113,7 +113,7 @@ func TestWALOnAVolume(t *testing.T) {
 	}
 }
 
-// TestOperateAfter: what cannot be told apart before, during and after an operation is refused.
+// TestOperateAfter: a phase is refused if the times before, during and after its operation could not be distinguished.
 func TestOperateAfter(t *testing.T) {
 	redo := &v1alpha1.RedoWorkload{Duration: runstest.Lasting(5 * time.Minute)}
 	archived := redo.DeepCopy()
@@ -165,8 +165,8 @@ func TestFreeNeedsFiles(t *testing.T) {
 	}
 }
 
-// TestReplicationsStayWithinTheTarget: what is no volume of the target would be the name of another's BenchmarkPool, and the pool itself
-// is refused by the API server only when a run has begun.
+// TestReplicationsStayWithinTheTarget: a name that is no volume of the target could be another user's BenchmarkPool, and the API server
+// would refuse the pool itself only after a run has begun.
 func TestReplicationsStayWithinTheTarget(t *testing.T) {
 	to := func(on v1alpha1.VolumeName, pool string) *v1alpha1.PoolAction {
 		return &v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: naming.RunDataset(string(on)),
@@ -227,7 +227,7 @@ func TestVariantsBringTheirOwnVolumes(t *testing.T) {
 	}
 }
 
-// TestDatasetsExistByThen: an operation that names what is not there is refused before the first run, and not after each fill.
+// TestDatasetsExistByThen: an operation on a missing dataset is refused before the first run, and not after each fill.
 func TestDatasetsExistByThen(t *testing.T) {
 	snapshot := func(dataset v1alpha1.DatasetPath, name v1alpha1.SnapshotName) v1alpha1.PoolAction {
 		return v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{Dataset: dataset, Name: name}}

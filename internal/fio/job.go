@@ -37,7 +37,7 @@ type Job struct {
 	Mode Mode
 	// Paths of the files or the device; several are one target to fio. It reads or writes one after another, unless the mode is random.
 	Paths []string
-	// Offset and Size of the area of the first worker; each further worker works Stride bytes behind the one before.
+	// Offset and Size of the area of the first worker. The area of each further worker begins Stride bytes after the previous one.
 	Offset, Size, Stride int64
 	Workers              int
 	// BlockSize of all operations, unless there are BlockSizes.
@@ -47,14 +47,14 @@ type Job struct {
 	WritePercent int
 	// Duration, if set, repeats the job until it is over.
 	Duration time.Duration
-	// Think is waited between two operations of a worker.
+	// Think is the pause between two operations of a worker.
 	Think time.Duration
 	// Sync is empty, dsync (each write is durable when it returns) or fdatasync (a call after each write).
 	Sync string
 	Seed int64
 	// Direct asks for transfers that bypass the page cache.
 	Direct bool
-	// KeepCache leaves what is in the page cache there; else fio drops it before the job.
+	// KeepCache keeps the page cache. Otherwise fio drops the files from it before the job.
 	KeepCache bool
 	// RandomMap makes random offsets cover every block exactly once.
 	RandomMap bool
@@ -86,8 +86,8 @@ type File struct {
 	Sections []Section
 }
 
-// common to everything that the runner starts: one process, latencies as an application sees them, one group of figures
-// for jobs that run side by side. Preallocation would leave extents that hold nothing, and does not exist on ZFS.
+// common are the options of every job file: one process, latencies as an application sees them, one group of figures for jobs that run side
+// by side. Preallocation would leave extents without data, and does not exist on ZFS.
 func common() []Option {
 	return []Option{
 		{"thread", "1"}, {"group_reporting", "1"}, {"lat_percentiles", "1"}, {"clat_percentiles", "0"}, {"fallocate", "none"},
@@ -148,8 +148,7 @@ func (j Job) options() []Option {
 	return o.list
 }
 
-// seed makes the offsets follow the seed. With randrepeat, which is on by default, fio chooses the same offsets whatever
-// randseed says.
+// seed makes the offsets follow the seed. By default, randrepeat is on and fio chooses the same offsets whatever randseed is.
 func seed(value int64) []Option { return []Option{{"randrepeat", "0"}, {"randseed", number(value)}} }
 
 func (j Job) random() bool {
@@ -171,7 +170,7 @@ func (o *options) flag(condition bool, name string) { o.when(condition, name, "1
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
-// joinPaths writes several files as fio wants them: with ':' between them, and '\:' for one in a name.
+// joinPaths joins files as fio expects them: with ':' in between, and '\:' for a colon in a name.
 func joinPaths(paths []string) string {
 	escaped := make([]string, len(paths))
 	for i, path := range paths {
@@ -188,7 +187,7 @@ func blockSplit(shares []BlockShare) string {
 	return strings.Join(words, ":")
 }
 
-// Text writes the job file. It refuses what fio would read as something else.
+// Text writes the job file. It refuses values that fio would misread.
 func (f File) Text() (string, error) {
 	var text strings.Builder
 	sections := append([]Section{{Name: "global", Options: f.Global}}, f.Sections...)
@@ -218,7 +217,7 @@ func hasControl(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// has tells whether a flag is set for a section, there or for all jobs; the last line counts, as for fio.
+// has says whether a flag is set for a section, there or for all jobs. As for fio, the last line counts.
 func (f File) has(s Section, name string) bool {
 	set := false
 	for _, option := range slices.Concat(f.Global, s.Options) {
@@ -229,8 +228,7 @@ func (f File) has(s Section, name string) bool {
 	return set
 }
 
-// Stages tells for each group of figures that fio reports in which stage it runs: groups of one stage run side by side,
-// stages one after another.
+// Stages returns the stage of each group of figures that fio reports. Groups of one stage run side by side, and stages one after another.
 func (f File) Stages() []int {
 	var stages []int
 	stage := 0

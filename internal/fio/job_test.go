@@ -104,7 +104,7 @@ func TestUserFile(t *testing.T) {
 	}
 }
 
-// TestJobsEndWithASync: what a job leaves in memory when others go on, or come next, would be in no figure of it.
+// TestJobsEndWithASync: writes that a job leaves in memory would be missing from its figures if other jobs follow or continue.
 func TestJobsEndWithASync(t *testing.T) {
 	for text, syncs := range map[string]int{
 		"[a]\nsize=1m": 0, "[a]\nsize=1m\n[b]\nsize=1m": 2, "[a]\nsize=1m\n[b]\nsize=1m\nend_fsync=0": 2,

@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// Latency is what fio says about the times of one kind of operation.
+// Latency has the latencies of one kind of operation, as fio reports them.
 type Latency struct {
 	Count  int64
 	Min    int64
 	Max    int64
 	totals float64 // sum of all times
-	// bins hold how many operations took about so many nanoseconds; fio's bins are 1.6% wide.
+	// bins count operations by latency in nanoseconds. Each of fio's bins is up to 1.6% wide.
 	bins map[int64]int64
 }
 
@@ -37,7 +37,7 @@ func (l *Latency) Add(other Latency) {
 	}
 }
 
-// Observe adds one operation. Its bin is at most 1.6% wide, as those of fio.
+// Observe adds one operation. Like fio's bins, its bin is at most 1.6% wide.
 func (l *Latency) Observe(nanoseconds int64) {
 	nanoseconds = max(nanoseconds, 1)
 	bin := nanoseconds
@@ -56,7 +56,7 @@ func (l *Latency) Observe(nanoseconds int64) {
 	l.bins[bin]++
 }
 
-// significantBits of a latency tell its bin.
+// significantBits of a latency determine its bin.
 const significantBits = 7
 
 // Mean in nanoseconds; false if there was no operation.
@@ -86,8 +86,8 @@ func (l Latency) Bins() []Bin {
 	return bins
 }
 
-// Ranges visits the bins in the order of their latency: where each begins and ends, and how many operations are in it. They end where
-// the shortest and the longest latency lie.
+// Ranges visits the bins in the order of their latency, with their ends and the number of their operations. They are cut at the shortest
+// and the longest latency.
 func (l Latency) Ranges(visit func(from, to, count int64)) {
 	for _, middle := range slices.Sorted(maps.Keys(l.bins)) {
 		low, width := binOf(middle)
@@ -105,9 +105,9 @@ func (l Latency) binned() int64 {
 	return sum
 }
 
-// Percentile is the latency that the given share of the operations does not exceed; false if it is not known. A bin tells only that its
-// operations took between its two ends, which are 0.8% to 1.6% apart: the percentile lies between them as its rank does among them. It is
-// never further from the true one than the bin is wide, and far less if latencies vary within a bin as they do around it.
+// Percentile is the latency that the given share of the operations does not exceed. False if it is not known. A bin only shows that its
+// operations took between its two ends, which are 0.8% to 1.6% apart, so the percentile is interpolated by its rank in the bin. Its error
+// never exceeds the width of the bin, and is much smaller if latencies vary within the bin as they do around it.
 func (l Latency) Percentile(partsPerMillion int64) (int64, bool) {
 	if l.Count == 0 || l.binned() != l.Count {
 		return 0, false
@@ -127,7 +127,7 @@ func (l Latency) Percentile(partsPerMillion int64) (int64, bool) {
 	return l.Max, true
 }
 
-// binOf is where the bin begins that has this value in its middle, and how wide it is: 0 if the value is exact.
+// binOf returns the beginning and the width of the bin whose middle is this value. The width is 0 if the value is exact.
 func binOf(middle int64) (low, width int64) {
 	shift := bits.Len64(uint64(middle)) - significantBits
 	if shift <= 0 {
@@ -136,7 +136,7 @@ func binOf(middle int64) (low, width int64) {
 	return middle >> shift << shift, 1 << shift
 }
 
-// ShareOver is the share of operations, in parts per million, that took longer; false if it is not known.
+// ShareOver is the share of operations that took longer, in parts per million. False if it is not known.
 func (l Latency) ShareOver(nanoseconds int64) (int64, bool) {
 	if l.Count == 0 || l.binned() != l.Count {
 		return 0, false

@@ -17,10 +17,9 @@ type Sample struct {
 	Nanoseconds  int64
 }
 
-// Samples keeps a bounded part of any number of samples: the largest ones, and of all others a random choice in which each
-// has the same chance.
+// Samples keeps a bounded number of samples: the largest ones, and a random choice of the others in which each has the same chance.
 type Samples struct {
-	// Seen is how many there were.
+	// Seen is the total number of samples.
 	Seen    int64
 	limit   int
 	others  int64

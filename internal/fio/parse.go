@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Report is what fio says at its end.
+// Report is what fio reports at its end.
 type Report struct {
 	Version string
 	Jobs    []JobReport
@@ -27,7 +27,7 @@ type JobReport struct {
 	Group int
 	// Error is the errno that ended the job, 0 for none.
 	Error int
-	// Errors is how many operations failed, where fio counts them.
+	// Errors is the number of failed operations, where fio counts them.
 	Errors      int64
 	Read, Write Direction
 	Sync        Latency
@@ -86,7 +86,7 @@ type wireLatency struct {
 	Bins map[string]int64 `json:"bins"`
 }
 
-// Parse reads what fio 3.28 and newer write with --output-format=json+, whatever lines stand before and after the JSON.
+// Parse reads the output of fio 3.28 and newer with --output-format=json+, regardless of lines before and after the JSON.
 func Parse(output []byte) (Report, error) {
 	document, notes, err := cutDocument(output)
 	if err != nil {
@@ -148,7 +148,7 @@ func noteLines(texts ...[]byte) []string {
 
 var notANumber = regexp.MustCompile(`(?m)^(\s*"[a-zA-Z0-9_ .<>=]*" : )-?(?:nan|inf)(,?)$`)
 
-// replaceNaN makes JSON of what old versions write for a mean of nothing.
+// replaceNaN replaces what old versions write for the mean of no values, to get valid JSON.
 func replaceNaN(document []byte) []byte {
 	if !bytes.Contains(document, []byte("nan")) && !bytes.Contains(document, []byte("inf")) {
 		return document

@@ -19,8 +19,8 @@ func golden(t testing.TB, name string) []byte {
 	return text
 }
 
-// The mix-*.json were written by the fio versions in their names: two sections side by side, then appends with sync=dsync,
-// then appends with fdatasync=1, of 300 ms each.
+// TestParseRealReports: the mix-*.json were written by the fio versions in their names: two sections side by side, then appends with
+// sync=dsync, then appends with fdatasync=1, of 300 ms each.
 func TestParseRealReports(t *testing.T) {
 	type figures struct{ reads, readBytes, writes, appends, syncs int64 }
 	for version, want := range map[string]figures{
@@ -94,7 +94,7 @@ const small = `{
 }
 `
 
-// These are made by hand, after what fio versions and wrappers have been seen to write.
+// TestParseVariants: these reports were written by hand, after the output of fio versions and wrappers.
 func TestParseVariants(t *testing.T) {
 	for name, output := range map[string]string{
 		"plain":           small,

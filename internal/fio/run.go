@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// maxOutputBytes bounds what is read of fio's report.
+	// maxOutputBytes limits how much of fio's report is read.
 	maxOutputBytes = 12 << 20
-	// patience is how long a killed fio may take to be gone, before it is left to the kernel.
+	// patience is how long a killed fio may take to end before it is left to the kernel.
 	patience = 10 * time.Second
 	// watchEvery is how often the watcher is called.
 	watchEvery = time.Second
-	// exitSignalled is fio's exit code after a signal on which it has ended its jobs.
+	// exitSignalled is fio's exit code after a signal that made it end its jobs.
 	exitSignalled = 128
 )
 
@@ -57,9 +57,9 @@ func (p Program) Version(ctx context.Context) (string, error) {
 	return strings.TrimPrefix(strings.TrimSpace(string(output)), "fio-"), nil
 }
 
-// Run runs the job file to its end and returns the report, which is there with some errors too. While fio runs, watch is
-// called once a second; when it says that this is enough, fio ends early and reports what it has done. When the context ends, fio is killed
-// with everything that it has started.
+// Run runs the job file to its end and returns the report, which exists even with some errors. While fio runs, watch is called once a
+// second. If it returns true, fio ends early and reports what it has done. When the context ends, fio and everything that it has started
+// are killed.
 func (p Program) Run(ctx context.Context, file File, watch func(Usage) (enough bool)) (Report, error) {
 	text, err := file.Text()
 	if err != nil {
@@ -84,8 +84,8 @@ func (p Program) Run(ctx context.Context, file File, watch func(Usage) (enough b
 	return readReport(output, ended, messages.String(), asked)
 }
 
-// command runs in a process group of its own, so that all of it can be killed, and in the scratch folder, because fio
-// leaves files where it stands.
+// command runs in its own process group, so that all of it can be killed, and in the scratch folder, because fio leaves files in its
+// working directory.
 func (p Program) command(ctx context.Context, folder string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, p.Path, args...)
 	command.Dir = folder
@@ -96,9 +96,8 @@ func (p Program) command(ctx context.Context, folder string, args ...string) *ex
 	return command
 }
 
-// execute starts the command and waits for its end. It says whether it has asked the command to end early. The thread is held, because
-// Pdeathsig looks at the thread that started the process, and not at the whole program. A process that hangs in the kernel cannot be waited
-// for: it is left.
+// execute starts the command and waits for its end. asked says that it has asked the command to end early. The thread is locked, because
+// Pdeathsig applies when the thread that started the process ends, not the whole program. A process that hangs in the kernel is abandoned.
 func execute(ctx context.Context, command *exec.Cmd, watch func(Usage) bool) (asked bool, err error) {
 	started, done := make(chan error, 1), make(chan error, 1) // buffered: the receiver may be gone
 	go func() {
@@ -192,7 +191,7 @@ func readReport(path string, ended error, messages string, asked bool) (Report, 
 	return report, nil
 }
 
-// signalled: on SIGTERM and SIGINT fio ends early and reports as if all was well.
+// signalled says whether a signal ended fio early: on SIGTERM and SIGINT, it reports as if all was well.
 func signalled(notes []string) bool {
 	return slices.ContainsFunc(notes, func(note string) bool { return strings.Contains(note, "terminating on signal") })
 }

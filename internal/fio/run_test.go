@@ -174,7 +174,7 @@ func TestRealFio(t *testing.T) {
 	}
 }
 
-// TestSeedsMatter: the same seed gives the same offsets, another seed gives others. fio's default is that no seed matters.
+// TestSeedsMatter: the same seed gives the same offsets, and another seed others. By default, fio ignores seeds.
 func TestSeedsMatter(t *testing.T) {
 	path, err := exec.LookPath("fio")
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// LaidOut is how much the files of the jobs take at least before the jobs begin: fio writes what is read or overwritten. What it does not
-// write, what can be compressed and what this does not understand counts as nothing.
+// LaidOut is the least space that the files of the jobs take before the jobs begin, because fio first writes files that are read or
+// overwritten. Files that it does not write, compressible data and everything that this function does not understand count as nothing.
 func (f UserFile) LaidOut() int64 {
 	var total int64
 	for i, job := range f.Jobs() {
@@ -22,7 +22,7 @@ func (f UserFile) LaidOut() int64 {
 	return total
 }
 
-// laysOut says whether fio writes the files of a job, in full and with data that takes its size, before it begins.
+// laysOut says whether fio writes the files of a job completely, and with incompressible data, before the job begins.
 func (f UserFile) laysOut(section Section, job UserJob) bool {
 	for _, other := range []string{"filename", "filesize", "zero_buffers", "buffer_compress_percentage", "dedupe_percentage",
 		"create_on_open"} {
@@ -33,7 +33,7 @@ func (f UserFile) laysOut(section Section, job UserJob) bool {
 	return job.Reads() || f.has(section, "overwrite")
 }
 
-// canonical is the first name of an option that has two.
+// canonical is the main name of an option that has two.
 func canonical(name string) string {
 	switch name {
 	case "readwrite":
@@ -44,12 +44,12 @@ func canonical(name string) string {
 	return name
 }
 
-// mostBytes is more than any volume. All jobs of a file together stay below what can be counted.
+// mostBytes is more than any volume, and small enough that the sum over all jobs of a file does not overflow.
 const mostBytes = 1 << 56
 
 var plainSize = regexp.MustCompile(`^([0-9]{1,17})([kmgtp]?)(i?)b?$`)
 
-// leastBytes reads a size. To fio a k is 1024, and a ki is 1000. 0 if it is no plain one.
+// leastBytes reads a size. For fio, k is 1024 and ki is 1000. 0 if it is not a plain size.
 func leastBytes(text string) int64 {
 	match := plainSize.FindStringSubmatch(strings.ToLower(text))
 	if match == nil {

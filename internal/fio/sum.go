@@ -11,9 +11,9 @@ import (
 type Sum struct {
 	Read, Write Direction
 	Sync        Latency
-	// Duration is that of all stages, one after another; within a stage, the longest job counts.
+	// Duration is the sum of all stages. In a stage, the longest job counts.
 	Duration time.Duration
-	// Flush is the end of Duration in which the jobs were over, but not all that they wrote was on the disk.
+	// Flush is the end of Duration, in which the jobs had ended but not all of their writes had reached the disk.
 	Flush  time.Duration
 	Errors int64
 }
@@ -60,7 +60,7 @@ func (s *Sum) ForgetSyncTimes() { s.Sync = Latency{Count: s.Sync.Count} }
 // ForgetSyncTimes leaves only the number of syncs.
 func (j *JobReport) ForgetSyncTimes() { j.Sync = Latency{Count: j.Sync.Count} }
 
-// Flushed says how long it took until what was written was on the disk. Writes to a cache take their time there.
+// Flushed adds the time until all writes had reached the disk. It belongs to writes that only went to a cache.
 func (s *Sum) Flushed(took time.Duration) {
 	s.Flush += took
 	s.Duration += took
@@ -107,7 +107,7 @@ func (e *JobError) Error() string {
 
 func (e *JobError) Unwrap() error { return e.Errno }
 
-// Err is the first error of the report: fio goes on with other jobs after one has failed, a measurement does not.
+// Err is the first error of the report: fio continues with other jobs after one has failed, but a measurement does not.
 func (r Report) Err() error {
 	for _, job := range r.Jobs {
 		switch {
@@ -128,7 +128,7 @@ func errno(code int) syscall.Errno {
 	return syscall.Errno(code)
 }
 
-// firstError is the line of fio that says most.
+// firstError is the most telling line of fio.
 func firstError(notes []string) string {
 	for _, word := range []string{"error", "fail", "fio:"} {
 		for _, note := range notes {

@@ -37,7 +37,7 @@ func (j UserJob) Reads() bool { return j.Mode() != Write && j.Mode() != RandomWr
 // Writes says whether it writes.
 func (j UserJob) Writes() bool { return j.Mode() != Read && j.Mode() != RandomRead }
 
-// jobsWith are the names of the jobs that something holds for.
+// jobsWith are the names of the jobs that satisfy a condition.
 func (f UserFile) jobsWith(holds func(UserJob) bool) []string {
 	var names []string
 	for _, job := range f.Jobs() {

@@ -24,7 +24,7 @@ var (
 
 // Place is where a user's jobs may read and write.
 type Place struct {
-	// Device is set on a block volume: all jobs use it, and unless they say otherwise, Bytes of it behind Offset.
+	// Device is set on a block volume. All jobs use it, and unless they say otherwise, Bytes of it from Offset on.
 	Device        string
 	Offset, Bytes int64
 	// Folder for the files of jobs that name none, on a file system volume.
@@ -36,9 +36,9 @@ type Place struct {
 // UserFile is a user's job file after it was checked.
 type UserFile struct {
 	File
-	// UsesData says that a job works on the data of a fill.
+	// UsesData says that a job uses the data of a fill.
 	UsesData bool
-	// Ramps says that a job does for a while what its figures leave out.
+	// Ramps says that a job has a ramp, which its figures exclude.
 	Ramps bool
 	// Seeded says that the file sets its random numbers itself.
 	Seeded bool
@@ -161,7 +161,7 @@ func ReadOption(line string) Option {
 // Known says whether a name is that of an option, allowed or not.
 func Known(name string) bool { return allowed[name] != nil || remedies[name] != "" }
 
-// Refused says why a user's job file may not set an option, and what to do. It is empty for those that it may.
+// Refused says why a user's job file may not set an option, and what to do. Empty if it may.
 func Refused(option Option) string {
 	name, value := option.Name, option.Value
 	pattern, known := allowed[name]
@@ -194,7 +194,7 @@ func valueRemedy(name string) string {
 	return "write a plain value as in fio's manual, without '$', quotes or paths"
 }
 
-// Unsized says which job would make a file of no size, and what to write instead; empty if none does. On a device, jobs have all of it.
+// Unsized says which job would make a file without a size, and what to write instead. Empty if none does. On a device, jobs use all of it.
 func (f UserFile) Unsized() string {
 	for _, section := range f.Sections {
 		if !slices.ContainsFunc(slices.Concat(f.Global, section.Options), Option.sizes) {
@@ -205,7 +205,7 @@ func (f UserFile) Unsized() string {
 	return ""
 }
 
-// sizes says whether an option gives the files of a job a size. A percentage is one of the file, which is not there yet.
+// sizes says whether an option sets the size of a job's files. A percentage does not, because it refers to a file that does not exist yet.
 func (o Option) sizes() bool {
 	switch o.Name {
 	case "filename":
@@ -216,7 +216,7 @@ func (o Option) sizes() bool {
 	return false
 }
 
-// Paced are the jobs that send their requests by a schedule.
+// Paced are the jobs that send their requests at a fixed rate.
 func (f UserFile) Paced() []string {
 	return f.jobsWith(func(job UserJob) bool { return strings.Trim(job.Set["rate"]+job.Set["rate_iops"], "0,") != "" })
 }
@@ -231,8 +231,8 @@ func (f UserFile) Writers() []string {
 	return f.jobsWith(UserJob.Writes)
 }
 
-// UntimedSyncs are the jobs whose syncs fio does not time. With libaio it makes a sync itself, and counts it from when the request before
-// it began: fio 3.33 and 3.39 show 34 ms for a flush of 11 ms that follows a write of 22 ms.
+// UntimedSyncs are the jobs whose syncs fio does not time. With libaio it makes the sync itself, and counts its time from the beginning of
+// the request before: fio 3.33 and 3.39 report 34 ms for a flush of 11 ms after a write of 22 ms.
 func (f UserFile) UntimedSyncs() []string {
 	return f.jobsWith(func(job UserJob) bool {
 		return job.Set["ioengine"] == "libaio" && strings.Trim(job.Set["fsync"]+job.Set["fdatasync"], "0") != ""
@@ -251,7 +251,7 @@ func WhyUntimedSyncs(jobs []string) string {
 		strings.Join(jobs, ", "))
 }
 
-// checkWhole looks at what no single line shows.
+// checkWhole checks what no single line shows.
 func (f *UserFile) checkWhole(problems *refusals) {
 	if len(f.Sections) == 0 && len(problems.errs) == 0 {
 		problems.add(1, "there is no job: write a section in brackets, such as [job1]")
@@ -285,7 +285,7 @@ func (f *UserFile) checkWhole(problems *refusals) {
 	}
 }
 
-// On puts the jobs onto the volume. What they do stays as written, only where they do it and what is reported is set.
+// On applies the jobs to the volume. What they do stays as written. Only where they do it, and what is reported, is set.
 func (f UserFile) On(place Place, random int64) File {
 	file := File{Global: common()}
 	if !f.Seeded {
@@ -309,7 +309,8 @@ func (f UserFile) On(place Place, random int64) File {
 	return file
 }
 
-// endsAtOnce says whether the sync behind all jobs is that of each: there is one, or all begin together and work for the same time.
+// endsAtOnce says whether the sync after all jobs serves each of them: there is only one job, or all begin together and run for the same
+// time.
 func (f UserFile) endsAtOnce() bool {
 	if len(f.Sections) == 1 {
 		return true
@@ -339,7 +340,7 @@ func (f UserFile) endsAtOnce() bool {
 	return true
 }
 
-// withoutFilename takes filename=data out, and says whether it was there.
+// withoutFilename removes filename=data, and says whether it was set.
 func withoutFilename(given []Option) (kept []Option, data bool) {
 	for _, option := range given {
 		if option.Name == "filename" {

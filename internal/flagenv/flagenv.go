@@ -1,5 +1,5 @@
-// Package flagenv lets environment variables set the flags of a program. The variables of a container are merged by name, so that a
-// kustomization or a chart changes one setting without knowing the others, and their order.
+// Package flagenv lets environment variables set the flags of a program. The variables of a container are merged by name, so a
+// kustomization or a chart can change one setting without knowing the others or their order.
 package flagenv
 
 import (

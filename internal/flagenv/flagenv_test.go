@@ -63,7 +63,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// A mistake stops the program: a limit that is not set because of a typo would be none.
+// TestApplyRefuses: a mistake stops the program. Otherwise a typo would silently leave a limit unset.
 func TestApplyRefuses(t *testing.T) {
 	for variable, says := range map[string]string{
 		"FLAG_MAX_HOLDS=1h":        "there is no --max-holds",

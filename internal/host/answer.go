@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Answer reads one block from the disk itself, not from what the kernel remembers of it. A disk that is silent keeps it waiting for ever:
-// run it where that does no harm. A disk that answers with an error has answered.
+// Answer reads one block from the disk itself, bypassing the page cache. It blocks as long as a disk is silent, so call it where that does
+// no harm. A disk that returns an error counts as responding.
 func (n *Node) Answer(path string) error {
 	disk, err := n.Identify(path)
 	if err != nil {
@@ -24,7 +24,7 @@ func (n *Node) Answer(path string) error {
 		return fmt.Errorf("opening %s: %w", disk.Kernel, err)
 	}
 	defer file.Close() //nolint:errcheck // opened for reading: nothing is lost
-	// Memory for reads past the cache begins at the border of a page.
+	// The buffer of a direct read has to begin at a page boundary.
 	block, err := unix.Mmap(-1, 0, int(max(disk.LogicalSectorBytes, int64(os.Getpagesize()))), unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
@@ -37,14 +37,14 @@ func (n *Node) Answer(path string) error {
 	return nil
 }
 
-// careful writes to a disk as long as the caller waits for it and its path leads to it. A write that hangs and continues hours
-// later must be the last one: by then the disk may belong to others.
+// careful writes to a disk as long as the caller waits and the path leads to the disk. A write that hangs and continues hours later has to
+// be the last one, because others may use the disk by then.
 type careful struct {
 	*os.File
 	may func() error
 }
 
-// WriteAt asks before each write.
+// WriteAt checks before each write whether it is still allowed.
 func (c careful) WriteAt(data []byte, offset int64) (int, error) {
 	if err := c.may(); err != nil {
 		return 0, err

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// headSize and tailSize hold the marks of all that is known, and the labels of ZFS.
+	// headSize and tailSize cover the marks of all known contents, and the labels of ZFS.
 	headSize = 4 << 20
 	tailSize = 1 << 20
 	// endSize is read as a whole at either end of a disk.
@@ -27,7 +27,7 @@ func (n *Node) contents(disk *Disk) error {
 	file, err := n.openDirect(disk.Kernel, disk.Number, unix.O_EXCL)
 	if errors.Is(err, unix.EBUSY) {
 		disk.find(InUse, "the kernel has it in exclusive use: a mount in some namespace, a pool, swap, or a device made of it")
-		// What is on it is still worth telling.
+		// What is on the disk is still worth reporting.
 		file, err = n.openDirect(disk.Kernel, disk.Number, 0)
 	}
 	if err != nil {
@@ -40,7 +40,7 @@ func (n *Node) contents(disk *Disk) error {
 	return n.search(disk, file, time.Now)
 }
 
-// search looks into a disk, first where marks are left, and if nothing is there, at samples of all of it.
+// search looks for contents on a disk: first where contents leave marks, and if there are none, in samples of the whole disk.
 func (n *Node) search(disk *Disk, file io.ReaderAt, now func() time.Time) error {
 	if disk.SizeBytes < headSize+tailSize {
 		disk.find(TooSmall, "it has %d bytes, less than any pool needs", disk.SizeBytes)
@@ -72,8 +72,8 @@ func (n *Node) search(disk *Disk, file io.ReaderAt, now func() time.Time) error 
 	return disk.searchMiddle(file, now)
 }
 
-// labels looks for the labels of ZFS on the disk, on each partition that the kernel or a table knows, and wherever else
-// the ends of the disk seem to have one.
+// labels looks for labels of ZFS on the disk, on each partition that the kernel or a partition table has, and wherever else the ends of the
+// disk seem to contain one.
 func (n *Node) labels(disk *Disk, file io.ReaderAt, ends ends) error {
 	imported, err := n.importedPools()
 	if err != nil {
@@ -107,13 +107,13 @@ func (n *Node) labels(disk *Disk, file io.ReaderAt, ends ends) error {
 	return nil
 }
 
-// labelLook remembers what was seen.
+// labelLook collects the labels that were found.
 type labelLook struct {
 	disk   *Disk
 	ends   ends
 	file   io.ReaderAt
 	looked map[int64]bool
-	// front are places at which a vdev would have one of its first two labels.
+	// front are places where one of the first two labels of a vdev was found.
 	front map[int64]bool
 	found []foundLabel
 }
@@ -123,7 +123,7 @@ type foundLabel struct {
 	kernel string
 }
 
-// at looks for a label at a place of the disk.
+// at looks for a label at an offset of the disk.
 func (l *labelLook) at(kernel string, offset int64, front bool) error {
 	l.front[offset] = l.front[offset] || front
 	from, to := l.disk.middle()
@@ -147,7 +147,7 @@ func (l *labelLook) at(kernel string, offset int64, front bool) error {
 	return nil
 }
 
-// tell adds what was found, each thing once.
+// tell adds the findings, each once.
 func (l *labelLook) tell(imported map[string]bool) {
 	told := map[string]bool{}
 	for _, label := range l.found {
@@ -162,8 +162,8 @@ func (l *labelLook) tell(imported map[string]bool) {
 	}
 }
 
-// hasFront says whether one of the first two labels of a vdev is there: where a vdev may begin, or far before another label of the
-// same vdev.
+// hasFront says whether one of the first two labels of the same vdev was found: at a place where a vdev may begin, or far before another
+// label of that vdev.
 func (l *labelLook) hasFront(label PoolLabel) bool {
 	same := slices.DeleteFunc(slices.Clone(l.found), func(f foundLabel) bool { return f.GUID != label.GUID || f.VdevGUID != label.VdevGUID })
 	return slices.ContainsFunc(same, func(f foundLabel) bool {
@@ -174,7 +174,7 @@ func (l *labelLook) hasFront(label PoolLabel) bool {
 // Left says whether the disk was taken out of its pool: ZFS then writes a label of no transaction group.
 func (l PoolLabel) Left() bool { return l.State == PoolActive && l.Txg == 0 }
 
-// judge says what a label means. That of an active pool is never set aside: the pool may run on another node.
+// judge says what a label means. The label of an active pool is never set aside, because the pool may be in use by another node.
 func (l PoolLabel) judge(kernel string, imported map[string]bool) (Reason, string) {
 	pool := fmt.Sprintf("pool %q (guid %d)", l.Name, l.GUID)
 	switch {
@@ -197,11 +197,11 @@ func (d *Disk) add(reason Reason, kind string, offset int64, detail string) {
 	d.Findings = append(d.Findings, Finding{Reason: reason, Type: kind, Offset: offset, Detail: detail})
 }
 
-// buffers for both ends of a device. They are used again: an agent that looks at many disks would else hold many.
+// buffers are reused for both ends of a device. Otherwise an agent that checks many disks would hold many buffers.
 var buffers = sync.Pool{New: func() any { return new([headSize + tailSize]byte) }}
 
-// areas looks at where marks are left: both ends of the disk and of each partition. All must be blank, but for the
-// table that ZFS makes and the marker of a wipe. data is where the ends of the disk have some, or negative.
+// areas checks where contents leave marks: both ends of the disk and of each partition. All of these have to be blank, except for the table
+// that ZFS makes and the marker of a wipe. data is where the ends of the disk contain data, or negative.
 func areas(disk *Disk, file io.ReaderAt, data int64) error {
 	buffer := buffers.Get().(*[headSize + tailSize]byte)
 	defer buffers.Put(buffer)
@@ -249,7 +249,7 @@ func areas(disk *Disk, file io.ReaderAt, data int64) error {
 	return nil
 }
 
-// behindPool wants nothing between the partition of a pool and the second table.
+// behindPool requires that nothing lies between the partition of a pool and the second table.
 func (d *Disk) behindPool(file io.ReaderAt) error {
 	data := d.partitions[0]
 	end := d.SizeBytes - max(d.LogicalSectorBytes, sectorUnit) - gptSize
@@ -262,7 +262,7 @@ func (d *Disk) behindPool(file io.ReaderAt) error {
 	})
 }
 
-// forgotten tells of partitions that the kernel still knows although no table on the disk has them.
+// forgotten reports partitions that the kernel still knows although no table on the disk has them.
 func (d *Disk) forgotten() {
 	if len(d.Findings) > 0 {
 		d.find(PartitionTable, "the kernel sees %d partitions on it", len(d.partitions))
@@ -272,10 +272,10 @@ func (d *Disk) forgotten() {
 		"reread the table with 'blockdev --rereadpt %s' or partprobe", len(d.partitions), d.Path))
 }
 
-// staleTable is the type of a finding that is about the kernel's memory, not about the disk.
+// staleTable is the type of a finding about the kernel's view, not about the disk.
 const staleTable = "kernel"
 
-// forgive blanks the marker of a wipe in what was read from a place on.
+// forgive blanks the marker of a wipe in what was read from an offset.
 func (d *Disk) forgive(data []byte, start int64) {
 	at := markerPlace(d.LogicalSectorBytes) - start
 	if d.wiped != nil && at+markerSize > 0 && at < int64(len(data)) {
@@ -299,7 +299,7 @@ func (d *Disk) mark(device part, mark mark) {
 	d.add(Signature, mark.kind, device.start+at, fmt.Sprintf("%s has the signature of %s", device.kernel, mark.kind))
 }
 
-// withDistant adds marks that stand behind what was read of the head.
+// withDistant adds marks that lie beyond the part of the head that was read.
 func withDistant(file io.ReaderAt, device part, found []mark) []mark {
 	for _, mark := range marks {
 		if mark.at >= headSize && mark.at+int64(len(mark.magic)) < device.size {
@@ -311,8 +311,8 @@ func withDistant(file io.ReaderAt, device part, found []mark) []mark {
 	return found
 }
 
-// firstData is the place of the first byte that is not blank, or -1. Behind a pool whose label was cleared, the table
-// may stand, and between the labels the pool's own data.
+// firstData is the offset of the first byte that is not blank, or -1. If the label of a pool was cleared, the partition table may remain,
+// and so may the pool's data between the labels.
 func (d *Disk) firstData(device part, head, tail []byte, whole bool) int64 {
 	skipHead, skipTail := int64(0), int64(0)
 	switch {
@@ -321,7 +321,7 @@ func (d *Disk) firstData(device part, head, tail []byte, whole bool) int64 {
 		skipHead, skipTail = 2*sector+gptSize, sector+gptSize
 		head = head[:min(int64(len(head)), d.partitions[0].start)]
 	case d.AfterPool:
-		// The labels at the end stand on round places.
+		// The labels at the end lie at aligned offsets.
 		start := device.size - int64(len(tail))
 		labels := min(max(labelOffsets(device.size)[2]-start, 0), int64(len(tail)))
 		head, tail = cleared(head[:min(len(head), 2*labelSize)]), cleared(tail[labels:])
@@ -342,7 +342,7 @@ const checksumSize = 40
 
 var zeros [4096]byte
 
-// cleared blanks, in what was read of labels, the checksum of their empty boot area: zpool labelclear leaves it.
+// cleared blanks the checksums of empty boot areas, which zpool labelclear leaves, in what was read of the labels.
 func cleared(labels []byte) []byte {
 	for end := configStart; end <= len(labels); end += labelSize {
 		if checksum := labels[end-checksumSize : end]; bytes.HasPrefix(checksum, checksumMagic) {
@@ -352,7 +352,7 @@ func cleared(labels []byte) []byte {
 	return labels
 }
 
-// labelsCleared says whether zpool labelclear has been at all four labels of a vdev: it leaves the checksum of their empty boot areas.
+// labelsCleared says whether zpool labelclear has cleared all four labels of a vdev: it leaves the checksums of their empty boot areas.
 func labelsCleared(file io.ReaderAt, vdev part) (bool, error) {
 	for _, offset := range labelOffsets(vdev.size) {
 		left, err := readAt(file, vdev.start+offset+configStart-checksumSize, checksumSize)
@@ -363,7 +363,7 @@ func labelsCleared(file io.ReaderAt, vdev part) (bool, error) {
 	return true, nil
 }
 
-// nonZero is the place of the first byte that is not zero, or -1.
+// nonZero is the offset of the first byte that is not zero, or -1.
 func nonZero(data []byte, from, to int64) int64 {
 	for to-from >= int64(len(zeros)) && from >= 0 && bytes.Equal(data[from:from+int64(len(zeros))], zeros[:]) {
 		from += int64(len(zeros))
@@ -376,7 +376,7 @@ func nonZero(data []byte, from, to int64) int64 {
 	return -1
 }
 
-// wayOut says what to do about a disk that only its contents speak against.
+// wayOut says what to do if only its contents prevent the use of a disk.
 func (e *RefusedError) wayOut() string {
 	if !slices.ContainsFunc(e.Findings, func(f Finding) bool { return f.Type != staleTable }) {
 		return ""

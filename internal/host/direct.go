@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// directUnit is a multiple of every disk's sectors: reads past the page cache begin and end there.
+	// directUnit is a multiple of the sector size of every disk: direct reads begin and end at such a unit.
 	directUnit = 4096
-	// directBuffer is read at a time.
+	// directBuffer is the size of a direct read.
 	directBuffer = 1 << 20
 )
 
-// direct reads a disk past its page cache. The cache of a disk is another than those of its partitions: a look through it can show
-// zeros where a file system has been written since, and a label that was cleared.
+// direct reads a disk without the page cache. A disk and its partitions have separate caches: the cache of the disk can show zeros where a
+// file system was written since, or a label that was cleared.
 type direct struct {
 	file   *os.File
 	buffer []byte
 }
 
-// openDirect opens a disk like open, for reading. A regular file in the place of a disk may lie on a file system that has no direct reads.
+// openDirect opens a disk for reading, like open. A regular file that stands for a disk may be on a file system without direct reads.
 func (n *Node) openDirect(kernel, number string, flags int) (*direct, error) {
 	file, err := n.open(kernel, number, os.O_RDONLY|unix.O_DIRECT|flags)
 	if n.files && errors.Is(err, unix.EINVAL) {
@@ -42,7 +42,7 @@ func (n *Node) openDirect(kernel, number string, flags int) (*direct, error) {
 // Close the disk, which was opened for reading.
 func (d *direct) Close() error { return errors.Join(d.file.Close(), unix.Munmap(d.buffer)) }
 
-// ReadAt reads any range, by whole units.
+// ReadAt reads any range, in whole units.
 func (d *direct) ReadAt(data []byte, offset int64) (int, error) {
 	done := 0
 	for done < len(data) {
@@ -70,7 +70,7 @@ func (d *direct) pread(buffer []byte, offset int64) (int, error) {
 	}
 }
 
-// writeOut brings to the disk what its partitions still have in their page caches.
+// writeOut writes the page caches of the partitions to the disk.
 func (n *Node) writeOut(disk *Disk) error {
 	if n.files {
 		return nil

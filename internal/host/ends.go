@@ -2,11 +2,11 @@ package host
 
 import "io"
 
-// ends are what was found where a disk begins and ends.
+// ends is what was found at both ends of a disk.
 type ends struct {
-	// data is the place of the first byte that is not zero, or one of the values below.
+	// data is the offset of the first byte that is not zero, or one of the values below.
 	data int64
-	// labels are places where a label of ZFS may begin, of whatever layout.
+	// labels are offsets where a label of ZFS may begin, in any layout.
 	labels []int64
 }
 

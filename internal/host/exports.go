@@ -14,8 +14,8 @@ import (
 
 const configs = "sys/kernel/config"
 
-// exports are targets by which the kernel gives the disk to other machines: NVMe over fabrics, and SCSI (LIO). They open it without
-// claiming it, and no process has it open for them.
+// exports finds targets through which the kernel exports the disk to other machines: NVMe over fabrics and SCSI (LIO). They open the disk
+// without claiming it, and no process has it open for them.
 func (n *Node) exports(disk *Disk, members map[string]string) error {
 	for module, folder := range map[string]string{"nvmet": "nvmet", "target_core_mod": "target"} {
 		if !n.there("sys/module", module) || n.there(configs, folder) {
@@ -44,7 +44,7 @@ func (n *Node) nvmeExports(disk *Disk, members map[string]string) error {
 	})
 }
 
-// export looks at an export that is on.
+// export checks an enabled export.
 func (n *Node) export(disk *Disk, members map[string]string, at, attribute, as string) error {
 	enabled, err := n.text(at, "enable")
 	if err != nil || enabled == "0" || enabled == "" {
@@ -65,7 +65,7 @@ func (n *Node) export(disk *Disk, members map[string]string, at, attribute, as s
 	return nil
 }
 
-// exported is which of the members a path leads to.
+// exported is the member that a path leads to.
 func (n *Node) exported(path string, members map[string]string) (string, error) {
 	if kernel := n.member(path, members); kernel != "" {
 		return kernel, nil
@@ -85,10 +85,10 @@ func (n *Node) exported(path string, members map[string]string) (string, error) 
 	return members[fmt.Sprintf("%d:%d", unix.Major(status.Rdev), unix.Minor(status.Rdev))], nil
 }
 
-// onePath is what makes the name of one path to a namespace of NVMe out of the name of the disk.
+// onePath matches the name of one path to an NVMe namespace, to derive the name of the disk.
 var onePath = regexp.MustCompile(`^(nvme\d+)c\d+(n\d+)$`)
 
-// passthrough exports a whole controller, with all disks behind it.
+// passthrough checks an export of a whole controller, with all of its disks.
 func (n *Node) passthrough(disk *Disk, at, subsystem string) error {
 	enabled, err := n.text(at, "enable")
 	if err != nil || enabled == "0" || enabled == "" {
@@ -121,7 +121,7 @@ func (n *Node) scsiExports(disk *Disk, members map[string]string) error {
 	})
 }
 
-// scsiExport looks at one device of LIO, by its numbers, by the file that it says it has open, and by the path that was told to it.
+// scsiExport checks one device of LIO: its numbers, the file that it reports as open, and its configured path.
 func (n *Node) scsiExport(disk *Disk, members map[string]string, at, name string) error {
 	info, err := n.text(at, "info")
 	if errors.Is(err, unix.ENOTDIR) { // an attribute of the adapter

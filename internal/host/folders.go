@@ -13,8 +13,8 @@ import (
 	"github.com/storagebench/storagebench/internal/host/mountinfo"
 )
 
-// RemoveFolders removes a folder of the node and those above it, below a top one that stays. One that is not empty, or that something is
-// mounted on or below in any mount namespace, stays as well, and with it those above.
+// RemoveFolders removes a folder of the node and its parents, up to a top folder that stays. A folder that is not empty, or that has a
+// mount on or below it in any mount namespace, stays with its parents.
 func (n *Node) RemoveFolders(top, folder string) error {
 	for folder = path.Clean(folder); strings.HasPrefix(folder, path.Clean(top)+"/"); folder = path.Dir(folder) {
 		if covered, err := n.covered(folder); err != nil || covered {
@@ -35,8 +35,7 @@ func (n *Node) RemoveFolders(top, folder string) error {
 	return nil
 }
 
-// seal sets or takes away the flag of a mount point, and says whether that was changed. A flag that stays keeps the folder, and rmdir says
-// so.
+// seal sets or clears the flag of a mount point, and says whether that changed it. If the flag cannot be cleared, rmdir fails and says so.
 func (n *Node) seal(top, at string, set bool) bool {
 	found, err := n.walk(top, at, false)
 	if err != nil {
@@ -46,14 +45,14 @@ func (n *Node) seal(top, at string, set bool) bool {
 	return errors.Join(err, found.Close()) == nil && changed
 }
 
-// covered says whether something is mounted on a folder of the node or below it, in any mount namespace. The kernel refuses to remove
-// such a folder only in the namespace that asks, which is the pod's; what is mounted on it elsewhere, it unmounts.
+// covered says whether anything is mounted on or below a folder of the node, in any mount namespace. The kernel refuses to remove such a
+// folder only if the mount is in the caller's namespace, here that of the pod. Mounts in other namespaces would be unmounted.
 func (n *Node) covered(folder string) (bool, error) {
 	mounts, err := n.mountsOf(nodeProcess)
 	if err != nil {
 		return false, err
 	}
-	// What is removed is the folder below a mount, not what is mounted there.
+	// The folder to remove lies below a mount: what is mounted on it does not count here.
 	above, err := mountinfo.At(mounts, path.Dir(folder))
 	if err != nil {
 		return false, err

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFilesOfOthersDoNotStopTheLook: a tenant's FUSE file system that lets root not in must not have the disks of others refused.
+// TestFilesOfOthersDoNotStopTheLook: a tenant's FUSE file system that does not admit root must not prevent the use of other disks.
 func TestFilesOfOthersDoNotStopTheLook(t *testing.T) {
 	channel, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Disk is what is known of a disk.
+// Disk is a disk as far as it is known.
 type Disk struct {
 	// Path is the stable path that was asked for.
 	Path string
@@ -18,7 +18,7 @@ type Disk struct {
 	Kernel string
 	// Number is major:minor.
 	Number string
-	// Sequence is a number that the kernel gives to each disk that appears, never twice; empty on old kernels.
+	// Sequence is a number that the kernel gives to each disk that appears, and never reuses. Empty on old kernels.
 	Sequence            string
 	Serial              string
 	Model               string
@@ -29,7 +29,7 @@ type Disk struct {
 	ReadOnly            bool
 	// WriteCache as the kernel says it: "write back" or "write through".
 	WriteCache string
-	// Findings are all that speaks against using it.
+	// Findings are all reasons not to use it.
 	Findings []Finding
 	// Pools that have left labels on it.
 	Pools []PoolLabel
@@ -41,7 +41,7 @@ type Disk struct {
 	wiped *marker
 }
 
-// identify reads what the disk is. What it is not yet good for is added to the findings.
+// identify reads the properties of the disk. Reasons not to use it are added to the findings.
 func (n *Node) identify(path string) (Disk, error) {
 	disk := Disk{Path: path}
 	if !stablePattern.MatchString(path) {
@@ -68,7 +68,7 @@ func (n *Node) identify(path string) (Disk, error) {
 	return disk, errors.Join(n.measure(&disk, block), n.name(&disk, block))
 }
 
-// Identify tells which disk a path leads to, without opening it: what is on it, and who uses it, is not known then.
+// Identify finds the disk that a path leads to without opening it, so that its contents and users are unknown.
 func (n *Node) Identify(path string) (Disk, error) {
 	disk, err := n.identify(path)
 	if err != nil {
@@ -80,7 +80,7 @@ func (n *Node) Identify(path string) (Disk, error) {
 	return disk, nil
 }
 
-// notWhole says why a device is no disk of its own.
+// notWhole says why a device is not a whole disk.
 func (n *Node) notWhole(kernel string) string {
 	if index, err := n.text("sys/class/block", kernel, "partition"); err != nil || index != "" {
 		return fmt.Sprintf("%s is a partition: use the whole disk", kernel)
@@ -95,7 +95,7 @@ func (n *Node) notWhole(kernel string) string {
 	if rest, found := strings.CutPrefix(kernel, "loop"); found && rest != "" && rest[0] >= '0' && rest[0] <= '9' {
 		return kernel + " is a loop device, not a disk: use the disk below it, or add a second disk to a virtual machine for testing"
 	}
-	// Disks have a bus; what the kernel makes up has none. NVMe with several paths is below virtual/nvme-subsystem.
+	// Physical disks are below a bus, virtual ones are not. NVMe disks with several paths are below virtual/nvme-subsystem.
 	target, err := filepath.EvalSymlinks(n.path("sys/class/block", kernel))
 	if err != nil {
 		return fmt.Sprintf("%s has no place in /sys: %v", kernel, err)
@@ -121,7 +121,7 @@ func (n *Node) measure(disk *Disk, block string) error {
 	return errors.Join(sizeErr, logicalErr, physicalErr, rotationalErr, readOnlyErr, cacheErr, sequenceErr, partitionsErr)
 }
 
-// name reads model and serial number. Each kind of disk keeps the latter elsewhere.
+// name reads model and serial number. The place of the serial number depends on the kind of disk.
 func (n *Node) name(disk *Disk, block string) error {
 	model, err := n.text(block, "device/model")
 	if err != nil {
@@ -153,7 +153,7 @@ func (n *Node) serial(kernel, number string) (string, error) {
 	return n.udevProperty(number, "ID_SERIAL_SHORT")
 }
 
-// udevProperty is what udev has noted of a device when it appeared.
+// udevProperty is a property that udev recorded when a device appeared.
 func (n *Node) udevProperty(number, key string) (string, error) {
 	properties, err := n.text("run/udev/data", "b"+number)
 	if err != nil {
@@ -167,8 +167,8 @@ func (n *Node) udevProperty(number, key string) (string, error) {
 	return "", nil
 }
 
-// notedSerial is the serial number of another disk than the one that is looked at. That of a virtio disk the kernel asks of the disk each
-// time: one that does not answer must not keep the others from being looked at.
+// notedSerial is the serial number of a disk other than the one being checked. For a virtio disk, the kernel asks the disk each time, and a
+// silent one must not block the check of others.
 func (n *Node) notedSerial(kernel, number string) (string, error) {
 	if strings.HasPrefix(kernel, "vd") {
 		if serial, err := n.udevProperty(number, "ID_SERIAL"); err != nil || serial != "" {
@@ -181,10 +181,10 @@ func (n *Node) notedSerial(kernel, number string) (string, error) {
 // special is what udev replaces in serial numbers.
 var special = regexp.MustCompile(`[^a-zA-Z0-9]`)
 
-// plainSerial is a serial number as it can be compared with what udev has noted.
+// plainSerial is a serial number in the form in which udev records it.
 func plainSerial(serial string) string { return special.ReplaceAllString(serial, "_") }
 
-// sameSerial are the node's disks that have a serial number, which should be one.
+// sameSerial are the disks of the node with a serial number. There should be one.
 func (n *Node) sameSerial(serial string) ([]string, error) {
 	names, err := n.names("sys/block")
 	if err != nil {
@@ -207,7 +207,7 @@ func (n *Node) sameSerial(serial string) ([]string, error) {
 	return same, nil
 }
 
-// Warnings are what a person should know of the disk before numbers are taken from it.
+// Warnings are what a person should know about the disk before it is measured.
 func (d Disk) Warnings(ashift int) []string {
 	if d.SizeBytes == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PoolState is what a label says of its pool.
+// PoolState is the state of a pool according to a label.
 type PoolState uint64
 
 // The states of OpenZFS.
@@ -67,7 +67,7 @@ func labelOffsets(size int64) []int64 {
 	return []int64{0, labelSize, size - 2*labelSize, size - labelSize}
 }
 
-// likelyLabels are the places at which labels may begin whose configurations begin within a piece of a disk.
+// likelyLabels are the offsets of possible labels whose configurations begin in a piece of a disk.
 func likelyLabels(start int64, data []byte) []int64 {
 	var places []int64
 	const name = 24 // where the first pair has its name
@@ -79,8 +79,8 @@ func likelyLabels(start int64, data []byte) []int64 {
 	return places
 }
 
-// formerPartitions are those that a table at either end has although the kernel may not see them, and those that ZFS makes on a whole disk
-// of that size, whatever has become of its tables. What lies in the ends of the disk is found there too.
+// formerPartitions are partitions of a table at either end of the disk that the kernel may not know, and those that ZFS makes on a whole
+// disk of that size, even if its tables are gone. Labels in the ends of the disk are found elsewhere too.
 func formerPartitions(disk *Disk, file io.ReaderAt) ([]part, error) {
 	var former []part
 	for _, sector := range []int64{512, 4096} {
@@ -92,7 +92,7 @@ func formerPartitions(disk *Disk, file io.ReaderAt) ([]part, error) {
 			}
 			former = append(former, vdevsOf(entries, disk, sector)...) // a broken table has been told already, or is at the end: there is data
 		}
-		// The table takes 16 KiB and its header a sector; behind the data are 16384 sectors, and all begins on round places.
+		// The table takes 16 KiB and its header a sector. 16384 sectors after the data are reserved, and everything begins at aligned offsets.
 		const round, reserved = 2048, 16384
 		usable := sectors - gptSize/sector - 1 - reserved
 		for _, start := range []int64{round, 256} {
@@ -121,7 +121,7 @@ func vdevsOf(entries []gptEntry, disk *Disk, sector int64) []part {
 	return vdevs
 }
 
-// readLabel reads one label. It returns nil where there is none, and an error where something is that it cannot read.
+// readLabel reads one label. It returns nil if there is none, and an error if there is something that it cannot read.
 func readLabel(disk io.ReaderAt, offset int64) (*PoolLabel, error) {
 	data, err := readAt(disk, offset, labelSize)
 	if err != nil {
@@ -156,7 +156,7 @@ func hasUberblock(ring []byte) bool {
 
 // parseLabel reads the name-value list of a label.
 func parseLabel(config []byte) (*PoolLabel, error) {
-	// Encoding XDR is 1; the byte order of the writer does not matter to it.
+	// Encoding XDR is 1, which is independent of the writer's byte order.
 	if len(config) < 4 || config[0] != 1 {
 		return nil, errors.New("its encoding is not XDR")
 	}

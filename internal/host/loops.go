@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loops are loop devices on the disk or a partition of it. They are no holders of it, and no process has it open for them.
+// loops finds loop devices on the disk or its partitions. They are not holders of the disk, and no process has it open for them.
 func (n *Node) loops(disk *Disk, members map[string]string) error {
 	devices, err := n.names("sys/class/block")
 	if err != nil {
@@ -34,8 +34,8 @@ func (n *Node) loops(disk *Disk, members map[string]string) error {
 	return nil
 }
 
-// belowLoop asks a loop device what it stands on. The name in /sys may be one of a container, or of a file that is no more. Of a file it is
-// the device of its file system, which may be mounted nowhere any more.
+// belowLoop asks a loop device for the device below it. The file name in /sys may be that of a container, or of a deleted file. For a file,
+// the result is the device of its file system, which may not be mounted anywhere any more.
 func (n *Node) belowLoop(loop, file string, members map[string]string) (string, error) {
 	if n.files {
 		return n.member(file, members), nil

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// A wipe blanks the ends of a disk and leaves the rest of its old contents, which only a look into the middle meets. So it leaves a marker,
-// with a checksum over samples of the middle as they were then: what was there may be lost, what has been written since may not.
+// marker is left by a wipe, which blanks the ends of a disk and leaves its old contents in the middle, where only samples would find them.
+// It has a checksum over samples of the middle at that time: these contents may be lost, but not what was written since.
 //
-// The marker excuses nothing but the middle, and only as long as it is as it was. It stands where ZFS writes the first label of a pool,
-// which ends it. A user of a pool, or of a file system on it, cannot write there.
+// The marker excuses only the middle, and only as long as that is unchanged. It lies where ZFS writes the first label of a pool, so a new
+// pool overwrites it. Users of a pool, or of a file system on it, cannot write there.
 type marker struct {
 	Serial string `json:"serial"`
 	Bytes  int64  `json:"bytes"`
@@ -30,10 +30,10 @@ const (
 	markerSize  = 4096
 )
 
-// markerPlace is within the first label of the partition that ZFS makes, behind what zpool blanks before it writes the label.
+// markerPlace is inside the first label of the partition that ZFS makes, after the area that zpool blanks before it writes the label.
 func markerPlace(sector int64) int64 { return 2048*max(sector, sectorUnit) + configStart }
 
-// readMarker returns nil if there is none that is of this disk.
+// readMarker returns nil if there is no marker of this disk.
 func (d *Disk) readMarker(file io.ReaderAt) (*marker, error) {
 	data, err := readAt(file, markerPlace(d.LogicalSectorBytes), markerSize)
 	if err != nil {
@@ -50,7 +50,7 @@ func (d *Disk) readMarker(file io.ReaderAt) (*marker, error) {
 	return m, nil
 }
 
-// parseMarker returns nil if a block is no marker, and nothing but a marker.
+// parseMarker returns nil if a block is not exactly a marker.
 func parseMarker(block []byte) *marker {
 	text, found := bytes.CutPrefix(block, []byte(markerMagic))
 	text, rest, ended := bytes.Cut(text, []byte("\n"))
@@ -73,8 +73,7 @@ func newMarker(disk *Disk, file io.ReaderAt, now func() time.Time) (*marker, err
 	return m, err
 }
 
-// same says whether the middle is as it was. A disk that is slower than it was then is given the long time, but all samples have to be
-// read.
+// same says whether the middle is unchanged. A disk that has become slower gets the long time, but all samples have to be read.
 func (m *marker) same(disk *Disk, file io.ReaderAt, now func() time.Time) (bool, error) {
 	from, to := disk.middle()
 	places := seed(m.Seed).places(from, to)

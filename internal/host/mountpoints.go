@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// below keeps a walk within the folder where it began: through no symlink, and into nothing that is mounted on the way.
+	// below confines a walk to the folder where it began: it follows no symlink and enters no mount.
 	below = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV
 	// flagImmutable is FS_IMMUTABLE_FL.
 	flagImmutable = 0x10
@@ -41,7 +41,7 @@ func (f folder) at(name string, how uint64) (folder, error) {
 	return folder{os.NewFile(uintptr(fd), at), at}, nil
 }
 
-// make makes a folder below this one, which only root looks into, and opens it.
+// make makes and opens a folder below this one that only root can read.
 func (f folder) make(name string) (folder, error) {
 	err := unix.Mkdirat(f.fd(), name, onlyRoot)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -50,7 +50,7 @@ func (f folder) make(name string) (folder, error) {
 	return f.at(name, below)
 }
 
-// top opens a folder of the node that is root's, and may be reached through links and mounts; with missing ones made, if asked.
+// top opens a folder of the node that belongs to root. Links and mounts on the way are followed. It can make missing folders.
 func (f folder) top(at string, missing bool) (folder, error) {
 	inside := path.Join(".", at)
 	found, err := f.at(inside, unix.RESOLVE_IN_ROOT)
@@ -69,7 +69,7 @@ func (f folder) top(at string, missing bool) (folder, error) {
 	return f.at(inside, unix.RESOLVE_IN_ROOT)
 }
 
-// walk opens a folder below a top one; with missing ones made, if asked.
+// walk opens a folder below a top folder. It can make missing folders.
 func (n *Node) walk(top, to string, missing bool) (folder, error) {
 	rest, inside := strings.CutPrefix(path.Clean(to), path.Clean(top)+"/")
 	if !inside {
@@ -98,8 +98,8 @@ func (n *Node) walk(top, to string, missing bool) (folder, error) {
 	return here, nil
 }
 
-// immutable sets or clears the flag that prevents even root from creating anything in a folder or changing its owner. What is mounted on
-// it is not concerned. Some file systems do not have it.
+// immutable sets or clears the flag that prevents even root from creating anything in a folder or changing its owner. It does not affect
+// what is mounted on the folder. Some file systems do not have the flag.
 func (f folder) immutable(set bool) (changed bool, err error) {
 	flags, err := unix.IoctlGetUint32(f.fd(), unix.FS_IOC_GETFLAGS)
 	if err != nil {
@@ -121,8 +121,8 @@ func unknown(err error) bool {
 	return errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL)
 }
 
-// MakeMountPoint makes the folder that a dataset is to be mounted on, and makes sure that nothing can be written to it while nothing is
-// mounted there: it is empty and immutable, or, on a file system without that flag, at least root's alone.
+// MakeMountPoint makes the folder on which a dataset is to be mounted, and ensures that nothing can be written to it while nothing is
+// mounted: the folder is empty and immutable or, on a file system without that flag, accessible to root only.
 func (n *Node) MakeMountPoint(top, point string) error {
 	made, err := n.walk(top, point, true)
 	if err != nil {
@@ -142,8 +142,8 @@ func (f folder) seal() error {
 	return f.Chmod(0)
 }
 
-// Mounted looks at one mount point of the node: is the dataset as a whole what shows there, and does it hold the folder for pods? It is
-// asked of the mount itself, and no link in its path is followed.
+// Mounted says whether the whole dataset is mounted at a mount point of the node and holds the folder for pods. It checks the mount itself,
+// and follows no link in the path.
 func (n *Node) Mounted(top, point, dataset string) (bool, error) {
 	place, err := n.openMounted(top, point, dataset)
 	if err != nil || place.File == nil {
@@ -157,7 +157,7 @@ func (n *Node) Mounted(top, point, dataset string) (bool, error) {
 	return err == nil && status.Mode&unix.S_IFMT == unix.S_IFDIR, errors.Join(err, place.Close())
 }
 
-// openMounted opens a mounted dataset; nothing if it is not there.
+// openMounted opens a mounted dataset. The result is empty if it is not mounted.
 func (n *Node) openMounted(top, point, dataset string) (folder, error) {
 	mounts, err := n.mountsOf(nodeProcess)
 	if err != nil {
@@ -186,7 +186,7 @@ func (n *Node) openMounted(top, point, dataset string) (folder, error) {
 	return place, nil
 }
 
-// MakeVolumeFolder makes, in a dataset that has just been mounted, the folder that pods get.
+// MakeVolumeFolder makes the folder for pods in a dataset that was just mounted.
 func (n *Node) MakeVolumeFolder(top, point, dataset string) error {
 	place, err := n.openMounted(top, point, dataset)
 	if err != nil {
@@ -209,8 +209,8 @@ func (n *Node) MakeVolumeFolder(top, point, dataset string) error {
 	return errors.Join(err, place.Close())
 }
 
-// NestedMounts are the datasets of a pool that the node has mounted below some mount points, the deepest first: there pods can write, and
-// what is mounted there shows in their volumes too.
+// NestedMounts are datasets of a pool that the node has mounted below some mount points, deepest first. Pods can write there, and the
+// mounts show in their volumes too.
 func (n *Node) NestedMounts(pool string, points ...string) ([]string, error) {
 	mounts, err := n.mountsOf(nodeProcess)
 	if err != nil {
@@ -231,8 +231,8 @@ func (n *Node) NestedMounts(pool string, points ...string) ([]string, error) {
 	return nested, nil
 }
 
-// OpenDataset mounts a file system privately, at no path. It is in no mount namespace, and gone with the last file that is
-// open on it. Nothing of it runs, and none of its device files works.
+// OpenDataset mounts a file system privately, without a path. It is in no mount namespace, and is unmounted with its last open file.
+// Programs and device files on it are disabled.
 func (n *Node) OpenDataset(dataset string, readOnly bool) (*os.Root, error) {
 	mounted, err := detached("zfs", dataset, readOnly)
 	if err != nil {
@@ -241,7 +241,7 @@ func (n *Node) OpenDataset(dataset string, readOnly bool) (*os.Root, error) {
 	return rootOf(mounted)
 }
 
-// rootOf hands a mount over to what stays within it.
+// rootOf converts a mount to a Root, which cannot be left.
 func rootOf(mounted *os.File) (*os.Root, error) {
 	root, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", mounted.Fd()))
 	return root, errors.Join(err, mounted.Close())

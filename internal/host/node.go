@@ -26,14 +26,14 @@ type Node struct {
 	root string
 	// files lets regular files stand for devices, in tests.
 	files bool
-	// hanging is the process at which a search still hangs.
+	// hanging names the process at which a search still hangs.
 	hanging atomic.Pointer[string]
 }
 
-// NodeRoot is where a pod with hostPID and privilege finds the node's own file system.
+// NodeRoot is the node's file system, as seen by a privileged pod with hostPID.
 const NodeRoot = "/proc/1/root"
 
-// NewNode looks below a root: "/" on the node itself, NodeRoot in a pod.
+// NewNode uses the file system below a root: "/" on the node itself, NodeRoot in a pod.
 func NewNode(root string) *Node { return &Node{root: root} }
 
 // NewFake looks below a root made by a test, in which regular files stand for devices.
@@ -134,8 +134,8 @@ func (n *Node) StablePath(path string) (string, error) {
 	return path, nil
 }
 
-// open opens a device and makes sure that it is the one that /sys speaks of. With O_EXCL it fails with EBUSY while
-// the kernel has it mounted, as a member of something, or as swap, in whatever namespace.
+// open opens a device and ensures that it is the one that /sys describes. With O_EXCL it fails with EBUSY if the kernel uses the device in
+// any namespace: as a mount, as a member of another device, or as swap.
 func (n *Node) open(kernel, number string, flags int) (*os.File, error) {
 	file, err := os.OpenFile(n.path("dev", kernel), flags|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -197,7 +197,7 @@ func (n *Node) partitions(kernel string) ([]part, error) {
 // sectorUnit is what /sys counts sizes in, whatever the disk's own sectors are.
 const sectorUnit = 512
 
-// readAt reads a range, or what there is of it.
+// readAt reads a range, or as much of it as exists.
 func readAt(reader io.ReaderAt, offset, length int64) ([]byte, error) {
 	return readInto(make([]byte, length), reader, offset)
 }

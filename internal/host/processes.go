@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	// searchPatience is for the search through all processes. Tenants can make it long, not endless: what is not seen in time is refused.
+	// searchPatience limits the search through all processes. Tenants can make it long, but not endless: a disk is refused if not everything
+	// was seen in time.
 	searchPatience = 30 * time.Second
-	// mapsRounds is how often the mappings of a process are read until none moves away while it is looked at.
+	// mapsRounds is how often the mappings of a process are read, until none moves meanwhile.
 	mapsRounds = 5
 	// knownFiles bounds the memory for files that were looked at.
 	knownFiles = 100_000
@@ -31,18 +32,18 @@ type search struct {
 	disk     *Disk
 	members  map[string]string
 	deadline time.Time
-	// at is the process that is looked at.
+	// at is the process being examined.
 	at atomic.Pointer[string]
-	// known are mapped files that are none of the members, by hashes of what /proc says of them.
+	// known are mapped files that are no members, as hashes of their lines in /proc.
 	known map[uint64]bool
 	seed  maphash.Seed
 	told  map[string]bool
 	found []string
 }
 
-// processes are those that have the disk or a partition of it open to write or mapped, such as a database or a virtual machine on a raw
-// block volume: nothing in the kernel keeps others off what they use. Who only reads, as udev does after each change, is not counted.
-// To read the mappings of a process can hang with that process, which is then not waited for.
+// processes finds processes that have the disk or a partition of it open for writing or mapped, such as a database or a virtual machine on
+// a raw block volume: the kernel does not protect them from others. Processes that only read do not count: udev does after each change.
+// Reading the mappings of a process can hang with that process, which is not waited for.
 func (n *Node) processes(disk *Disk, members map[string]string) error {
 	return n.processesWithin(disk, members, searchPatience)
 }
@@ -80,7 +81,7 @@ func (s *search) late() error {
 		"mapped, and end it if it is not needed", *s.at.Load())
 }
 
-// inTime is asked before each single thing.
+// inTime is called before each step.
 func (s *search) inTime() error {
 	if time.Now().After(s.deadline) {
 		return s.late()
@@ -88,7 +89,7 @@ func (s *search) inTime() error {
 	return nil
 }
 
-// process looks at what the threads of a process have open, and at what it has mapped.
+// process examines the descriptors of all threads of a process, and its mappings.
 func (s *search) process(process string) error {
 	s.at.Store(&process)
 	tables, mapped := s.newTables(), false
@@ -96,7 +97,7 @@ func (s *search) process(process string) error {
 		if err := s.inTime(); err != nil {
 			return err
 		}
-		// All threads have the same memory, but the first has none any more if it has ended.
+		// All threads share their memory, but a first thread that has ended does not show it any more.
 		if !mapped {
 			read, err := s.mappings(process, filepath.Base(thread))
 			if err != nil {
@@ -128,7 +129,7 @@ func (s *search) tell(kernel, use, process string) error {
 	return nil
 }
 
-// descriptors are looked through for those that are open to write.
+// descriptors looks for descriptors that are open for writing.
 func (s *search) descriptors(process, thread string) error {
 	return s.each(filepath.Join("proc", thread, "fd"), func(descriptor string) error {
 		if err := s.inTime(); err != nil {
@@ -152,8 +153,8 @@ func (s *search) descriptors(process, thread string) error {
 	})
 }
 
-// mappings looks through what is mapped, and stays so when its descriptor is closed. It returns whether there is any. Mappings that move
-// while they are looked at are read again.
+// mappings examines mapped files, which stay mapped after their descriptors are closed. It returns whether there are any. Mappings that
+// move meanwhile are read again.
 func (s *search) mappings(process, thread string) (read bool, err error) {
 	for range mapsRounds {
 		moved := false
@@ -182,7 +183,7 @@ func (s *search) mappings(process, thread string) (read bool, err error) {
 	return false, errors.New("its mappings change while they are read: try again later, or end it")
 }
 
-// mapping looks at a line of maps: "from-to perms offset device inode path". A file is shared with the disk only if its pages are.
+// mapping parses a line of maps: "from-to perms offset device inode path". Only a shared mapping uses the pages of the file itself.
 func (s *search) mapping(process, thread, line string) (moved bool, err error) {
 	if err := s.inTime(); err != nil {
 		return false, err
@@ -216,7 +217,7 @@ func (s *search) mapping(process, thread, line string) (moved bool, err error) {
 	return false, nil
 }
 
-// canonical is a range as map_files has it: without leading zeros.
+// canonical is a range as in map_files: without leading zeros.
 func canonical(place string) string {
 	from, to, _ := strings.Cut(place, "-")
 	trim := func(number string) string {
@@ -228,7 +229,7 @@ func canonical(place string) string {
 	return trim(from) + "-" + trim(to)
 }
 
-// movedAway tells a mapping that is gone from a kernel that does not show mapped files.
+// movedAway distinguishes a mapping that is gone from a kernel that does not show mapped files.
 func (s *search) movedAway(thread string) (bool, error) {
 	if _, err := os.Stat(s.path("proc", thread, "map_files")); !errors.Is(err, fs.ErrNotExist) {
 		return true, nil

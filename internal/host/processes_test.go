@@ -18,8 +18,8 @@ import (
 
 const userKind = "STORAGEBENCH_TEST_USER"
 
-// TestMain is also the process that uses a device, in a way that its descriptors do not show. It must not have other threads that share
-// them.
+// TestMain can also be the process that uses a device in a way that its descriptors do not show. No other threads may share its
+// descriptors.
 func TestMain(m *testing.M) {
 	if kind := os.Getenv(userKind); kind != "" {
 		if err := useDevice(kind, os.Getenv("STORAGEBENCH_TEST_DEVICE")); err != nil {
@@ -151,7 +151,7 @@ func TestTablesAreLookedAtOnce(t *testing.T) {
 	}
 }
 
-// TestALookThatFailsRefuses: what cannot be seen speaks against the disk.
+// TestALookThatFailsRefuses: a disk is refused if something cannot be read.
 func TestALookThatFailsRefuses(t *testing.T) {
 	for want, spoil := range map[string]func(n *fakeNode){
 		"does not show which files are mapped": func(n *fakeNode) { n.file("/proc/7/maps", "00400000-00401000 rw-s 00000000 00:05 12 /dev/x\n") },
@@ -237,7 +237,7 @@ func TestExports(t *testing.T) {
 	}
 }
 
-// TestLoopDevicesAreAsked has a loop device on another, by a device file of another name that is gone by then.
+// TestLoopDevicesAreAsked has a loop device on another one, whose device file has another name and was deleted.
 func TestLoopDevicesAreAsked(t *testing.T) {
 	lower := loopOn(t, func() string {
 		image := filepath.Join(t.TempDir(), "image")

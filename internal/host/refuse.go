@@ -40,10 +40,10 @@ func (r Reason) Contents() bool {
 	return r == PoolMember || r == PartitionTable || r == Signature || r == UnknownData
 }
 
-// Error lets a reason stand as the target of errors.Is.
+// Error makes a Reason a target for errors.Is.
 func (r Reason) Error() string { return string(r) }
 
-// Finding is one thing that speaks against using a disk.
+// Finding is one reason not to use a disk.
 type Finding struct {
 	Reason Reason
 	// Detail in words.
@@ -66,7 +66,7 @@ type Wish struct {
 	MinBytes int64
 	// Reuse is the serial number of the one disk whose old contents may be lost, if it is this one.
 	Reuse string
-	// Right says which contents whoever asks may give up.
+	// Right says which contents the requester may give up.
 	Right Right
 	// GivenUp is closed when the caller stops waiting: Wipe then writes nothing more. Nil is never closed.
 	GivenUp <-chan struct{}
@@ -89,12 +89,12 @@ func (e *RefusedError) Error() string {
 	return text
 }
 
-// OnContents says whether only what is written on the disk speaks against it.
+// OnContents says whether only its contents prevent the use of the disk.
 func (e *RefusedError) OnContents() bool {
 	return !slices.ContainsFunc(e.Findings, func(f Finding) bool { return !f.Reason.Contents() && f.Reason != PoolRemains })
 }
 
-// Reasons are all that speaks against the disk, in words, without a way out.
+// Reasons are all reasons not to use the disk, in words.
 func (e *RefusedError) Reasons() string {
 	var reasons []string
 	for _, finding := range e.Findings {
@@ -131,7 +131,7 @@ func (n *Node) Check(wish Wish) (Disk, error) {
 	return disk, nil
 }
 
-// reusable says whether a serial number names this disk and no other.
+// reusable says whether a serial number identifies this disk and no other.
 func (n *Node) reusable(disk Disk, serial string) (bool, error) {
 	if serial == "" || disk.Serial != serial {
 		return false, nil
@@ -147,7 +147,7 @@ func (n *Node) reusable(disk Disk, serial string) (bool, error) {
 	return true, nil
 }
 
-// inspect gathers everything about a disk. An error means that not all could be seen.
+// inspect gathers everything about a disk. An error means that not everything could be read.
 func (n *Node) inspect(path string) (Disk, error) {
 	disk, err := n.identify(path)
 	if err != nil || len(disk.Findings) > 0 {

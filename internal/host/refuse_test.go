@@ -340,7 +340,7 @@ func TestVerifyFindsAnotherDisk(t *testing.T) {
 	}
 }
 
-// On a real node only block devices are devices, whatever /sys says.
+// TestFilesAreNoDevices: on a real node only block devices count as devices, whatever /sys says.
 func TestFilesAreNoDevices(t *testing.T) {
 	n := newFakeNode(t)
 	if _, err := NewNode(n.root).Check(Wish{Path: freePath}); !errors.Is(err, Unreadable) ||

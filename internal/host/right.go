@@ -6,21 +6,22 @@ import "slices"
 type Right int
 
 const (
-	// NoContents is a namespace's without a grant that says more. It does not learn the serial number of a disk either.
+	// NoContents is the right of a namespace without a further grant. Error messages do not reveal serial numbers to it either.
 	NoContents Right = iota
-	// FileSystems is the most that a namespace can have. What one disk of several may belong to, such as a RAID, a volume group, an
-	// exported pool or an encrypted device, it cannot give up, for the other disks are not its own.
+	// FileSystems is the most that a namespace can have. It cannot give up what may span several disks, such as a RAID, a volume group, an
+	// exported pool or an encrypted device, because the other disks may not be its own.
 	FileSystems
-	// AnyContents is an admin's right: all that no program and no other host uses, and no pool that was never exported.
+	// AnyContents is the right of an admin: everything except contents in use by a program or another host, and pools that were never
+	// exported.
 	AnyContents
 )
 
-// expendable are the signatures that a namespace may give up: each is one file system, or swap, on the whole disk. In the partitions of a
-// table there may be anything, also what leaves no mark.
+// expendable are the signatures that a namespace may give up: each is a single file system, or swap, on the whole disk. Partitions may
+// contain anything, including contents without a signature.
 var expendable = []string{"ext", "xfs", "f2fs", "nilfs2", "jfs", "reiserfs", "vfat", "exfat", "ntfs", "hfsplus", "iso9660", "udf", "swap",
 	staleTable}
 
-// shared are made for several hosts: others may have them in use at this moment, and nothing on the disk tells. They are never set aside.
+// shared are file systems for several hosts: others may be using them, which nothing on the disk shows. They are never set aside.
 var shared = []string{"VMFS", "VMFS_volume_member", "ocfs", "ocfs2", "gfs2", "scoutfs", "oracleasm"}
 
 // gives says whether a finding may be set aside.

@@ -57,8 +57,8 @@ func TestWhatANamespaceMayGiveUp(t *testing.T) {
 	}
 }
 
-// TestNotEvenAnAdmin: what other hosts may have in use at this moment is never set aside, nor wiped, and a machine that sleeps in its swap
-// space is no namespace's to give up.
+// TestNotEvenAnAdmin: contents that other hosts may be using are never set aside or wiped. A namespace cannot give up swap space with a
+// hibernated machine.
 func TestNotEvenAnAdmin(t *testing.T) {
 	tried := 0
 	for _, mark := range marks {

@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// The middle of a disk is too large to be read. Some thousand blocks of it are: the middle is divided into equal cells, and a block at a
-// random place of each is read, round after round, so that wherever the time ends the whole disk was looked at evenly.
+// The middle of a disk is too large to be read completely, so some thousand blocks of it are sampled: the middle is divided into equal
+// cells, and each round reads a block at a random offset of each cell. The disk is covered evenly whenever the time ends.
 const (
 	sampleSize   = 16 << 10
 	sampleCells  = 512
 	sampleRounds = 8
-	// A round is the least that is read of a disk before it is taken. No new block is read after the short time, and a disk that does not
-	// manage one round in the long time is not taken.
+	// A disk is taken only after at least one round. No block is read after the short time. A disk that does not complete a round within the
+	// long time is refused.
 	sampleTime     = 5 * time.Second
 	sampleLongTime = 15 * time.Second
 )
 
-// seed chooses the places of a look.
+// seed determines the offsets of the samples.
 type seed [32]byte
 
 func newSeed() (seed, error) {
@@ -31,8 +31,8 @@ func newSeed() (seed, error) {
 	return s, err
 }
 
-// places are where to look between two bytes: everywhere if that is no more. The generator is a specified one: the marker of a wipe
-// finds its places by its seed.
+// places are the offsets to sample in a range, or all offsets if the range is small. The generator is specified, because the marker of a
+// wipe has to find the same places by its seed.
 func (s seed) places(from, to int64) []int64 {
 	var places []int64
 	if to-from <= sampleRounds*sampleCells*sampleSize {
@@ -52,7 +52,7 @@ func (s seed) places(from, to int64) []int64 {
 	return places
 }
 
-// sample reads the places until its time is over, or see returns false. It returns how many it has read.
+// sample reads the places until its time is over or see returns false. It returns the number of places that it has read.
 func sample(file io.ReaderAt, places []int64, to int64, now func() time.Time, see func(at int64, block []byte) bool) (int, error) {
 	began, block := now(), make([]byte, sampleSize)
 	least := min(sampleCells, len(places))
@@ -75,12 +75,12 @@ func sample(file io.ReaderAt, places []int64, to int64, now func() time.Time, se
 	return len(places), nil
 }
 
-// middle is the part of a disk that is not read as a whole.
+// middle is the part of a disk that is only sampled.
 func (d *Disk) middle() (from, to int64) {
 	return endSize, max((d.SizeBytes-endSize)&^(directUnit-1), endSize)
 }
 
-// searchMiddle looks at samples of the middle, and at the places where known contents leave copies of their marks.
+// searchMiddle reads samples of the middle, and the places where known contents keep copies of their marks.
 func (d *Disk) searchMiddle(file io.ReaderAt, now func() time.Time) error {
 	from, to := d.middle()
 	if from >= to {
@@ -129,7 +129,7 @@ func (d *Disk) unknown(kernel string, at int64) {
 	d.add(UnknownData, "", at, fmt.Sprintf("%s has data of an unknown kind at byte %d", kernel, at))
 }
 
-// spot is a place in the middle of a disk where something leaves a copy of its mark.
+// spot is a place in the middle of a disk where some contents keep a copy of their mark.
 type spot struct {
 	kind       string
 	at, length int64

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pieces is how many names of a folder are in memory at once: a process may have a million descriptors.
+// pieces is how many names of a folder are held in memory: a process may have a million descriptors.
 const pieces = 1024
 
 // each calls use with every name in a folder; with none if the folder is not there or belongs to a process that has ended.
@@ -37,7 +37,7 @@ func (n *Node) each(folder string, use func(name string) error) error {
 	}
 }
 
-// unlessGone is an error that is not only that a process has ended.
+// unlessGone returns an error unless it only says that a process has ended.
 func unlessGone(err error) error {
 	if gone(err) {
 		return nil
@@ -55,8 +55,8 @@ func (n *Node) eachProcess(use func(process string) error) error {
 	})
 }
 
-// eachThread calls use with the place in /proc of each thread of a process. The process itself is the first: it stands for its first
-// thread, which may have ended while the others live.
+// eachThread calls use with the folder in /proc of each thread of a process. The first one is that of the process itself, which stands for
+// its first thread and may have ended while the others live.
 func (n *Node) eachThread(process string, use func(thread string) error) error {
 	if err := use(process); err != nil {
 		return err
@@ -72,15 +72,15 @@ func (n *Node) eachThread(process string, use func(thread string) error) error {
 // kcmpFiles is KCMP_FILES of kcmp(2).
 const kcmpFiles = 2
 
-// tables are threads that each represent a table of descriptors, in the kernel's order. Most threads share the one of their process,
-// and to look at that once for each of thousands would take for ever.
+// tables are threads that each represent a table of descriptors, in the kernel's order. Most threads share the table of their process, and
+// examining it again for thousands of threads would take too long.
 type tables struct {
 	threads []int
 	// compare is kcmp(2): 0 for the same table, 1 for one that comes before, 2 for one that comes after.
 	compare func(a, b int) (int, error)
 }
 
-// add says whether the table of a thread is one that no thread had before. In doubt it is.
+// add says whether no earlier thread has the descriptor table of a thread. In doubt it says yes.
 func (t *tables) add(thread int) bool {
 	var failed error
 	at, found := slices.BinarySearchFunc(t.threads, thread, func(a, b int) int {
@@ -108,13 +108,13 @@ func (t *tables) add(thread int) bool {
 	return !found
 }
 
-// newTables are for the threads of one process; nil if the kernel cannot be asked: then each thread is looked at.
+// newTables are the tables of one process. Nil if the kernel cannot compare them: then each thread is examined.
 func (n *Node) newTables() *tables {
 	own, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {
 		return nil
 	}
-	// The numbers in that /proc mean our processes only in the same namespace.
+	// The numbers in this /proc identify our processes only in the same PID namespace.
 	if shown, err := os.Readlink(n.path("proc/1/ns/pid")); err != nil || shown != own {
 		return nil
 	}

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// twins refuses a disk that another device of the node passes for. Without multipathd the kernel shows one disk as many devices as there
-// are paths to it, and what uses it by one path, or takes it next, does not show on another. Devices that only claim to be the same, as
-// cheap bridges do, cannot be told from that.
+// twins refuses a disk that appears to be the same as another device of the node. Without multipathd, the kernel shows each path to a disk
+// as a device of its own, and a use by one path is not visible on the others. Devices that wrongly claim to be the same, like cheap
+// bridges, cannot be distinguished from that.
 func (n *Node) twins(disk *Disk) error {
 	own, err := n.identity(disk.Kernel, disk.Serial)
 	if err != nil || len(own.worldwide) == 0 && own.serial == "" {
@@ -57,7 +57,7 @@ func (n *Node) twins(disk *Disk) error {
 	return nil
 }
 
-// identity is what a disk says of itself, by which two paths to it can be told from two disks.
+// identity is how a disk identifies itself. It distinguishes two paths to one disk from two disks.
 type identity struct {
 	// worldwide names belong to one disk in the world: NAA, EUI-64, NGUID, UUID.
 	worldwide []string
@@ -65,7 +65,7 @@ type identity struct {
 	serial string
 }
 
-// claims says what two disks have in common that only one can have; empty if nothing.
+// claims says what two disks have in common that only one can have. Empty if nothing.
 func (a identity) claims(b identity) string {
 	for _, name := range a.worldwide {
 		if slices.Contains(b.worldwide, name) {
@@ -78,7 +78,7 @@ func (a identity) claims(b identity) string {
 	return ""
 }
 
-// identity reads what the kernel asked the disk when it appeared: nothing is asked now.
+// identity reads what the kernel learned when the disk appeared: the disk is not asked.
 func (n *Node) identity(kernel, serial string) (identity, error) {
 	block := filepath.Join("sys/class/block", kernel)
 	var found identity
@@ -113,10 +113,10 @@ func (n *Node) identity(kernel, serial string) (identity, error) {
 	return found, nil
 }
 
-// void says that a name is none: some disks give zeros where others have theirs.
+// void says that a name is meaningless: some disks have zeros instead of a name.
 func void(name string) bool { return strings.Trim(name, "0 -\x00") == "" }
 
-// add takes a name in, in one spelling: the kernel and the disk write it in several.
+// add adds a name in a common spelling: the kernel and the disk spell it differently.
 func (a *identity) add(name string) {
 	kind, text, _ := strings.Cut(name, ".")
 	if kind = strings.ToLower(kind); kind == "eui" || kind == "naa" || kind == "uuid" {
@@ -127,8 +127,8 @@ func (a *identity) add(name string) {
 	}
 }
 
-// designators are the worldwide names of a logical unit in page 0x83 of the vital product data. Those of the port or the target that it is
-// seen by do not count, nor those of its maker, which are often the same for a whole series.
+// designators are the worldwide names of a logical unit in page 0x83 of the vital product data. Names of its port or target do not count,
+// nor does a vendor-specific name, which a whole series often shares.
 func designators(page []byte) []string {
 	if len(page) < 4 || page[1] != 0x83 {
 		return nil

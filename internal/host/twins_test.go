@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestPathsToOneDisk: a disk that the node sees twice is refused on either path, also while one of them is in use and the other looks free.
+// TestPathsToOneDisk: a disk that the node shows twice is refused on either path, even if one path is in use and the other looks free.
 func TestPathsToOneDisk(t *testing.T) {
 	for name, test := range map[string]struct {
 		other func(n *fakeNode)

@@ -135,9 +135,8 @@ func (n *Node) mountsOf(process string) ([]mountinfo.Mount, error) {
 	return mounts, nil
 }
 
-// mounted returns the kernel's name of the disk or partition that is mounted, if it is one of the members. File systems of
-// several disks show a made-up number, but their source. Of a disk that a pod has as a raw block volume, it is the device file that is
-// mounted.
+// mounted returns the kernel's name of the mounted disk or partition, if it is one of the members. File systems on several disks show a
+// virtual number, but have a source. For a disk that a pod has as a raw block volume, its device file is mounted.
 func (n *Node) mounted(mount mountinfo.Mount, members map[string]string) string {
 	if kernel := members[mount.Device]; kernel != "" {
 		return kernel
@@ -169,7 +168,7 @@ func (n *Node) member(path string, members map[string]string) string {
 var systemPlaces = []string{"/", "/boot", "/boot/efi", "/efi", "/usr", "/var", "/etc", "/home", "/var/lib/kubelet", "/var/lib/containerd",
 	"/var/lib/docker", "/var/lib/etcd"}
 
-// systemDisk follows what the node itself stands on down to the disks, through LVM, LUKS and RAID.
+// systemDisk follows the mounts of the node itself down to the disks, through LVM, LUKS and RAID.
 func (n *Node) systemDisk(disk *Disk) error {
 	mounts, err := n.mountsOf(nodeProcess)
 	if err != nil {

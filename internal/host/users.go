@@ -14,9 +14,9 @@ import (
 	"github.com/storagebench/storagebench/internal/host/mountinfo"
 )
 
-// PoolUsers lists the users of a pool. Empty means unused. Call it before each export and destroy: when those fail
-// because the pool is busy, they have by then unmounted what they could, under the feet of running pods too. What is mounted
-// at one of the agent's own mount points is no use by itself, nor is what other mount namespaces have received of it.
+// PoolUsers lists the users of a pool. Empty means unused. Call it before each export and destroy: if these fail because the pool is busy,
+// they have already unmounted what they could, even under running pods. A mount at one of the agent's own mount points is no use by itself,
+// nor are its copies in other mount namespaces that are unmounted with it.
 func (n *Node) PoolUsers(pool string, own ...string) ([]string, error) {
 	var users []string
 	told := map[string]bool{}
@@ -56,9 +56,9 @@ func (n *Node) PoolUsers(pool string, own ...string) ([]string, error) {
 	return users, err
 }
 
-// others are the mounts that stay when the node's own ones at some points are unmounted: not these, and not those that the unmount
-// reaches in other namespaces. A pod that sees the node's root receives the agent's mounts while it runs (HostToContainer,
-// Bidirectional); a private copy that it has got with its namespace is its own, and keeps the pool.
+// others are the mounts that remain when the node's own mounts at some points are unmounted, which also unmounts mounts in other
+// namespaces. A pod that sees the node's root receives the agent's mounts while it runs (HostToContainer, Bidirectional). A private copy of
+// the root that a pod got with its namespace is its own, and keeps the pool in use.
 func others(datasets []seenMount, own []string) []seenMount {
 	var all []mountinfo.Standing
 	for _, mount := range datasets {

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Wipe blanks a disk where marks are left, so that ZFS takes it without force. All on it is lost. It does so only if
-// the wish names the disk's serial number, if nothing but its old contents speaks against it, and if no other disk of
-// the node has that number; and it looks at all of that again immediately before.
+// Wipe blanks a disk where contents leave marks, so that ZFS takes it without force. All data on it is lost. It does so only if the wish
+// names the disk's serial number, only old contents prevent the use of the disk, and no other disk of the node has that number. It checks
+// all of that again immediately before.
 func (n *Node) Wipe(wish Wish) (Disk, error) {
 	if wish.Reuse == "" {
 		return Disk{}, fmt.Errorf("wiping %s: its serial number is required", wish.Path)
@@ -46,7 +46,7 @@ func (n *Node) Wipe(wish Wish) (Disk, error) {
 	return n.Check(Wish{Path: wish.Path, MinBytes: wish.MinBytes, Right: wish.Right})
 }
 
-// blank writes zeros to both ends of the disk and of its partitions, to the places in between that a look searches, and wherever else
+// blank writes zeros to both ends of the disk and of its partitions, to the places in between that a check searches, and wherever else
 // something was found.
 func (n *Node) blank(disk Disk, file careful) error {
 	reader, err := n.openDirect(disk.Kernel, disk.Number, 0)
@@ -74,7 +74,7 @@ func (n *Node) blank(disk Disk, file careful) error {
 	for _, finding := range disk.Findings {
 		areas = append(areas, part{start: finding.Offset, size: 4096})
 	}
-	// From behind: what an agent that dies meanwhile leaves still has its first labels, and can be wiped again.
+	// From back to front: a wipe that ends halfway leaves the first labels, so the disk can be wiped again.
 	slices.SortStableFunc(areas, func(a, b part) int { return cmp.Compare(b.start, a.start) })
 	for _, area := range areas {
 		var failed error
@@ -98,7 +98,7 @@ func (n *Node) blank(disk Disk, file careful) error {
 	return unix.IoctlSetInt(int(file.Fd()), unix.BLKRRPART, 0)
 }
 
-// leaveMarker says on the disk that what is left in its middle may be lost.
+// leaveMarker records on the disk that the remaining contents of its middle may be lost.
 func (n *Node) leaveMarker(disk Disk, file careful) error {
 	if from, to := disk.middle(); from >= to {
 		return nil

@@ -66,7 +66,7 @@ func TestADiskAfterItsPoolIsTaken(t *testing.T) {
 	}
 }
 
-// TestADiskAfterItsPoolCannotBeSpoiled by what the pool's users have written: it would be lost to all others.
+// TestADiskAfterItsPoolCannotBeSpoiled: users of a pool cannot write data that makes the disk unusable after the pool is destroyed.
 func TestADiskAfterItsPoolCannotBeSpoiled(t *testing.T) {
 	n := afterPoolDisk(t)
 	for name, write := range map[string]func(){
@@ -176,7 +176,7 @@ func TestWipeOfABlankDiskWritesNothing(t *testing.T) {
 	}
 }
 
-// TestAWipeThatEndsHalfway leaves a disk that can be wiped again: never one with the last labels of a pool and not the first.
+// TestAWipeThatEndsHalfway: the disk can be wiped again, because it never has only the last labels of a pool without the first.
 func TestAWipeThatEndsHalfway(t *testing.T) {
 	n := newLargeNode(t)
 	n.write("vdb", 1<<20, label(t, PoolExported))

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// behind is which of the members an open file is. A file of a server that does not answer is not waited for.
+// behind is the member that an open file belongs to. It does not wait for a file of a server that does not respond.
 func (n *Node) behind(path string, members map[string]string) (string, error) {
 	var status unix.Statx_t
 	const flags = unix.AT_STATX_DONT_SYNC | unix.AT_NO_AUTOMOUNT
 	err := unix.Statx(unix.AT_FDCWD, path, flags, unix.STATX_TYPE|unix.STATX_INO, &status)
 	if errors.Is(err, unix.EACCES) {
-		// A FUSE file system that admits only its own user tells even root nothing, unless nothing is asked. Disks it cannot hold.
+		// A FUSE file system that admits only its own user answers root only if no attribute is requested. It cannot contain disks.
 		if err := unix.Statx(unix.AT_FDCWD, path, flags, 0, &status); err == nil && status.Mask&unix.STATX_TYPE == 0 {
 			return "", nil
 		}

@@ -1,5 +1,5 @@
-// Package imports makes a StorageBenchmark of what storage was measured with before: a fio job file, or a manifest or command of dbench,
-// kbench or kubestr. What these tools do is known here; what is measured is fio in all cases.
+// Package imports converts earlier measurements of storage to a StorageBenchmark: a fio job file, or a manifest or command of dbench,
+// kbench or kubestr. It knows what these tools do: all of them run fio.
 package imports
 
 import (
@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// MaxBytes of a file. Those that are meant have a few hundred.
+// MaxBytes limits a file. Useful ones have a few hundred bytes.
 const MaxBytes = 1 << 20
 
-// Benchmark is what was found.
+// Benchmark is what was found in a file.
 type Benchmark struct {
 	// From names the kind of file.
 	From string
@@ -29,7 +29,7 @@ type Benchmark struct {
 	Fill string
 	// Phases are measured one after another.
 	Phases []Phase
-	// Left says what was not taken over, or was changed.
+	// Left says what was omitted or changed.
 	Left []string
 }
 
@@ -44,7 +44,7 @@ func (b *Benchmark) leave(format string, values ...any) {
 	b.Left = append(b.Left, fmt.Sprintf(format, values...))
 }
 
-// file is one to import. Open reads another file that it names, by its path as written.
+// file is a file to import. Open reads another file that it names, by the path as written.
 type file struct {
 	name, text string
 	open       func(path string) ([]byte, error)

@@ -59,7 +59,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// check looks at what holds for every manifest. That it is valid, internal/cli tests.
+// check checks what holds for every manifest. internal/cli tests that manifests are valid.
 func check(t *testing.T, manifest string) {
 	t.Helper()
 	var benchmark v1alpha1.StorageBenchmark
@@ -88,7 +88,7 @@ func check(t *testing.T, manifest string) {
 	}
 }
 
-// TestBlockLoadsStayOnTheirData: on a device, a job has all of it unless it has a size, and what no fill has written measures nothing.
+// TestBlockLoadsStayOnTheirData: on a device, a job without a size uses all of it, and reading what no fill has written measures nothing.
 func TestBlockLoadsStayOnTheirData(t *testing.T) {
 	text, err := os.ReadFile("testdata/kbench.yaml")
 	if err != nil {
@@ -223,7 +223,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever a file has, it is refused, or becomes a manifest that holds what check asks for, and comments stay comments.
+// FuzzRead: every file is refused, or becomes a manifest that passes check, in which comments stay comments.
 func FuzzRead(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.*")
 	if err != nil || len(files) < 7 {

@@ -42,7 +42,8 @@ func (b *Benchmark) takeJobs(text string) error {
 // maxPhases leaves room for a fill phase among the 16 of the API.
 const maxPhases = 15
 
-// setPhases makes a phase of the jobs that run at the same time. So the counters of each phase, and its ramp_time, are of its own jobs.
+// setPhases makes a phase of the jobs that run at the same time, so that the counters and the ramp_time of each phase belong to its own
+// jobs.
 func (b *Benchmark) setPhases(jobs *jobFile) error {
 	stages := jobs.stages()
 	if len(stages) > maxPhases {
@@ -100,13 +101,13 @@ func (j *jobFile) drop(names ...string) {
 	}
 }
 
-// phaseName makes the name of a phase of that of a job.
+// phaseName derives the name of a phase from that of a job.
 func phaseName(job string, names map[string]bool) string {
 	name := cmp.Or(strings.TrimLeft(label(job), "0123456789-"), "job")
 	return numbered(strings.TrimRight(name[:min(len(name), 16)], "-"), names)
 }
 
-// numbered is a name that is not among these, and joins them.
+// numbered makes a name unique, and adds it to the names.
 func numbered(given string, names map[string]bool) string {
 	name := given
 	for number := 2; names[name]; number++ {
@@ -120,11 +121,11 @@ func numbered(given string, names map[string]bool) string {
 type jobFile struct {
 	global   []fio.Option
 	sections []*fio.Section
-	// refused are options that decide what is measured, and that no runner takes.
+	// refused are options that determine what is measured, but that no runner accepts.
 	refused []string
 }
 
-// jobsOf reads a job file. fio applies a [global] that follows a job to the jobs after it; so its options are written into these.
+// jobsOf reads a job file. fio applies a [global] that follows a job only to the jobs after it, so its options are copied into these jobs.
 func jobsOf(text string, b *Benchmark) *jobFile {
 	jobs := &jobFile{}
 	names := map[string]bool{"global": true}
@@ -153,7 +154,7 @@ func jobsOf(text string, b *Benchmark) *jobFile {
 	return jobs
 }
 
-// decides has the options without which a job is another job. Others, such as those of the report, can be left out.
+// decides matches the options that determine what a job measures. Others, such as those of the report, can be omitted.
 var decides = regexp.MustCompile(`^(rw|readwrite|bs|bsrange|bssplit|blocksize.*|ioengine|iodepth.*|numjobs|size|filesize|file_size|` +
 	`io_size|io_limit|runtime|timeout|rate.*|include|wait_for|startdelay|kb_base|direct|buffered|sync|fsync|` +
 	`fdatasync|rwmix.*|random_distribution|zonemode)$`)
@@ -196,7 +197,7 @@ func firstWord(line string) string {
 	return "="
 }
 
-// place says where the jobs find something to read: on a device, in what a fill phase has written; else in files of a size.
+// place ensures that the jobs have data to read: on a device, that of a fill phase, otherwise files with a size.
 func (j *jobFile) place(b *Benchmark) error {
 	if b.Block {
 		b.Fill = "100%"

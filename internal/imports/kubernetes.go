@@ -60,8 +60,8 @@ func containerOf(text, image, variable string) *manifests {
 	return found
 }
 
-// benchmark has the name, class, size and mode of the volume, and the node selector. What the container does is known only of its own
-// entry point and of variables that are written out.
+// benchmark has the name, class, size and mode of the volume, and the node selector. What the container does is known only for the tool's
+// own entry point and literal variables.
 func (m *manifests) benchmark() (*Benchmark, error) {
 	var has []string
 	for field, set := range map[string]bool{

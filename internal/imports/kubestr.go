@@ -81,7 +81,7 @@ func readKubestr(f file) (*Benchmark, error) {
 	})
 }
 
-// shellWords splits a command as a shell does, but for variables and what else a shell replaces.
+// shellWords splits a command like a shell, without replacing variables and the like.
 func shellWords(command string) (words []string, err error) {
 	word, inWord := strings.Builder{}, false
 	quote := rune(0)

@@ -13,18 +13,18 @@ import (
 	"github.com/storagebench/storagebench/internal/fio"
 )
 
-// load is what a tool asks of fio in one of its steps.
+// load is one fio run of a tool.
 type load struct {
 	name, mode, block string
 	depth             int
 	// more are options of this step. Unless it has files of its own, it works on the data of the fill phase.
 	more []fio.Option
 	own  bool
-	// beside lets it run at the same time as the one before.
+	// beside runs it at the same time as the one before.
 	beside bool
 }
 
-// loadsFile is a job file in which one load runs after another, unless they run beside each other.
+// loadsFile is a job file that runs the loads one after another, except those marked beside.
 func loadsFile(global []fio.Option, loads []load) *jobFile {
 	jobs := &jobFile{global: append(options("ioengine=libaio", "randrepeat=0", "time_based=1"), global...)}
 	for i, load := range loads {
@@ -68,7 +68,7 @@ func options(pairs ...string) (list []fio.Option) {
 	return list
 }
 
-// atLeast makes the volume so large that all files fit, with a quarter to spare.
+// atLeast enlarges the volume so that all files fit, with a quarter to spare.
 func (b *Benchmark) atLeast(bytes float64, files string) {
 	const gibibyte = 1 << 30
 	has, err := resource.ParseQuantity(cmp.Or(b.Size, DefaultSize))
@@ -81,7 +81,7 @@ func (b *Benchmark) atLeast(bytes float64, files string) {
 
 func isDbench(text string) bool { return containerOf(text, "dbench", "DBENCH_MOUNTPOINT") != nil }
 
-// readDbench knows what the entry point of the image does.
+// readDbench imports dbench. It knows the entry point of its image.
 func readDbench(f file) (*Benchmark, error) {
 	manifest := containerOf(f.text, "dbench", "DBENCH_MOUNTPOINT")
 	b, err := manifest.benchmark()
@@ -133,7 +133,7 @@ var kbenchAccess = []struct{ name, word, mode string }{
 	{"seq-read", "sequential-read", "read"}, {"seq-write", "sequential-write", "write"},
 }
 
-// readKbench knows what the entry point of the image does.
+// readKbench imports kbench. It knows the entry point of its image.
 func readKbench(f file) (*Benchmark, error) {
 	manifest := containerOf(f.text, "kbench", "CPU_IDLE_PROF")
 	if manifest == nil {

@@ -50,7 +50,7 @@ func (b *Benchmark) Manifest() string {
 	return text.String()
 }
 
-// plainName is one that YAML reads as a text, but for a few words.
+// plainName matches names that YAML reads as text, except for a few words.
 var plainName = regexp.MustCompile(`^[a-z][-a-z0-9.]+$`)
 
 // class is the target in YAML. A name may look like a number.

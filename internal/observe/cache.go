@@ -9,12 +9,12 @@ import (
 
 const (
 	million = 1_000_000
-	// tolerance is how much of what was read may come from the wrong place before an expectation is contradicted: 5%. Less can't be
-	// told from metadata, readahead and the reads of a shell; more moves a throughput visibly.
+	// tolerance is how much of what was read may come from the wrong place before an expectation is contradicted: 5%. Less cannot be
+	// distinguished from metadata, readahead and the reads of a shell. More visibly changes a throughput.
 	tolerance = million / 20
 )
 
-// evidence is what tells memory from devices.
+// evidence shows where reads came from: memory or devices.
 type evidence struct {
 	// delivered are independent figures of how many bytes came from devices to the page cache or past it. Each may contain the
 	// reads of others, or those that a cache further down has served, so the smallest one is nearest to the truth.
@@ -30,7 +30,7 @@ type delivered struct {
 	bytes  int64
 }
 
-// arcEvidence is what the ARC says. It counts blocks.
+// arcEvidence has the counters of the ARC, which counts blocks.
 type arcEvidence struct {
 	demanded int64 // blocks of data that readers asked for
 	fetched  int64 // blocks of data that were read from the pool, by demand or by prefetch
@@ -94,8 +94,8 @@ func newARCEvidence(sources map[string]sourceDetail, record int64) *arcEvidence 
 	}
 }
 
-// arcShare is the part of the demanded blocks that was fetched from devices, in millionths. The plain hit rate would not do: a block
-// that was prefetched from a disk a moment ago is a hit.
+// arcShare is the part of the demanded blocks that was fetched from devices, in millionths. The hit rate would be misleading: a block that
+// was just prefetched from a disk is a hit.
 func (e evidence) arcShare() (int64, bool) {
 	if e.arc == nil || e.arc.demanded <= 0 {
 		return 0, false
@@ -103,14 +103,14 @@ func (e evidence) arcShare() (int64, bool) {
 	return min(million, mulDiv(max(0, e.arc.fetched-e.arc.cached), million, e.arc.demanded)), true
 }
 
-// memoryVerdict is how much of what was read came from devices.
+// memoryVerdict says how much of what was read came from devices.
 type memoryVerdict struct {
 	known       bool
 	fromDevices int64 // millionths; with a doubt, the most that may be
 	text, doubt string
 }
 
-// judgeMemory takes the smallest of all that limits what came from devices.
+// judgeMemory takes the smallest of all upper limits for what came from devices.
 func judgeMemory(read int64, delta Delta) memoryVerdict {
 	if read <= 0 {
 		return memoryVerdict{text: "the workload read nothing"}
@@ -141,8 +141,8 @@ func judgeMemory(read int64, delta Delta) memoryVerdict {
 	return verdict
 }
 
-// judge limits what came from the pool in two ways. By blocks: of the blocks that readers asked the ARC for, so many were fetched.
-// By bytes: the fetched blocks can't hold more than a record each; this catches what the dbuf cache served, which the ARC never sees.
+// judge limits what came from the pool in two ways. By blocks: the share of the demanded blocks that were fetched. By bytes: the fetched
+// blocks cannot hold more than a record each. The latter also detects reads that the dbuf cache served, which the ARC does not see.
 func (a *arcEvidence) judge(e evidence, read int64) (share int64, text string) {
 	fetched := max(0, a.fetched-a.cached)
 	buffered := max(0, read-a.direct)
@@ -165,9 +165,9 @@ func (a *arcEvidence) judge(e evidence, read int64) (share int64, text string) {
 	return mulDiv(min(read, plus(bytes, a.direct)), million, read), text
 }
 
-// JudgeCache says whether what the workload read came from where it was expected to: Cold from devices, Warm from memory, each with a
-// tolerance of 5%; Any is always right. An expectation that can't be checked is not met. Whether a job asked for direct I/O is no
-// evidence: file systems ignore it. Where a cache that is not seen may have served reads, no cache is cold; a warm one can still be told.
+// JudgeCache says whether the reads of a workload came from where they were expected to: Cold from devices, Warm from memory, each with a
+// tolerance of 5%. Any is always right. An expectation that cannot be checked is not met. A request for direct I/O is no evidence, because
+// file systems may ignore it. If an invisible cache may have served reads, Cold cannot be confirmed, but Warm can.
 func JudgeCache(expectation string, applicationReadBytes int64, delta Delta) (ok bool, message string) {
 	verdict := judgeMemory(applicationReadBytes, delta)
 	stated := verdict.state(applicationReadBytes)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// placeProbe says always the same of a volume.
+// placeProbe always returns the same place.
 type placeProbe struct{ found place }
 
 func (p placeProbe) look(string) (place, error)    { return p.found, nil }
@@ -56,7 +56,7 @@ func visible(fsType, number string) map[string]string {
 	}
 }
 
-// changed is what an observer says if the counters of some groups grew from zero.
+// changed is the delta if the counters of some groups grew from zero.
 func changed(o *Observer, grown map[string]map[string]uint64) Delta {
 	start := time.Now()
 	before, after := Snapshot{at: start, groups: map[string]group{}, missing: o.unknown},
@@ -70,7 +70,7 @@ func changed(o *Observer, grown map[string]map[string]uint64) Delta {
 	return o.Between(before, after)
 }
 
-// TestLoopDevicesHideACache: what a loop device reads of its file may be in the node's memory, although the device counts it.
+// TestLoopDevicesHideACache: reads of a loop device may come from the node's memory, although the device counts them.
 func TestLoopDevicesHideACache(t *testing.T) {
 	const read = 1 << 30
 	for name, c := range map[string]struct {
@@ -153,7 +153,7 @@ func onDataset(t *testing.T, more map[string]string) *Observer {
 	return o
 }
 
-// TestDisksOfAPoolAreNotCounted: the agent counts what they read and wrote. Here is only seen how long their requests took.
+// TestDisksOfAPoolAreNotCounted: the agent counts their reads and writes. Only the latency of their requests is seen here.
 func TestDisksOfAPoolAreNotCounted(t *testing.T) {
 	o := onDataset(t, nil)
 	delta := changed(o, map[string]map[string]uint64{
@@ -184,7 +184,7 @@ func TestDisksOfAPoolAreNotCounted(t *testing.T) {
 	}
 }
 
-// TestDisksOfAPoolAreNotGuessed: a label is left on a disk of a pool that is gone, and a number may be that of another disk by now.
+// TestDisksOfAPoolAreNotGuessed: a label may be left from a former pool, and a device number may belong to another disk now.
 func TestDisksOfAPoolAreNotGuessed(t *testing.T) {
 	for name, c := range map[string]struct {
 		disks []Disk

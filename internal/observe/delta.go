@@ -21,19 +21,19 @@ const (
 
 // Delta is what happened between two snapshots.
 type Delta struct {
-	// Metrics by the names of the vocabulary, only those that there is evidence for.
+	// Metrics are the metrics for which there is evidence, by name.
 	Metrics map[string]int64
 	// Details has all changes and rates by source, as JSON of at most 32 KiB.
 	Details json.RawMessage
-	// Unavailable says in one sentence each what is not known, and why.
+	// Unavailable has a sentence for everything that is unknown, with the reason.
 	Unavailable []string
 	// Load is what else was going on.
 	Load Load
 
 	evidence evidence
-	// requests of the disks of a plain volume, by the metric that relates them to those of the workload.
+	// requests are the requests of the disks of a plain volume, by the metric that relates them to the requests of the workload.
 	requests map[string]int64
-	// overTime is what the disks did, by the metric that it is over the time of the workload.
+	// overTime are amounts of work of the disks, by the metric that divides them by the time of the workload.
 	overTime map[string]amount
 }
 
@@ -81,8 +81,8 @@ type comparison struct {
 	overTime map[string]amount
 }
 
-// Without is a snapshot as it would be, had nothing happened between two later ones: what lies between two rounds is not measured. A
-// counter that was reset meanwhile says nothing any more.
+// Without is the snapshot as if nothing had happened between two later ones: the time between two rounds is not measured. Counters that
+// were reset in between are omitted.
 func (s Snapshot) Without(from, to Snapshot) Snapshot {
 	shifted := s
 	shifted.at = s.at.Add(to.at.Sub(from.at))
@@ -107,7 +107,7 @@ func (s Snapshot) Without(from, to Snapshot) Snapshot {
 	return shifted
 }
 
-// Between compares two snapshots of this observer. Where a counter is smaller than before, nothing is said of it: it was reset.
+// Between compares two snapshots of this observer. A counter that is smaller than before was reset, and is omitted.
 func (o *Observer) Between(before, after Snapshot) Delta {
 	elapsed := after.at.Sub(before.at) // by the monotonic clock
 	c := comparison{metrics: map[string]int64{}, missing: slices.Concat(before.missing, after.missing), details: details{
@@ -242,7 +242,7 @@ func (c *comparison) fillCPU(exclusive bool) {
 	}
 }
 
-// fillNodeCPU takes what all CPUs of the node did: threads of the kernel, such as those of ZFS that compress, sum and write, are in no
+// fillNodeCPU takes the CPU time of the whole node: kernel threads, such as those of ZFS that compress, checksum and write, are in no
 // cgroup.
 func (c *comparison) fillNodeCPU() {
 	changes := c.details.Sources["node"].Changes
@@ -285,9 +285,9 @@ func sumOf(sources map[string]sourceDetail, devices []*device, key string) (int6
 // Application is what the workload itself did.
 type Application struct {
 	ReadBytes, WrittenBytes, ReadOperations, WriteOperations int64
-	// Operations are those and others, such as syncs and transactions.
+	// Operations are these and others, such as syncs and transactions.
 	Operations, Transactions int64
-	// Lasting is the time that these are over; without it there are no rates of the disks.
+	// Lasting is the time in which they happened. Without it, the disks have no rates.
 	Lasting time.Duration
 }
 
@@ -318,7 +318,7 @@ func (d Delta) WithApplication(own Application) Delta {
 	return d
 }
 
-// mulDiv is value * factor / divisor without overflow; it stays at the largest number, and is 0 where there is nothing to divide by.
+// mulDiv is value * factor / divisor without overflow. It is limited to the largest number, and 0 if the divisor is.
 func mulDiv(value, factor, divisor int64) int64 {
 	if value <= 0 || factor <= 0 || divisor <= 0 {
 		return 0
@@ -331,7 +331,7 @@ func mulDiv(value, factor, divisor int64) int64 {
 	return clip(quotient)
 }
 
-// plus adds what is not negative, and stays at the largest number.
+// plus adds two non-negative numbers, limited to the largest number.
 func plus(a, b int64) int64 { return clip(uint64(a) + uint64(b)) }
 
 func clip(value uint64) int64 { return int64(min(value, math.MaxInt64)) }

@@ -34,7 +34,7 @@ func namesOf(devices []*device) []string {
 	return names
 }
 
-// encodeDetails leaves out what is least missed until it fits: rates of devices, which can be computed again, then sources.
+// encodeDetails omits the least important details until the rest fits: first rates of devices, which can be recomputed, then sources.
 func encodeDetails(d details) json.RawMessage {
 	encoded := marshal(d)
 	if len(encoded) <= maxDetailBytes {

@@ -34,7 +34,7 @@ type device struct {
 	shared bool   // others are on it too
 	hidden string // why what is below it is not known
 	cached string // how its reads may come from memory that is not seen here, with the way out
-	// told is set for a disk of a pool. It describes the machine. What it did is counted by the agent of the node, not here.
+	// told is set for a disk of a pool, to describe the machine. The agent of the node counts its work, not this package.
 	told *Disk
 }
 
@@ -112,13 +112,14 @@ func (t *deviceTree) kindOf(folder, name string) string {
 	return kindDisk
 }
 
-// isZvol tells a device of ZFS by its name: zd, a number, and p with a number for partitions.
+// isZvol recognizes a device of ZFS by its name: zd, a number, and p with a number for partitions.
 func isZvol(name string) bool {
 	rest, found := strings.CutPrefix(name, "zd")
 	return found && rest != "" && rest[0] >= '0' && rest[0] <= '9'
 }
 
-// descend follows the device mapper, software RAID and loop devices down. A partition ends the walk, unless its disk is virtual.
+// descend follows the device mapper, software RAID and loop devices down to their members. It ends at a partition, unless its disk is
+// virtual.
 func (t *deviceTree) descend(d *device, folder string) error {
 	switch d.kind {
 	case kindLoop:
@@ -144,7 +145,7 @@ func (t *deviceTree) descend(d *device, folder string) error {
 	return nil
 }
 
-// descendPartition goes on below a disk that is itself made of others, or of a file, or of a pool.
+// descendPartition continues below a disk that consists of other devices, or that a file or pool backs.
 func (t *deviceTree) descendPartition(d *device) error {
 	if d.whole == "" {
 		return fmt.Errorf("%s/dev can't be read", d.disk)
@@ -161,7 +162,7 @@ func (t *deviceTree) descendPartition(d *device) error {
 	return nil
 }
 
-// descendLoop finds the device of the file below a loop device, if that file can be seen from here.
+// descendLoop finds the device of the file behind a loop device, if that file is visible from here.
 func (t *deviceTree) descendLoop(d *device, folder string) error {
 	file := t.system.word(path.Join(folder, "loop/backing_file"))
 	if file == "" {
@@ -229,7 +230,7 @@ func lowestOwn(d *device) []*device {
 	return level
 }
 
-// leaves are the devices at the very bottom, or nothing if they are not all known.
+// leaves are the devices at the very bottom, or none if some are unknown.
 func (t *deviceTree) leaves() []*device {
 	var bottom []*device
 	for _, d := range t.all {
@@ -253,7 +254,7 @@ func unique(devices []*device) []*device {
 	return once
 }
 
-// doubt says how reads that all counters show may have come from memory all the same; empty if they may not.
+// doubt says how reads that all counters show may still have come from memory. Empty if they cannot have.
 func (t *deviceTree) doubt() string {
 	for _, d := range t.all {
 		if d.cached != "" {

@@ -16,8 +16,8 @@ const metricDiskBusy = "diskBusyPartsPerMillion"
 // amount is a value that, times the factor, is divided by a time in nanoseconds.
 type amount struct{ value, factor int64 }
 
-// fillDisks adds how the disks of the volume were used, under the same names for all targets. What the disks of a pool read and wrote is
-// counted by the agent of the node. How long their requests took is only known here.
+// fillDisks adds how the disks of the volume were used, with the same names for all targets. The agent of the node counts the reads and
+// writes of the disks of a pool. The latency of their requests is only visible here.
 func (c *comparison) fillDisks(o *Observer) {
 	counted := o.devices.counted()
 	c.fillRates(counted)
@@ -88,8 +88,8 @@ func (c *comparison) note(disks []*device, metric string, value int64) {
 	c.nameSource(disks, metric)
 }
 
-// noteOverTime notes what is divided by the time of the workload: the snapshots are further apart, as they are taken before its program
-// starts and after it has ended.
+// noteOverTime notes an amount that is divided by the time of the workload. The time between the snapshots is longer, because they are
+// taken before its program starts and after it ends.
 func (c *comparison) noteOverTime(disks []*device, metric string, value, factor int64) {
 	if c.overTime == nil {
 		c.overTime = map[string]amount{}
@@ -102,7 +102,7 @@ func (c *comparison) nameSource(disks []*device, metric string) {
 	c.details.MetricSources[metric] = "device." + strings.Join(namesOf(disks), ", device.")
 }
 
-// relateDisks adds how much the disks did over the time of the workload, and how many requests they had for each request of it.
+// relateDisks adds the rates of the disks over the time of the workload, and their requests for each request of the workload.
 func (d Delta) relateDisks(own Application) {
 	for metric, of := range d.overTime {
 		if own.Lasting > 0 {
@@ -119,7 +119,7 @@ func (d Delta) relateDisks(own Application) {
 	}
 }
 
-// told are the disks of a pool, as the request names them.
+// told are the disks of the pool that the request names.
 func (t *deviceTree) told() (disks []*device) {
 	for _, d := range t.all {
 		if d.told != nil {

@@ -34,7 +34,7 @@ var zfsParameters = []string{
 	"zfs_flags",
 }
 
-// fingerprint collects what is known; what is empty stays out.
+// fingerprint collects known facts and skips empty ones.
 type fingerprint map[string]string
 
 func (f fingerprint) put(key, value string) {
@@ -44,8 +44,8 @@ func (f fingerprint) put(key, value string) {
 	}
 }
 
-// Environment describes the machine, the limits of the container and the storage: the same keys on every machine, and only those that
-// are known. Keys that start with warning. are sentences about what makes the numbers worse than the storage is.
+// Environment describes the machine, the limits of the container and the storage, with the same keys on every machine. Unknown facts are
+// omitted. Keys that start with warning. are sentences about what makes the results worse than the storage is.
 func (o *Observer) Environment(ctx context.Context) map[string]string {
 	facts := fingerprint{}
 	for _, step := range []func(fingerprint){
@@ -199,8 +199,8 @@ func (o *Observer) describeZFS(facts fingerprint) {
 	o.describeARC(facts)
 }
 
-// describeARC says what is in effect of the bounds that were set: the kernel shows a value that ZFS ignores as well. Bounds that ZFS
-// has chosen follow from the memory, and would differ between machines that are alike.
+// describeARC reports the configured bounds of the ARC as far as they are in effect: the kernel also shows a value that ZFS ignores. Bounds
+// that ZFS has chosen depend on the memory, and would differ between equivalent machines.
 func (o *Observer) describeARC(facts fingerprint) {
 	text, err := o.system.read(path.Join(kstats, "arcstats"))
 	if err != nil {

@@ -19,22 +19,22 @@ const (
 	mostBusy = 200_000
 )
 
-// Load is what else was going on while something was measured.
+// Load is the other activity while something was measured.
 type Load struct {
-	// Elapsed is how long that was, Throttled how long the CPU limit of the cgroup held up its CPUs, added up.
+	// Elapsed is the duration. Throttled is how long the CPU limit of the cgroup stopped its CPUs, in total.
 	Elapsed, Throttled time.Duration
 	// CPUs that the pod may use; 0 if that is not known.
 	CPUs int
-	// Devices of the volume, if it has them for itself, and how long the busiest of them was at work.
+	// Devices are those of the volume, if it has them to itself, and Busy is how long the busiest one worked.
 	Devices string
 	Busy    time.Duration
-	// Read and Written are what the workload's processes did to them, ForeignRead and ForeignWritten what others did. Those of writes
-	// are 0 on a file system: its journal is written by the kernel, but for the workload.
+	// Read and Written are the bytes of the workload's processes on these devices, ForeignRead and ForeignWritten those of others. The bytes
+	// written are 0 on a file system, because the kernel writes its journal on behalf of the workload.
 	Read, ForeignRead       int64
 	Written, ForeignWritten int64
 }
 
-// collectLoad takes what tells of others from the changes of the sources.
+// collectLoad derives the load from the changes of the sources.
 func (o *Observer) collectLoad(sources map[string]sourceDetail, elapsed time.Duration) Load {
 	load := Load{Elapsed: elapsed, Throttled: time.Duration(sources["cgroup"].Changes["throttledNanoseconds"]), CPUs: o.cpus}
 	counted := o.devices.counted()
@@ -62,7 +62,8 @@ func (o *Observer) collectLoad(sources map[string]sourceDetail, elapsed time.Dur
 	return load
 }
 
-// countCPUs is how many CPUs the pod may use, by what says least; 0 if nothing is known. The kernel throttles a cgroup on each by itself.
+// countCPUs is how many CPUs the pod may use according to the smallest source. 0 if it is unknown. The kernel throttles a cgroup on each
+// CPU separately.
 func (o *Observer) countCPUs() int {
 	lists := []string{o.system.word("/sys/devices/system/cpu/online")}
 	if o.cgroup != "" {
@@ -83,7 +84,7 @@ func (o *Observer) countCPUs() int {
 	return least
 }
 
-// lengthOfList is how many CPUs are in a list such as 0-3,8; 0 if it is none.
+// lengthOfList is the number of CPUs in a list such as 0-3,8. 0 if it is not a list.
 func lengthOfList(list string) int {
 	count := 0
 	for part := range strings.SplitSeq(list, ",") {
@@ -101,7 +102,7 @@ func lengthOfList(list string) int {
 	return count
 }
 
-// JudgeQuiet says in words what is at work on the devices before the workload begins; empty if nothing is known of it.
+// JudgeQuiet says what is active on the devices before the workload begins. Empty if nothing is known to be.
 func JudgeQuiet(load Load) string {
 	if load.Devices == "" || mulDiv(load.Busy.Nanoseconds(), million, load.Elapsed.Nanoseconds()) <= mostBusy {
 		return ""
@@ -110,7 +111,7 @@ func JudgeQuiet(load Load) string {
 		load.Busy.Round(time.Millisecond), load.Elapsed.Round(time.Millisecond))
 }
 
-// JudgeLoad says whether the workload had the machine and its devices for itself, as far as is known, and in words what held it up.
+// JudgeLoad says whether the CPU limit or other activity on the devices disturbed the workload. Empty if not, as far as is known.
 func JudgeLoad(load Load) (throttled, foreign string) {
 	held := load.Throttled / time.Duration(max(1, load.CPUs))
 	if share := mulDiv(held.Nanoseconds(), million, load.Elapsed.Nanoseconds()); share > mostThrottled {

@@ -53,7 +53,7 @@ func TestJudgeQuiet(t *testing.T) {
 	}
 }
 
-// TestCollectLoad: only of devices that the volume has for itself is it known who used them.
+// TestCollectLoad: only if the volume has its devices to itself is it known who used them.
 func TestCollectLoad(t *testing.T) {
 	disk := &device{name: "sdb"}
 	sources := map[string]sourceDetail{

@@ -4,7 +4,7 @@ import "path"
 
 // Memory of the node at one moment.
 type Memory struct {
-	// Available is what programs could get without swapping, as the kernel estimates it. It takes the ARC for used.
+	// Available is what programs could get without swapping, as the kernel estimates it. The estimate counts the ARC as used.
 	Available Level
 	// ARC is the size of the cache of ZFS.
 	ARC Level

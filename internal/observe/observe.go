@@ -1,6 +1,6 @@
-// Package observe takes the counters of the system right before and right after a workload, without any privilege: CPU, block
-// devices below the volume, ZFS, memory pressure and the limits of the container. It says how much of what a workload read came
-// from memory, and describes the machine. It reads /proc and /sys only, and never guesses: what can't be known is named, with the reason.
+// Package observe reads the counters of the system right before and right after a workload, without any privileges: CPU, the block devices
+// below the volume, ZFS, memory pressure and the limits of the container. It says how much of what a workload read came from memory, and
+// describes the machine. It reads only /proc and /sys and never guesses: unknown facts are listed with the reason.
 package observe
 
 import (
@@ -19,7 +19,7 @@ type Target struct {
 	Block bool
 	// Disks of the pool that holds the volume; empty if they are not known.
 	Disks []Disk
-	// DisksChange says that the pool has others too, or has them by the end.
+	// DisksChange says that the pool has further disks, or gets some.
 	DisksChange bool
 }
 
@@ -43,14 +43,14 @@ type Observer struct {
 	unknown []string
 }
 
-// source is one place with counters. read adds what it finds to the groups, by name.
+// source is a place with counters. read adds its groups by name.
 type source struct {
 	name string
 	hint string // the way out if it can't be read
 	read func(groups map[string]group) error
 }
 
-// group holds what one source says: counters only grow, levels go up and down.
+// group has the values of one source: counters only grow, levels go up and down.
 type group struct {
 	counters map[string]uint64
 	levels   map[string]uint64
@@ -99,7 +99,7 @@ func newObserver(sys system, target Target) (*Observer, error) {
 	return o, nil
 }
 
-// cannot notes one thing that is not available, as one sentence.
+// cannot notes that something is not available.
 func (o *Observer) cannot(what string, why error) {
 	o.unknown = append(o.unknown, sentence(what, why, ""))
 }
@@ -160,8 +160,8 @@ func (o *Observer) findDevices() error {
 	})
 }
 
-// Take reads all counters. It does not fail: Between reports what could not be read. At the end of a workload, take it after
-// the last sync: what is still in the page cache has not reached a device.
+// Take reads all counters. It does not fail: Between reports what could not be read. At the end of a workload, call it after the last sync:
+// data in the page cache has not reached a device.
 func (o *Observer) Take() Snapshot {
 	snapshot := Snapshot{at: time.Now(), groups: map[string]group{}, missing: o.unknown[:len(o.unknown):len(o.unknown)]}
 	for _, s := range o.sources {
@@ -180,7 +180,7 @@ func (o *Observer) Take() Snapshot {
 	return snapshot
 }
 
-// sentence is what a person reads about something that is not available.
+// sentence describes something that is not available, for people.
 func sentence(what string, why error, hint string) string {
 	text := what + " not available: " + why.Error()
 	if hint != "" {

@@ -44,7 +44,7 @@ func parsePIDStat(text string) (processStat, error) {
 		nil
 }
 
-// add stays at the largest number.
+// add adds, limited to the largest number.
 func add(a, b uint64) uint64 {
 	if sum := a + b; sum >= a {
 		return sum
@@ -52,8 +52,8 @@ func add(a, b uint64) uint64 {
 	return ^uint64(0)
 }
 
-// processSource sums this process, its living children, and the dead ones that were waited for, whose figures the kernel adds to
-// their parent's. CPU times have steps of 10 ms.
+// processSource sums this process, its living children, and dead children that were waited for, whose figures the kernel adds to those of
+// their parent. CPU times have steps of 10 ms.
 func processSource(sys system) source {
 	return source{name: "Counters of this process and its children", read: func(groups map[string]group) error {
 		into := newGroup()

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// field is a value of a file that is kept: under a name with its unit, and with the factor that leads to that unit.
+// field selects a value of a file, with a name that includes its unit and a factor that converts it.
 type field struct {
 	key, name string
 	factor    uint64
@@ -169,7 +169,7 @@ func (o *Observer) pressureSources(prefix, folder, suffix string) []source {
 	return list
 }
 
-// rank orders groups by how much they are missed when there is no room for all.
+// rank orders groups by importance, if there is no room for all.
 func rank(name string) int {
 	prefixes := []string{"node", "process", "cgroup", "zfs.arc", "zfs.dataset", "zfs.pool", "zfs.allocation", "zfs.zil", "zfs.txgs",
 		"zfs.transactions"}

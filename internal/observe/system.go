@@ -24,7 +24,7 @@ type system struct {
 	probe probe
 }
 
-// probe asks the kernel what no file tells.
+// probe asks the kernel for facts that are in no file.
 type probe interface {
 	look(path string) (place, error)
 	zvolName(path string) (string, error)
@@ -55,7 +55,7 @@ func (s system) read(path string) (string, error) {
 	return string(content), nil
 }
 
-// bare strips the path, which messages name already and which tests have elsewhere.
+// bare removes the path from an error: messages already name it, and in tests it differs.
 func bare(err error) error {
 	if wrapped, is := errors.AsType[*fs.PathError](err); is {
 		return wrapped.Err

@@ -47,7 +47,7 @@ func (o *Observer) noticeZvol(ask func() (string, error)) error {
 	return nil
 }
 
-// findZFS finds the counters of a dataset. Without its name, it is of the only pool on the node if there is just one.
+// findZFS finds the counters of a dataset. If its name is unknown, the pool is the only one of the node, if there is just one.
 func (o *Observer) findZFS(dataset string, recordSize uint64) {
 	o.zfs = &zfsVolume{dataset: dataset, recordSize: recordSize, version: o.system.word("/sys/module/zfs/version")}
 	o.zfs.pool, _, _ = strings.Cut(dataset, "/")
@@ -69,7 +69,7 @@ func (o *Observer) findZFS(dataset string, recordSize uint64) {
 // PoolOnline is the kernel's state of a complete pool.
 const PoolOnline = "ONLINE"
 
-// PoolState is what the kernel calls the volume's pool now, such as DEGRADED; empty if it is on none, or that is not known.
+// PoolState is the kernel's state of the volume's pool, such as DEGRADED. Empty if it is unknown or if there is no pool.
 func (o *Observer) PoolState() string {
 	if o.zfs == nil || o.zfs.pool == "" {
 		return ""
@@ -77,7 +77,7 @@ func (o *Observer) PoolState() string {
 	return o.system.word(path.Join(kstats, o.zfs.pool, "state"))
 }
 
-// poolName keeps what a mount calls its source from leading elsewhere in /proc.
+// poolName ensures that the source of a mount cannot lead elsewhere in /proc.
 var poolName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.: -]*$`)
 
 // pools are the imported pools: those with a folder of counters.
@@ -91,7 +91,7 @@ func (o *Observer) pools() []string {
 	return pools
 }
 
-// findObjset finds the file of the dataset among those of the pool: their names say only a number.
+// findObjset finds the file of the dataset among those of the pool, whose names are only numbers.
 func (z *zfsVolume) findObjset(sys system) error {
 	folder := path.Join(kstats, z.pool)
 	seen := 0
@@ -114,8 +114,8 @@ func (z *zfsVolume) findObjset(sys system) error {
 	return fmt.Errorf("no file in %s is of %s", folder, z.dataset)
 }
 
-// poolDisks are the disks that the pool was made of, as the request says. Nothing in /proc or /sys names them, and labels on disks may
-// be of a pool that is gone.
+// poolDisks are the disks of the pool according to the request. Nothing in /proc or /sys names them, and labels on disks may be those of a
+// former pool.
 func (o *Observer) poolDisks() ([]*device, error) {
 	if len(o.target.Disks) == 0 {
 		return nil, fmt.Errorf("the disks of the pool %s are known only if it is a BenchmarkPool whose agent has the release of this runner",

@@ -2,8 +2,8 @@ package operate
 
 import "github.com/storagebench/storagebench/api/v1alpha1"
 
-// metrics are those that a phase can have of each operation besides its duration, by the field of PoolAction that requests it. A test of
-// the agent compares them with what it reports.
+// metrics are the metrics that a phase can have of each operation besides its duration, by the field of PoolAction that requests it. A test
+// of the agent compares them with what it reports.
 var metrics = map[string][]string{
 	"addVdev": nil,
 	"clone":   {"referencedBytes"},
@@ -26,7 +26,8 @@ var metrics = map[string][]string{
 	"trim":            {"trimmedBytes", "errorsFound"},
 }
 
-// Metrics are those that a phase can have of an operation besides its duration. False for an operation that this release does not know.
+// Metrics are the metrics that a phase can have of an operation besides its duration. False for an operation that this release does not
+// know.
 func Metrics(action *v1alpha1.PoolAction) (names []string, known bool) {
 	names, known = metrics[Name(*action)]
 	return names, known

@@ -27,7 +27,7 @@ const MetricDuration = "durationSeconds"
 // MetricDurationNanoseconds is how long the work itself took, for operations that measure it.
 const MetricDurationNanoseconds = "durationNanoseconds"
 
-// MetricCommand is how long the command of an operation took, if that goes on afterwards.
+// MetricCommand is how long the command of an operation took, if the operation continues after it.
 const MetricCommand = "commandNanoseconds"
 
 // Duration is the reported duration of an operation, as precise as it is known.
@@ -43,7 +43,7 @@ func Duration(operation *v1alpha1.PoolOperation) (took time.Duration, known bool
 	return 0, false
 }
 
-// Measured is how long the work of an operation took that measures it. Then its end is that of the work.
+// Measured is how long the work of an operation took, if the operation measures that. Then the operation ends with its work.
 func Measured(operation *v1alpha1.PoolOperation) (took time.Duration, known bool) {
 	for _, metric := range operation.Status.Metrics {
 		if metric.Name == MetricDurationNanoseconds && metric.Value > 0 {
@@ -91,8 +91,8 @@ func Disks(action *v1alpha1.PoolAction) (disks []*v1alpha1.DiskRef) {
 	return disks
 }
 
-// As is the volume that an action makes, the dataset that it is made of, and the volume whose pool it goes to. Empty if there is none; a
-// clone, and a copy without toVolume, stays on its pool.
+// As returns the volume that an action makes, the dataset from which it is made, and the volume to whose pool it goes. Empty if there is
+// none. A clone, or a copy without toVolume, stays on its pool.
 func As(action *v1alpha1.PoolAction) (name v1alpha1.VolumeName, from v1alpha1.DatasetPath, to v1alpha1.VolumeName) {
 	switch {
 	case action.Clone != nil:

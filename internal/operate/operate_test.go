@@ -7,7 +7,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestLeavesTraces: whoever adds an operation decides what a pool that is kept has of it, and which metrics a phase has.
+// TestLeavesTraces: whoever adds an operation has to decide whether it leaves traces on a kept pool, and which metrics a phase gets.
 func TestLeavesTraces(t *testing.T) {
 	want := map[string]bool{
 		"observe": false, "scrub": false, "trim": false, "exportImport": false, "moduleParameter": false, "layoutScore": false,

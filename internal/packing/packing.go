@@ -1,5 +1,5 @@
-// Package packing compresses the documents that travel through logs, statuses and ConfigMaps, and refuses what arrives otherwise than
-// it was sent. The agent and the runner use it, so it imports nothing of ours.
+// Package packing compresses the documents that travel through logs, statuses and ConfigMaps, and refuses documents that were changed on
+// the way. The agent and the runner use it, so it imports no other package of this module.
 package packing
 
 import (

@@ -26,7 +26,7 @@ const (
 var wrapperLibraries = []string{"/usr/lib/*/libnss_wrapper.so", "/usr/lib64/libnss_wrapper.so", "/usr/lib/libnss_wrapper.so",
 	"/usr/local/lib/libnss_wrapper.so"}
 
-// createCluster runs initdb, which syncs its files: what it left dirty would be written back during the measurement.
+// createCluster runs initdb, which also syncs its files: otherwise dirty pages would be written back during the measurement.
 func (s *session) createCluster(ctx context.Context) error {
 	s.progress.say("initdb")
 	began := time.Now()
@@ -67,7 +67,7 @@ func saysUnknownUser(err error) bool {
 	return errors.As(err, &failed) && strings.Contains(strings.Join(failed.lines, "\n"), unknownUser)
 }
 
-// nameUser gives the user of this process a name, as initdb insists on one. The server itself does not.
+// nameUser gives the user of this process a name, which initdb requires. The server does not.
 func (s *session) nameUser(environment []string) ([]string, error) {
 	for _, pattern := range wrapperLibraries {
 		found, err := filepath.Glob(pattern)
@@ -105,7 +105,7 @@ func (s *session) configure() error {
 	return nil
 }
 
-// takeCluster gives the cluster of an earlier run the settings of this one, and takes away what SQL has set (ALTER SYSTEM).
+// takeCluster gives the cluster of an earlier run the settings of this one, and removes settings that SQL has made (ALTER SYSTEM).
 func (s *session) takeCluster(context.Context) error {
 	const most = 1 << 20 // initdb's has 30 KiB
 	root, err := os.OpenRoot(s.data)

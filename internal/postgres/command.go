@@ -18,9 +18,9 @@ import (
 const (
 	maxOutput = 1 << 20
 	maxLine   = 500
-	// keptLines are kept from the beginning and from the end of what a program says.
+	// keptLines is how many lines are kept from the beginning and from the end of a program's output.
 	keptLines = 20
-	// hangs is how long a killed process may take to go. One that waits for a dead storage may take forever.
+	// hangs is how long a killed process may take to end. One that waits for dead storage may take forever.
 	hangs = 30 * time.Second
 )
 
@@ -33,7 +33,7 @@ type spec struct {
 	line func(string)
 	// deathSignal is what the kernel sends it when this process dies; default SIGKILL.
 	deathSignal syscall.Signal
-	// survives says that the end of the context does not kill it: it is stopped gracefully elsewhere.
+	// survives says that the end of the context does not kill it, because it is stopped gracefully elsewhere.
 	survives bool
 }
 
@@ -47,8 +47,8 @@ type process struct {
 	err    error // of the program; set before done is closed
 }
 
-// start starts a program in a process group of its own. The thread that starts a process must live as long as it, or the
-// kernel sends the death signal too early: hence the locked thread.
+// start starts a program in its own process group. The thread that starts it must live as long as the process, or the kernel sends the
+// death signal too early: hence the locked thread.
 func start(ctx context.Context, spec spec) (*process, error) {
 	p := &process{name: filepath.Base(spec.argv[0]), done: make(chan struct{})}
 	p.said.each = spec.line
@@ -145,7 +145,7 @@ type limited struct {
 	more bool
 }
 
-// Write never fails: a program must not be stopped by its own talk.
+// Write never fails: a program must not be stopped because of its output.
 func (l *limited) Write(data []byte) (int, error) {
 	room := min(len(data), maxOutput-l.kept.Len())
 	l.more = l.more || room < len(data)

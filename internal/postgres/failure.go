@@ -17,7 +17,7 @@ type diagnosis struct {
 	words string
 }
 
-// storageDiagnoses are those of a storage that fails. A line of them in the server's log spoils any measurement.
+// storageDiagnoses are those of failing storage. Such a line in the server's log invalidates any measurement.
 var storageDiagnoses = []diagnosis{
 	{"No space left on device", syscall.ENOSPC, "the volume is full: reduce databaseSize or max_wal_size, or enlarge the volume"},
 	{"Check free disk space", syscall.ENOSPC, "the volume is full: reduce databaseSize or max_wal_size, or enlarge the volume"},
@@ -30,7 +30,7 @@ var storageDiagnoses = []diagnosis{
 	{"invalid page in block", syscall.EBADMSG, "a page is damaged: the storage returned other data than was written"},
 }
 
-// otherDiagnoses are looked for after them: the cause before its consequences.
+// otherDiagnoses are checked after these, causes before their consequences.
 var otherDiagnoses = []diagnosis{
 	{"could not map anonymous shared memory", syscall.ENOMEM,
 		"there is not enough memory: reduce shared_buffers, or increase the memory of the pod"},
@@ -47,7 +47,7 @@ var otherDiagnoses = []diagnosis{
 	{"Operation not permitted", syscall.EPERM, "the file system denies an operation that PostgreSQL needs"},
 }
 
-// failingStorage tells whether a line of the server's log is about a storage that fails. What a script does wrong is not.
+// failingStorage says whether a line of the server's log reports failing storage. Mistakes of a script do not count.
 func failingStorage(line string) bool {
 	return slices.ContainsFunc(storageDiagnoses, func(known diagnosis) bool { return strings.Contains(line, known.text) })
 }
@@ -55,7 +55,7 @@ func failingStorage(line string) bool {
 // weighty marks the lines of programs and server that say what went wrong.
 var weighty = regexp.MustCompile(`(?i)\b(error|fatal|panic|hint|detail|aborted|terminated by signal|invalid value|outside the valid range|requires a)\b|^LINE \d+:`) //nolint:lll // a pattern is one line
 
-// consequences are what all other connections say when one process of the server has died.
+// consequences match what all other connections report after one process of the server has died.
 var consequences = regexp.MustCompile(`The postmaster has commanded this server process|In a moment you should be able to reconnect|Failed process was running`) //nolint:lll // a pattern is one line
 
 // explain says what failed, why in words, and what PostgreSQL itself said. The errno of the cause can be found with errors.Is.
@@ -74,7 +74,7 @@ func (s *session) explain(doing string, err error) error {
 	return diagnose(doing, err, lines)
 }
 
-// awaitLog gives a dying server a moment to say why: pgbench sees its connections close first.
+// awaitLog gives a dying server a moment to log the reason: pgbench notices the closed connections first.
 func (s *session) awaitLog(err error) {
 	if !errors.Is(err, errServerDied) && !lostConnection(err) {
 		return

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// dataName is the cluster in Options.Folder, walName its log in Options.WALFolder, markerName the file beside each that says whose it is.
+	// dataName is the cluster in Options.Folder, walName its log in Options.WALFolder, and markerName the file beside each that names its
+	// owner.
 	dataName   = "pgdata"
 	walName    = "pgwal"
 	markerName = "storagebench-postgres"
@@ -22,8 +23,8 @@ func markerText(name string) string {
 	return "storagebench made the folder " + name + " beside this file, and removes it at its next attempt.\n"
 }
 
-// prepareFolders makes room for a new cluster. A log that does not belong to its data is of no use to either, so both are removed: first
-// the data, which says whether a server still works with them.
+// prepareFolders makes room for a new cluster. A log without its cluster is useless, so both are removed: first the cluster, which shows
+// whether a server is still running on them.
 func (o Options) prepareFolders() error {
 	if err := prepareFolder(o.Folder, dataName); err != nil || o.WALFolder == "" {
 		return err
@@ -31,7 +32,7 @@ func (o Options) prepareFolders() error {
 	return prepareFolder(o.WALFolder, walName)
 }
 
-// findFolders looks for the cluster of an earlier phase, and for its log where it has to be now.
+// findFolders checks for the cluster of an earlier phase, and for its log in the place that it should have now.
 func (o Options) findFolders() error {
 	if err := findFolder(o.Folder, dataName); err != nil {
 		return err
@@ -73,7 +74,7 @@ func unused(root *os.Root, name string) error {
 	return nil
 }
 
-// prepareFolder makes room for a part of a new cluster. The marker is written first: what is there without one belongs to others.
+// prepareFolder makes room for a part of a new cluster. The marker is written first: a folder without one belongs to others.
 func prepareFolder(folder, name string) error {
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make the folder for PostgreSQL on the volume: %w", err)
@@ -152,8 +153,8 @@ func writeMarker(root *os.Root, name string) error {
 	return nil
 }
 
-// runningServer returns the process that works in the data folder, if it is one of this machine that we may see. Its number
-// alone proves nothing: another pod, or another boot, counts from the start.
+// runningServer returns the process that uses the data folder, if it is a visible process of this machine. The number alone proves nothing,
+// because process numbers repeat in other pods and after a reboot.
 func runningServer(root *os.Root, name string) int {
 	text, err := root.ReadFile(filepath.Join(name, "postmaster.pid"))
 	if err != nil {

@@ -19,7 +19,7 @@ type load struct {
 	settled              bool
 }
 
-// initialise loads the database, and leaves nothing for the background to do: tables vacuumed, statistics made, everything written.
+// initialise loads the database and finishes all background work: tables are vacuumed, statistics made, and everything is written.
 func (s *session) initialise(ctx context.Context) (load, error) {
 	result := load{scale: s.options.scale()}
 	doing := fmt.Sprintf("load the database (scale %d, %d bytes asked)", result.scale, s.options.DatabaseBytes)
@@ -36,10 +36,10 @@ func (s *session) initialise(ctx context.Context) (load, error) {
 	return s.settle(ctx, doing, result)
 }
 
-// resume finds the database of an earlier run, without what its script may have set for good. What a script has left there may run code as
-// whoever asks: views, functions, a search_path. So only its owner connects to it, and the superuser stays in the database postgres, which
-// no script reaches. What the superuser does with the kept database from there (settings, CHECKPOINT, sizes, counters) calls none of its
-// functions, and autovacuum calls those of indexes as the owner of the table. Event triggers need a superuser.
+// resume uses the database of an earlier run, without permanent changes of its script. Views, functions or a search_path of the script
+// could run code as any user who connects. So only the owner connects to that database, and the superuser stays in the database postgres,
+// which no script can reach. What the superuser does with the kept database from there (settings, CHECKPOINT, sizes, counters) calls none
+// of its functions, and autovacuum calls functions of indexes as the owner of the table. Event triggers require a superuser.
 func (s *session) resume(ctx context.Context) (load, error) {
 	result := load{scale: s.options.scale()}
 	const doing = "go on with the database that is there"

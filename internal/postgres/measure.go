@@ -121,8 +121,8 @@ func (s *session) bench(ctx context.Context, argv []string, seconds int64, resul
 	return pgbench.output.text()
 }
 
-// benchArguments are those of a run. --no-vacuum: the database was vacuumed by its load, and a vacuum within the run would be
-// measured with it.
+// benchArguments are the arguments of pgbench. --no-vacuum, because the load has vacuumed the database, and a vacuum would become part of
+// the measurement.
 func (s *session) benchArguments(seconds int64, seed uint64) ([]string, error) {
 	argv := []string{s.programs.path("pgbench"), "--no-vacuum", "--client", strconv.Itoa(s.options.Clients), "--jobs",
 		strconv.Itoa(s.threads()),
@@ -136,7 +136,7 @@ func (s *session) benchArguments(seconds int64, seed uint64) ([]string, error) {
 		if err := os.WriteFile(path, s.options.Script, 0o600); err != nil {
 			return nil, fmt.Errorf("hand the script to pgbench: %w", err)
 		}
-		// Without the weight, an @ in the path would be taken for one.
+		// Without a weight, an @ in the path would start one.
 		argv = append(argv, "--file", path+"@1", "--scale", strconv.FormatInt(s.options.scale(), 10))
 	default:
 		argv = append(argv, "--builtin", "tpcb-like")
@@ -144,7 +144,7 @@ func (s *session) benchArguments(seconds int64, seed uint64) ([]string, error) {
 	return append(argv, database), nil
 }
 
-// threads of pgbench: as many as there is CPU for, but each client belongs to one.
+// threads is the number of threads of pgbench: as many as there are CPUs, and at most one for each client.
 func (s *session) threads() int { return min(s.options.Clients, runtime.GOMAXPROCS(0), maxThreads) }
 
 func withOverrun(ctx context.Context, seconds int64) (context.Context, context.CancelFunc) {
@@ -167,7 +167,7 @@ func (s *session) showRate(prefix string, seconds int64, series *series) func(st
 	}
 }
 
-// statisticsSince waits until pgbench's connections are gone, for they hand in their counts when they go.
+// statisticsSince waits until pgbench's connections are closed, because they report their counts at their end.
 func (s *session) statisticsSince(ctx context.Context, before counters) (counters, error) {
 	gone, err := s.until(ctx, settlePatience, "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND datname = '"+
 		database+"'")

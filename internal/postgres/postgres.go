@@ -21,7 +21,7 @@ const (
 	Script     = "Script"
 )
 
-// The events that Run tells, once each and tight around the measured part.
+// The events that Run reports, once each, immediately before and after the measured part.
 const (
 	Begin = "begin"
 	End   = "end"
@@ -31,7 +31,7 @@ const (
 type Options struct {
 	// Folder on the volume; made if missing. What an earlier attempt has left there is removed, anything else is not touched.
 	Folder string
-	// WALFolder is like Folder, on another volume: there is the write-ahead log. Empty if that is in the folder of the cluster.
+	// WALFolder is like Folder, but on the volume of the write-ahead log. Empty if the log is in the folder of the cluster.
 	WALFolder string
 	// Scratch is a writable folder outside the volume, for the socket, the script and FIFOs: some KiB.
 	Scratch string

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// progress turns the time left into a percentage of all the time, as far as it is known: how long a load takes shows only then.
+// progress converts the remaining time to a percentage of the total, as far as that is known: the duration of a load only shows on the way.
 type progress struct {
 	tell     func(percent int, rate string, left time.Duration)
 	measured time.Duration // ramp-up and measurement, the part known in advance

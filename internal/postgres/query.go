@@ -70,7 +70,7 @@ func parseCounters(answer string) (counters, error) {
 	return result, nil
 }
 
-// since returns the difference of counters. A counter that decreased was reset: then nothing is known.
+// since returns the difference of counters. It fails if a counter decreased, because it was reset.
 func (c counters) since(before counters) (counters, error) {
 	added := counters{}
 	for name, value := range c {
@@ -137,7 +137,7 @@ func statisticsQuery(major int) string {
 	return strings.Join(parts, " UNION ALL ")
 }
 
-// until repeats a query until the answer is 0, because a server does not report when its processes are done. It says whether that
+// until repeats a query until the answer is 0, because the server does not report when its processes have finished. It says whether that
 // happened.
 func (s *session) until(ctx context.Context, patience time.Duration, query string) (bool, error) {
 	deadline := time.NewTimer(patience)

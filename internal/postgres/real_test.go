@@ -19,7 +19,7 @@ import (
 	"github.com/storagebench/storagebench/test/program"
 )
 
-// unprivileged is who runs PostgreSQL when the tests are root: it refuses root.
+// unprivileged is the user that runs PostgreSQL if the tests run as root: it refuses root.
 const unprivileged = 65534
 
 // folderVariable hands the child of a test its folder.
@@ -218,7 +218,7 @@ func TestRealKeep(t *testing.T) {
 	}
 }
 
-// TestRealKeptTraps: nothing that a script has left behind runs as the superuser, and a database that is no longer pgbench's is refused.
+// TestRealKeptTraps: nothing that a script has left runs as the superuser, and a database that is no longer pgbench's is refused.
 func TestRealKeptTraps(t *testing.T) {
 	t.Parallel()
 	folder, here := asUser(t, unprivileged)
@@ -260,8 +260,8 @@ BEGIN COPY (SELECT 1) TO PROGRAM 'touch TRACE'; RETURN 1; EXCEPTION WHEN OTHERS 
 	}
 }
 
-// TestRealWALApart: the log is in the other folder, and nowhere else. What an attempt has left of either is of no use to the next one, which
-// makes both again.
+// TestRealWALApart: the log is in the other folder and nowhere else. Leftovers of an attempt in either folder are useless, and are
+// recreated.
 func TestRealWALApart(t *testing.T) {
 	t.Parallel()
 	folder, here := asUser(t, unprivileged)

@@ -15,7 +15,7 @@ import (
 
 const (
 	startPatience = 5 * time.Minute
-	// cleanPatience is for the final checkpoint, abandonPatience for a server whose data is not needed any more.
+	// cleanPatience is for a clean shutdown with its checkpoint, abandonPatience for a server whose data is no longer needed.
 	cleanPatience   = 20 * time.Minute
 	abandonPatience = 8 * time.Second
 	forcePatience   = 8 * time.Second
@@ -60,7 +60,7 @@ var errServerDied = errors.New("the PostgreSQL server has died")
 
 func (s *session) startServer(ctx context.Context) error {
 	s.progress.say("start of the server")
-	// SIGQUIT makes the server leave at once, with all its processes, when this process is killed.
+	// SIGQUIT ends the server and its processes at once if this process is killed.
 	started := &server{data: s.data}
 	var err error
 	started.process, err = start(ctx, spec{argv: []string{s.programs.path("postgres"), "-D", s.data},
@@ -127,7 +127,7 @@ func (s *session) stopServer(ctx context.Context) error {
 	return nil
 }
 
-// abandonServer stops the server after a failure, whose error is the one that counts: only a server that stays is worth another.
+// abandonServer stops the server after a failure, which is the error that counts. It returns an error only if the server does not end.
 func (s *session) abandonServer() error {
 	ctx, cancel := context.WithTimeout(context.Background(), abandonPatience)
 	defer cancel()

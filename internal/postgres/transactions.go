@@ -96,7 +96,7 @@ func (l *logs) close() {
 	}
 }
 
-// read counts the lines of one log. After a broken line it goes on reading, or pgbench would wait forever.
+// read counts the lines of one log. It continues after a malformed line, because pgbench would otherwise block forever.
 func (t *transactions) read(log io.Reader) {
 	buffer := make([]byte, 64<<10)
 	kept := 0
@@ -171,8 +171,8 @@ func parseTransaction(line []byte) (microseconds int64, failed bool, err error) 
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// startHeld starts a program that does nothing yet, for its process number must be known before it runs: a shell waits for a
-// line and then becomes the program. It gets its arguments as arguments; the text for the shell is constant.
+// startHeld starts a program that does nothing yet, because its process number must be known before it runs: a shell waits for a line and
+// then becomes the program. The program gets its arguments as arguments. The text for the shell is constant.
 func startHeld(ctx context.Context, spec spec) (*process, *os.File, error) {
 	read, write, err := os.Pipe()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// attempts whose numbers are not used. A second attempt may have worked, but it repairs no disk.
+// attempts are attempts without usable numbers. A second attempt may have worked, but does not repair a disk.
 type attempts struct {
 	// failed are those in which the storage failed requests, and unusable are the others.
 	failed, unusable []string
@@ -18,7 +18,7 @@ type attempts struct {
 var (
 	// broken are the reasons of a phase whose storage has failed.
 	broken = []string{results.ReasonIOError, results.ReasonReadOnly}
-	// full are those of a phase whose failed requests say only that the volume has no more room.
+	// full are reasons that say only that the volume has no more space.
 	full = []string{results.ReasonVolumeFull, results.ReasonQuotaExceeded}
 )
 
@@ -35,7 +35,7 @@ func (a *attempts) see(run results.RunResult) {
 	}
 }
 
-// fails says that the storage has failed requests. Large results have only the message of the run, which begins with the phase and its
+// fails says that the storage has failed requests. Large results only have the message of the run, which begins with the phase and the
 // reason.
 func fails(run results.RunResult) bool {
 	if slices.Contains(broken, run.Reason) || slices.ContainsFunc(broken, func(reason string) bool {

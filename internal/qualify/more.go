@@ -12,11 +12,11 @@ import (
 const (
 	// workers of the phases read-16 and mixed-16.
 	workers = 16
-	// A worker that gets fewer reads a second than this waits 5 ms, or 20 ms, for each.
+	// A worker with fewer reads a second waits at least 5 ms, or 20 ms, for each.
 	perWorkerWarn, perWorkerBad = 200, 50
-	// sixteen workers read at least so many times as much as one.
+	// Sixteen workers should read at least this many times as much as one.
 	scalingWarn, scalingBad = 4, 1.5
-	// runs of the same thing differ by at most this part of their median.
+	// Runs of the same thing should differ by at most this share of their median.
 	steadyWarn, steadyBad = 0.25, 1.0
 	// memoryWarn is the part of reads that may come from memory, in parts per million.
 	memoryWarn = 100_000
@@ -24,7 +24,7 @@ const (
 	leastBusy = 800_000
 	// leastDatabase is the part of the memory of the node, in parts per million, above which the database does not fit into it.
 	leastDatabase = 1_000_000
-	// tooFastBelow is faster than any disk makes data durable through a file system, in nanoseconds.
+	// tooFastBelow is a time in nanoseconds in which no disk makes data durable through a file system.
 	tooFastBelow = 10_000
 )
 

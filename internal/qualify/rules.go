@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// rule judges facts. It says also that something is good, or was not measured.
+// rule judges facts. It also reports what is good and what was not measured.
 type rule func(Facts) []Finding
 
 // Metrics that several rules use.
@@ -81,7 +81,7 @@ var rules = []rule{
 	doubts,
 }
 
-// limit asks for a metric that is not beyond a limit: above it if less is better, else below it.
+// limit requires that a metric does not exceed a limit or, if more is better, does not fall below it.
 type limit struct {
 	about, phase, metric string
 	warn, bad            float64
@@ -124,7 +124,7 @@ func (l limit) judge(facts Facts) []Finding {
 	return explained(finding, l.means, l.do)
 }
 
-// keeps asks that a metric for which more is better loses little from one phase to a later one: at most so many percent.
+// keeps requires that a metric for which more is better loses at most some percent from one phase to a later one.
 type keeps struct {
 	about, before, after, metric string
 	warn, bad                    float64
@@ -155,7 +155,7 @@ func (k keeps) judge(facts Facts) []Finding {
 	return explained(finding, k.means, k.do)
 }
 
-// ofDisks takes back what may be good only because reads came from memory: the disks are not known then.
+// ofDisks downgrades a good finding if reads may have come from memory: then it says nothing about the disks.
 func (f Facts) ofDisks(finding Finding, phases ...string) Finding {
 	for _, phase := range phases {
 		hits, known := f.metric(phase, hitRate)
@@ -175,7 +175,7 @@ func (f Facts) ofDisks(finding Finding, phases ...string) Finding {
 	return finding
 }
 
-// ofDatabase takes back what may be good only because the database fits into memory.
+// ofDatabase downgrades a good finding if the database may fit into memory.
 func (f Facts) ofDatabase(finding Finding, phase string) Finding {
 	share, known := f.metric(phase, databaseShareOfMemory)
 	switch {
@@ -191,7 +191,7 @@ func (f Facts) ofDatabase(finding Finding, phase string) Finding {
 	return finding
 }
 
-// durable takes back what is good about commits that no disk makes durable so quickly.
+// durable downgrades a good finding about commits that are too fast for any disk.
 func (f Facts) durable(finding Finding, phase string) Finding {
 	if metric, known := f.metric(phase, "writeLatencyP50Nanoseconds"); known && metric.Median < tooFastBelow && finding.Level == Good {
 		finding.Level, finding.Means = Unknown, "What confirms commits so quickly may lose them."
@@ -201,7 +201,7 @@ func (f Facts) durable(finding Finding, phase string) Finding {
 	return finding
 }
 
-// ofStorage takes back what is not good because the node had no more CPU.
+// ofStorage downgrades a bad finding if the CPU of the node was the limit.
 func (f Facts) ofStorage(finding Finding, phase string) Finding {
 	busy, known := f.metric(phase, "workersBusyPartsPerMillion")
 	if known && busy.Median < leastBusy && finding.Level != Good {
@@ -220,7 +220,7 @@ func change(lost float64) string {
 	return fmt.Sprintf("%.0f%% less", lost)
 }
 
-// explained leaves out what a good finding needs not. What was said already stays.
+// explained adds an explanation to a finding, unless it is good or already has one.
 func explained(finding Finding, means, do string) []Finding {
 	if finding.Level != Good && finding.Means == "" {
 		finding.Means, finding.Do = means, do

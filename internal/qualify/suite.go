@@ -30,13 +30,14 @@ const (
 	DefaultRepetitions = 3
 	// targetPrefix begins the name of a StorageTarget.
 	targetPrefix = "target/"
-	// databaseShare is the part of the volume that the database begins with. It grows, and its log needs room.
+	// databaseShare is the divisor of the size of the volume that gives the initial size of the database, which grows and needs room for its
+	// log.
 	databaseShare = 4
 	// leastSize leaves a database that pgbench can work on.
 	leastSize = 1 << 30
 	// maxNameLength leaves room for the endings of the two benchmarks.
 	maxNameLength = 50
-	// postgresTimes the duration of the others is that of PostgreSQL: it needs a few checkpoints.
+	// postgresTimes is how many times as long as other measurements that of PostgreSQL takes: it needs a few checkpoints.
 	postgresTimes = 5
 )
 
@@ -44,7 +45,7 @@ const (
 type Suite struct {
 	// Of is the name of a StorageClass, or target/NAME for a StorageTarget.
 	Of string
-	// Size of the volumes. Of a StorageTarget it only says how large the volume is that it has.
+	// Size of the volumes. A StorageTarget has its own size, so here it only states that size.
 	Size string
 	// Duration of each measurement.
 	Duration    time.Duration
@@ -92,7 +93,7 @@ func (s Suite) SubjectOf(experiments ...results.Experiment) string {
 	return s.Subject()
 }
 
-// Accepts refuses results that are not of this suite: the card would be that of something else.
+// Accepts refuses results that are not from this suite: the card would be about something else.
 func (s Suite) Accepts(experiments ...results.Experiment) error {
 	seen := map[string]string{}
 	for _, e := range experiments {

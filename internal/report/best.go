@@ -19,8 +19,8 @@ const (
 	binWidth = 0.016
 )
 
-// bestOf says which variant has the best values of a metric, and by how much. Empty if there are no two to choose from, or no better
-// direction.
+// bestOf says which variant has the best values of a metric, and by how much. Empty if there are fewer than two variants, or if the metric
+// has no better direction.
 func bestOf(e results.Experiment, all samples, phase, metric string) string {
 	known, _ := results.LookupMetric(metric)
 	if known.Better != results.Higher && known.Better != results.Lower {
@@ -49,8 +49,8 @@ func bestOf(e results.Experiment, all samples, phase, metric string) string {
 	return words
 }
 
-// choose compares the variant with the best median with each of the others. The data chooses that one, so its intervals say only whether it
-// is the best: they are at a level that leaves "best" seldom wrong. Which others are worse is said at the level of all pairs.
+// choose compares the variant with the best median with each of the others. Because the data chooses that variant, its intervals only show
+// whether it is the best, at a level at which "best" is seldom wrong. Which others are worse is decided at the level of all pairs.
 func (s samples) choose(ranked []results.VariantResult, phase string, metric results.Metric) string {
 	best, edge := ranked[0].Name, edgeOf(ranked, phase, metric)
 	others := float64(len(ranked) - 1)
@@ -83,7 +83,7 @@ func (s samples) choose(ranked []results.VariantResult, phase string, metric res
 		best, next, ranked[1].Name, strings.Join(alike, " and "), more)
 }
 
-// beyond says that all of an interval is better.
+// beyond says that the whole interval is better by more than an edge.
 func beyond(shift stats.Shift, edge float64, metric results.Metric) bool {
 	if metric.Better == results.Higher {
 		return shift.Interval.Low > edge
@@ -115,7 +115,7 @@ func (s samples) tooFew(ranked []results.VariantResult, phase, metric string) st
 		len(ranked), needed)
 }
 
-// edgeOf is the difference, as a logarithm, that means nothing: values are whole numbers, and percentiles the ends of bins.
+// edgeOf is the difference, as a logarithm, that is meaningless: values are whole numbers, and percentiles are ends of bins.
 func edgeOf(ranked []results.VariantResult, phase string, metric results.Metric) float64 {
 	edge := 0.0
 	if metric.Binned() {
@@ -129,7 +129,7 @@ func edgeOf(ranked []results.VariantResult, phase string, metric results.Metric)
 	return edge
 }
 
-// repetitionsFor are as many as make intervals of so many variants possible: all pairs on one side have to be rare enough.
+// repetitionsFor is how many repetitions make intervals for so many variants possible: all pairs pointing one way has to be rare enough.
 func repetitionsFor(variants int) int {
 	return int(math.Ceil(-math.Log2(outside / float64(variants-1))))
 }

@@ -10,7 +10,7 @@ import (
 // diskColumn is a metric that explains the metrics of a workload: data layout, and the work of the disks.
 type diskColumn struct {
 	title, metric string
-	// ofPool: only the agent reports it, of a pool of the benchmark.
+	// ofPool says that only the agent reports it, for a pool of the benchmark.
 	ofPool bool
 }
 
@@ -77,7 +77,7 @@ type diskFigures struct {
 	source, empty string
 }
 
-// disksOf tells the source from the figures: a phase on a pool that was observed has some that only pools have.
+// disksOf derives the source from the metrics: a phase on an observed pool has some that only pools have.
 func disksOf(variants []results.VariantResult) diskFigures {
 	disks := diskFigures{source: "Counters of the disks below the volume", empty: "not measured"}
 	known := map[string]bool{}

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// leastDriftRuns is the number of runs from which on a drift can be told from the scatter of a few.
+	// leastDriftRuns is the number of runs from which a drift can be distinguished from scatter.
 	leastDriftRuns = 6
 	// mostDriftRuns of a variant are compared with each other: of more, evenly chosen ones.
 	mostDriftRuns = 100
@@ -63,8 +63,8 @@ func driftPoints(e results.Experiment) map[source]map[string][]driftPoint {
 	return all
 }
 
-// drift is the median of the slopes between any two runs of the same variant, so neither the variants nor a run that hung play a part,
-// times the distance from the first run to the last. NaN if there is none.
+// drift is the median of the slopes between any two runs of the same variant, times the distance from the first run to the last. So neither
+// the differences between variants nor a run that hung affect it. NaN if there is none.
 func drift(variants map[string][]driftPoint) (drift float64, runs int) {
 	var slopes []float64
 	first, last := int32(math.MaxInt32), int32(math.MinInt32)

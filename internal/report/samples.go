@@ -59,8 +59,8 @@ func (s samples) against(base, other source) (string, bool) {
 	return fmt.Sprintf("×%.3f (%.3f..%.3f)", math.Exp(shift.Estimate), math.Exp(shift.Interval.Low), math.Exp(shift.Interval.High)), known
 }
 
-// lacks says whether a run was measured, but has no value of a metric. Others do not speak for it: a run that stalled has too few
-// operations for a percentile, for example, and those that are left are the good ones.
+// lacks says whether a run was measured but has no value of a metric. The others do not count then: a run that stalled, for example, has
+// too few operations for a percentile, and the remaining ones are the good ones.
 func (s samples) lacks(of source) bool {
 	return slices.ContainsFunc(s.phases[source{of.variant, of.phase, ""}], func(repetition int32) bool {
 		_, has := s.values[of][repetition]
@@ -68,8 +68,8 @@ func (s samples) lacks(of source) bool {
 	})
 }
 
-// shift is the logarithm of the ratio of two variants, with an interval that leaves this chance outside at each end. Pairs of repetitions
-// are compared as in gates.
+// shift is the logarithm of the ratio of two variants, with an interval whose chance of missing on each side is outside. Pairs of
+// repetitions are compared as in gates.
 func (s samples) shift(base, other source, outside float64) (shift stats.Shift, known bool) {
 	if s.kept[base.variant] || s.kept[other.variant] || s.lacks(base) || s.lacks(other) {
 		return shift, false
@@ -96,7 +96,7 @@ func (s samples) shift(base, other source, outside float64) (shift stats.Shift, 
 	return shift, shift.Interval.Known
 }
 
-// logarithms of two samples: of the repetitions that both have, if they are pairs. Empty if a value has none.
+// logarithms are those of two samples: if the samples form pairs, of the repetitions that both have. Empty if a value has no logarithm.
 func (s samples) logarithms(base, other source) (before, now []float64) {
 	take := func(from, with source) (logarithms []float64) {
 		for _, repetition := range slices.Sorted(maps.Keys(s.values[from])) {

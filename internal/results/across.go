@@ -45,8 +45,8 @@ var acrossByName = map[string]Across{
 	"nodeSystemNanosecondsPerMebibyte":           AcrossMean,
 }
 
-// Across is how the values of several nodes are combined: rates, amounts and counts are added; times use the longest; shares and
-// ratios use the worst, or the mean if there is no worse direction.
+// Across is how the values of several nodes are combined: rates, amounts and counts are added. Of times the longest counts, of shares and
+// ratios the worst, or their mean if neither direction is worse.
 func (m Metric) Across() Across {
 	alone := m.Name[strings.LastIndexByte(m.Name, '.')+1:] // without the name of a job or workload
 	if across, special := acrossByName[alone]; special {

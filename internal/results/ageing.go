@@ -15,8 +15,8 @@ type PoolAge struct {
 	Runs int32 `json:"runs"`
 }
 
-// AgeOf is the age that some runs have brought their pool to. If it was recreated between them, it is that of the newest pool. Nil if
-// no experiment before or after them has the pool.
+// AgeOf is the age to which some runs have brought their pool. If the pool was recreated in between, the newest one counts. Nil if
+// experiments do not pass the pool on.
 func AgeOf(runs []RunResult) *PoolAge {
 	var newest *PoolAge
 	for i := range runs {

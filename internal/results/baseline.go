@@ -199,8 +199,8 @@ func (e Experiment) accepted(options AcceptOptions) Accepted {
 	}
 }
 
-// baselineVariant has the metrics that all runs of a variant have. Where some lack one, as those that stalled lack a percentile, the others
-// may be the good ones.
+// baselineVariant has the metrics that all runs of a variant have. If some runs lack a metric, as stalled runs lack a percentile, the
+// remaining ones may be the good ones.
 func baselineVariant(variant repeatedVariant, ordered bool) (made BaselineVariant, lacking []string) {
 	made = BaselineVariant{Name: variant.name}
 	for _, name := range variant.phases {

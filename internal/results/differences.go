@@ -10,8 +10,8 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// ignoredKeys are the parts of the environment that differ each time, or follow from others: names that the kernel and the cluster
-// give, seeds, and how something ended. Everything else counts, also what a later release may add. A test compares them with
+// ignoredKeys are the keys of the environment that differ each time or follow from others: names that the kernel and the cluster assign,
+// seeds, and outcomes. Every other key counts, including those that a later release adds. A test compares them with
 // docs/tasks/baselines.md.
 var ignoredKeys = []string{
 	"beside.outcome", "device.*.name", "device.*.path", "device.*.serial", "mount.root", "mount.source", "operation.pool",

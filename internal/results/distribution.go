@@ -75,7 +75,8 @@ func (d *Distribution) Add(from, to, count int64) {
 	d.From, d.To, d.Counts = append(d.From, from), append(d.To, to), append(d.Counts, count)
 }
 
-// Bounded has at most MaxBins. If there are more, neighbours are joined, so that a bin is at most 1/32 of its value wide, or 1/16 ...
+// Bounded has at most MaxBins bins. If there are more, neighbouring bins are joined until each is at most 1/32 of its value wide, or 1/16,
+// and so on.
 func (d Distribution) Bounded() Distribution {
 	for digits := 6; len(d.From) > MaxBins; digits-- {
 		joined := Distribution{Unit: d.Unit}
@@ -108,8 +109,8 @@ func (d Distribution) Count() int64 {
 	return sum
 }
 
-// Over is the part of the operations, in parts per million, above a value. Those of the bin in which the value lies are parted as the
-// value parts the bin. False if there are none.
+// Over is the share of the operations above a value, in parts per million. The operations of the bin that contains the value are divided in
+// proportion. False if there are none.
 func (d Distribution) Over(value int64) (partsPerMillion int64, known bool) {
 	return d.share(func(from, to int64) float64 {
 		if from == to {
@@ -190,7 +191,7 @@ func Requests(bounds []int64, columns ...[]int64) Distribution {
 	return d
 }
 
-// validateDistributions reports what could not be computed with.
+// validateDistributions reports distributions that cannot be used in computations.
 func (d PhaseDocument) validateDistributions() error {
 	if len(d.Distributions) > MaxDistributions {
 		return fmt.Errorf("there are %d distributions: at most %d fit, drop some", len(d.Distributions), MaxDistributions)

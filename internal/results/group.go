@@ -16,9 +16,9 @@ const (
 	StragglerFinishLeast = 10 * time.Second
 )
 
-// togetherPercent of the longest node's time is what all nodes must have measured at the same time: rates of other times do not add up
-// to what they do together, and who goes on alone has the rest for itself. A node may be longer by togetherSlack, which is much of a short
-// phase, as long as the shortest node's time is common.
+// togetherPercent of the longest node's time has to be common to all nodes: rates measured at different times do not add up, and a node
+// that continues alone has the rest to itself. One node may take longer by togetherSlack, which is much of a short phase, if the whole time
+// of the shortest node is common.
 const (
 	togetherPercent = 90
 	togetherSlack   = time.Second
@@ -120,7 +120,7 @@ func joinGroup(members []RunResult) GroupResult {
 	return group
 }
 
-// apart says that the nodes did not measure a phase together; empty if they did.
+// apart says why the nodes did not measure a phase together. Empty if they did.
 func apart(phases []RunPhase) string {
 	if phases[0].Kind != KindMeasure {
 		return ""
@@ -203,8 +203,7 @@ func joinMetrics(phases []RunPhase) map[string]int64 {
 	return joined
 }
 
-// stragglers says which nodes began or ended late. Starts are compared by what each is late for the agreed moment, ends by the
-// nodes' clocks.
+// stragglers says which nodes began or ended late. Starts are compared by their lag behind the agreed time, ends by the nodes' clocks.
 func stragglers(members []RunResult, phases []RunPhase) []string {
 	var words []string
 	var began, ended []time.Duration

@@ -8,9 +8,8 @@ import (
 	"sync"
 )
 
-// Loader reads the documents of many phases without their raw output. Phases of one experiment have mostly equal environments and
-// the same metrics: they share them, so that memory does not grow with what repeats. Its results must not be changed. It can be
-// used from several goroutines.
+// Loader reads the documents of many phases without their raw output. Phases of one experiment mostly have equal environments and the same
+// metric names, which they share to save memory. Its results must not be changed. It is safe for concurrent use.
 type Loader struct {
 	// Derived are the metrics that are asked of distributions, by phase. The distributions themselves are not kept.
 	Derived map[string][]string
@@ -66,8 +65,8 @@ func (l *Loader) decode(document []byte) (PhaseDocument, error) {
 	return phase.Reduce(wanted), nil
 }
 
-// cutMember replaces the value of a member, such as "raw", which is most of a document, with null. It only looks for strings and brackets,
-// which takes a tenth of the time of parsing it. What it does not understand it returns unchanged.
+// cutMember replaces the value of a member, such as "raw", which is most of a document, by null. It only scans for strings and brackets,
+// which takes a tenth of the time of parsing. A document that it does not understand is returned unchanged.
 func cutMember(document []byte, key string) []byte {
 	depth, from := 0, -1
 	for i := 0; i < len(document); i++ {

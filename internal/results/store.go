@@ -79,7 +79,7 @@ func packWithoutRaw(phase PhaseDocument, why string) ([]byte, error) {
 	return gz, err
 }
 
-// summaryOf drops the bulkiest parts until the rest fits; the metrics always stay.
+// summaryOf drops the largest parts until the rest fits. The metrics always stay.
 func summaryOf(phase PhaseDocument) (summary []byte, dropped []string, err error) {
 	phase.Raw, phase.Distributions = nil, nil
 	steps := []struct {

@@ -77,7 +77,7 @@ func (d PhaseDocument) withoutRaw(why string) PhaseDocument {
 	return d
 }
 
-// writeParts begins with a newline, in case that the output of a tool has left the cursor in the middle of a line.
+// writeParts begins with a newline, in case the output of a tool has ended in the middle of a line.
 func writeParts(w io.Writer, gz []byte, parts int) error {
 	var out bytes.Buffer
 	out.WriteByte('\n')

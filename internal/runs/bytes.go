@@ -45,10 +45,10 @@ type stretch struct {
 	before, inner, after int
 }
 
-// countedFor is what a disk did in some stretches and for them. All that a workload wrote is on the disk when its interval ends, much of it
-// in the last moment: hence it counts up to the first sample after that, as the disk rests by then. At the beginning the disk may have
-// been at work for a ramp: the time until the first sample counts as much as the rest, but no more than the disk did since the last
-// sample before.
+// countedFor is what a disk did in some stretches, and for them. All writes of a workload are on the disk when its interval ends, many of
+// them written at the last moment, so it counts up to the first sample after the end, when the disk is idle again. At the beginning the
+// disk may be busy from a ramp: the time until the first sample counts at the rate of the rest, but with no more than the disk did since
+// the sample before.
 func countedFor(d poolseries.Document, counts []int64, stretches []stretch) (sum float64, known bool) {
 	for _, s := range stretches {
 		all, covered, whole := float64(counts[s.after]-counts[s.before]), s.to.Sub(sampledAt(d, s.inner)), s.to.Sub(s.from)
@@ -60,7 +60,7 @@ func countedFor(d poolseries.Document, counts []int64, stretches []stretch) (sum
 	return sum, true
 }
 
-// stretchesOf joins intervals with a sample in common. It knows none if a sample is missing, or was too late to be about the interval.
+// stretchesOf joins intervals with a common sample. known is false if a sample is missing, or was too late to belong to its interval.
 func stretchesOf(d poolseries.Document, times []results.Interval) (stretches []stretch, known bool) {
 	for _, interval := range times {
 		s := stretch{from: interval.From, to: interval.To, before: -1, inner: -1, after: -1}
@@ -88,7 +88,8 @@ func stretchesOf(d poolseries.Document, times []results.Interval) (stretches []s
 	return stretches, len(stretches) > 0
 }
 
-// A sample is of the end of an interval up to this time after it, or this part of a long one, whose samples are thinned out.
+// A sample counts as that of the end of an interval up to this time after it, or up to this part of a long interval, whose samples are
+// thinned out.
 const (
 	latestSample = 10 * time.Second
 	latestShare  = 20

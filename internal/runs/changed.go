@@ -9,8 +9,8 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// ChangedFile says that a phase of a run executed another text of its ConfigMap than the first run that used it: its numbers are those of
-// another workload. First has the text of each key, and gets those of this run; empty if nothing has changed.
+// ChangedFile says that a phase executed another text of its ConfigMap than the first run that used it, so its numbers are those of another
+// workload. first has the text of each key, and gets those of this run. Empty if nothing has changed.
 func ChangedFile(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDocument, first map[v1alpha1.ConfigMapKey]string) string {
 	for _, phase := range run.Spec.Phases {
 		traits, _ := workload.PhaseTraits(&phase)

@@ -26,7 +26,7 @@ const (
 	Beside Companion = "operate"
 )
 
-// otherVolume begins the name of an observation of another pool than that of the phase.
+// otherVolume is the prefix of observations of a pool other than that of the phase.
 const otherVolume = Observation + "-"
 
 // ObservationOf is the observation of the pool of a volume, in a phase that works on it. A pool with several volumes has one.
@@ -67,12 +67,12 @@ func Companions(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) []Companion {
 	return companions
 }
 
-// CompanionName is the name of its PoolOperation. No phase has a dot in its name.
+// CompanionName is the name of the PoolOperation of a companion. No phase has a dot in its name.
 func CompanionName(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, companion Companion) string {
 	return naming.RunOperationName(run, phase) + "." + string(companion)
 }
 
-// Lasts says whether an action is continuous: a workload is measured with it only while it runs.
+// Lasts says whether an action is continuous: then the workload is measured only while it runs.
 func Lasts(action v1alpha1.PoolAction) bool {
 	return action.Scrub != nil || action.Trim != nil || action.Replicate != nil || action.Copy != nil || action.RemoveVdev != nil ||
 		action.ReplaceDevice != nil || action.OfflineDevice != nil || action.ModuleParameter != nil || action.DestroySnapshot != nil ||
@@ -122,8 +122,8 @@ func BesideShare(operation *v1alpha1.PoolOperation, from, to time.Time) (partsPe
 	return partsPerMillion, problem
 }
 
-// endOf is when an operation ended. Its agent notices the end up to ten seconds late, unless the operation measures its work. The reported
-// duration may be more precise; it is in whole seconds.
+// endOf is when an operation ended. Its agent may notice the end up to ten seconds late, unless the operation measures its work. The
+// reported duration can be more precise, although it is in whole seconds.
 func endOf(operation *v1alpha1.PoolOperation) time.Time {
 	noticed := operation.Status.FinishedAt.Time
 	_, measured := operate.Measured(operation)
@@ -195,8 +195,8 @@ func besideDue(phase PhaseState, spec v1alpha1.Phase) time.Time {
 	return *phase.Pod.Started
 }
 
-// brokenBeside ends a run at once if measure.operate has failed. One within the workload has to end by itself, and is not started a second
-// time: the time before it would have the first one in it.
+// brokenBeside ends a run at once if measure.operate has failed. An operation within the workload has to end by itself and is never
+// repeated: otherwise the time before the second one would contain the first.
 func brokenBeside(state State, i int) *Ending {
 	spec, phase := state.Run.Spec.Phases[i], state.Phases[i]
 	if spec.Measure == nil || spec.Measure.Operate == nil {

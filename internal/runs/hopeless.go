@@ -6,8 +6,8 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// passing are the reasons of operations that have failed for what may be gone at the next attempt. What ZFS or the agent refuses for any
-// other reason is refused again.
+// passing are the reasons of failed operations whose cause may be gone at the next attempt. For any other reason, ZFS or the agent would
+// refuse the operation again.
 var passing = map[string]bool{
 	v1alpha1.ReasonAgentDied: true, v1alpha1.ReasonObservationInterrupted: true, v1alpha1.ReasonParameterInterrupted: true,
 	v1alpha1.ReasonStoppedElsewhere: true, v1alpha1.ReasonCancelled: true, v1alpha1.ReasonDeadlineExceeded: true,

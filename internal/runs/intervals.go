@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// leastInterval is how long a workload has to be measured before an operation, and after it.
+	// leastInterval is how long a workload has to be measured before and after an operation.
 	leastInterval = 10 * time.Second
-	// startMargin is how long an operation may take from its start, which is in whole seconds, until it does something. endMargin is how much
-	// later than its end its agent may notice that.
+	// startMargin is how long after its start, which is in whole seconds, an operation may begin to work. endMargin is how late its agent may
+	// notice its end.
 	startMargin = 2 * time.Second
 	endMargin   = 11 * time.Second
-	// pointMargin is more than the times of points lose, in whole milliseconds.
+	// pointMargin is more than the rounding error of points, whose times are in whole milliseconds.
 	pointMargin = 10 * time.Millisecond
 	// seriesPercent of what was read and written has to be in the series.
 	seriesPercent = 90
@@ -47,12 +47,12 @@ func measuredAfter(spec v1alpha1.MeasurePhase) time.Duration {
 	return max(leastInterval, spec.AfterOperation.Duration.Duration)
 }
 
-// surelyOver is when an operation had ended for sure. Its times were cut to whole seconds.
+// surelyOver is when an operation had certainly ended. Its times were cut to whole seconds.
 func surelyOver(operation *v1alpha1.PoolOperation) time.Time {
 	return operation.Status.FinishedAt.Add(time.Second)
 }
 
-// tellEnd lets the pod of a phase that lasts as long as the operation beside it know when to end, once that is known.
+// tellEnd tells the pod of a phase that lasts as long as the operation beside it when to end, once that is known.
 func tellEnd(state State, i int) []Action {
 	spec, phase := &state.Run.Spec.Phases[i], state.Phases[i]
 	operation := phase.Companions[Beside]
@@ -63,8 +63,8 @@ func tellEnd(state State, i int) []Action {
 	return []Action{{Kind: TellEnd, Phase: i, EndAt: surelyOver(operation).Add(measuredAfter(*spec.Measure))}}
 }
 
-// Intervals are the times before, during and after an operation, in which its workload was measured. What lies between them is in none: it
-// is not known whether the operation was at work.
+// Intervals are the times before, during and after an operation in which its workload was measured. The times in between belong to none,
+// because it is unknown whether the operation was working.
 func Intervals(operation *v1alpha1.PoolOperation, from, to time.Time, least time.Duration) (intervals map[string]results.Interval,
 	problem string) {
 	name := operate.Name(operation.Spec.Action)
@@ -101,15 +101,15 @@ func atWork(operation *v1alpha1.PoolOperation) results.Interval {
 		return results.Interval{From: ended, To: ended}
 	}
 	during := results.Interval{From: began.Add(startMargin), To: ended.Add(-endMargin)}
-	// A duration until the end was noticed says no more than that end. One that ZFS reports is shorter.
+	// A duration that lasts until the agent noticed the end is no more precise than that end. One that ZFS reports is shorter.
 	if took, known := operate.Duration(operation); known && took < ended.Sub(began) {
 		during.To = began.Add(took - time.Second)
 	}
 	return during
 }
 
-// joinIntervals adds the rates before, during and after the operation, from the series of the workload. It returns why the phase is
-// Invalid.
+// joinIntervals adds the rates before, during and after the operation, from the series of the workload. It returns the reason if the phase
+// is Invalid.
 func joinIntervals(document *results.PhaseDocument, operation *v1alpha1.PoolOperation, spec v1alpha1.MeasurePhase) (problem string) {
 	times := document.Times()
 	end := times[len(times)-1].To
@@ -153,7 +153,7 @@ func seriesOf(document *results.PhaseDocument, end time.Time) (found *series, ze
 	return raw.Series, end.Add(-time.Duration(raw.Series.Measured[len(raw.Series.Measured)-1].ToMilliseconds) * time.Millisecond)
 }
 
-// end is when the workload ended. The measured time goes on until what it wrote has reached the devices.
+// end is when the workload ended. The measured time continues until its writes have reached the devices.
 func (s *series) end(zero, measured time.Time) time.Time {
 	if len(s.Points) == 0 {
 		return measured

@@ -86,7 +86,7 @@ func join(document *results.PhaseDocument, run *v1alpha1.BenchmarkRun, spec v1al
 	return observed
 }
 
-// workloadsOn are the names of what works on the pool that a companion observes: workloads that run together, or a write-ahead log on
+// workloadsOn are the names of the workloads on the pool that a companion observes: workloads that run together, or a write-ahead log on
 // another volume. The empty name is the phase itself.
 func workloadsOn(run *v1alpha1.BenchmarkRun, spec v1alpha1.Phase, companion Companion) (names []string) {
 	if companion == Observation && len(workload.PartsOf(&spec)) == 0 {
@@ -100,8 +100,8 @@ func workloadsOn(run *v1alpha1.BenchmarkRun, spec v1alpha1.Phase, companion Comp
 	return names
 }
 
-// joinObservation returns the reason why there are no pool metrics. They have the names of what works on that pool: if there is more than
-// one, each has what all of them caused.
+// joinObservation adds the metrics of a pool, or returns the reason why there are none. They get the names of the workloads on that pool.
+// If there are several, each has the work of the disks for all of them.
 func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOperation, workloads []string,
 	beside bool) (missing string) {
 	switch {
@@ -139,7 +139,7 @@ func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOp
 	return ""
 }
 
-// caused is a document as if some of its workloads had been alone, at their own rates, in the time that all have in common.
+// caused is the document as if some of its workloads had run alone, at their own rates, in the time that all have in common.
 func caused(document results.PhaseDocument, workloads []string) results.PhaseDocument {
 	if slices.Contains(workloads, "") {
 		return document

@@ -11,8 +11,8 @@ import (
 // maxPoolAge is far more than a pool lives to see.
 const maxPoolAge = 1_000_000
 
-// PoolAgeOf is the age of a pool that experiments pass on to each other, with the run that has it now. Nil for any other pool. It is not
-// known if something else has changed the annotation.
+// PoolAgeOf is the age of a pool that experiments pass on, including the run that uses it now. Nil for any other pool. known is false if
+// the annotation was tampered with.
 func PoolAgeOf(pool *v1alpha1.BenchmarkPool) (age *v1alpha1.PoolAge, known bool) {
 	if pool.Labels[v1alpha1.LabelLineage] == "" {
 		return nil, true

@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// MadeBefore are the volumes that phases before one make, without those that one of these destroys.
+// MadeBefore are the volumes made by the phases before a phase, without those destroyed since.
 func MadeBefore(run *v1alpha1.BenchmarkRun, i int) (made []volume.RunVolume) {
 	all := volume.RunVolumes(run)
 	for k := range run.Spec.Phases[:i] {
@@ -31,8 +31,8 @@ func MadeBefore(run *v1alpha1.BenchmarkRun, i int) (made []volume.RunVolume) {
 	return made
 }
 
-// ClaimDue says what follows from a claim that is not there. For a volume of the target, and for one that a phase has worked on, it is
-// lost. For a made one that the next phase works on it is still to be created. For others, nothing does: they are not looked for.
+// ClaimDue says what follows from the absence of a claim. A volume of the target, or one that a phase has worked on, is lost. The claim of
+// a made volume that the next phase works on still has to be created. Nothing follows for other volumes, whose claims are not looked up.
 type ClaimDue int
 
 // What follows from the absence of a claim.

@@ -181,8 +181,8 @@ func PhaseVolume(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) volume.RunVol
 	return named(run, phase.Volume)
 }
 
-// HomeOf is the volume that has the pool of a volume. Without a name it is that of the first one. One that is no volume of the run has
-// a pool of its own name, which is none of another run or user.
+// HomeOf is the volume that owns the pool of a volume. Without a name, it is that of the first volume. A name that is not a volume of the
+// run yields a pool of that name in this run, which belongs to no other run or user.
 func HomeOf(run *v1alpha1.BenchmarkRun, name v1alpha1.VolumeName) string {
 	if found := named(run, name); name == "" || found.Name == string(name) {
 		return found.PoolOf

@@ -14,10 +14,10 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// Request is what the runner is asked to do in a phase, and what it verifies before it writes: the mode of the phase's volume, its size
-// and, for a dataset, its name. A dataset without a size may use its whole pool, and no size is verified.
+// Request is what the runner has to do in a phase, and what it verifies before it writes: the mode of the volume, its size and, for a
+// dataset, its name. A dataset without a size may use its whole pool, so no size is verified.
 //
-// Of several workloads that run together, each has a request of its own, and so has a write-ahead log on another volume.
+// Workloads that run together have a request each, and so has a write-ahead log on another volume.
 func Request(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools Pools) (workload.Request, error) {
 	parts := workload.PartsOf(&phase)
 	wal, apart := workload.WALOf(&phase)

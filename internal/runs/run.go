@@ -146,10 +146,10 @@ type Action struct {
 	EndAt time.Time
 }
 
-// ActionKind is the kind of a RunAction.
+// ActionKind is the kind of an Action.
 type ActionKind string
 
-// The kinds of RunAction.
+// The kinds of an Action.
 const (
 	CreatePools             ActionKind = "CreatePools"
 	TakePools               ActionKind = "TakePools"

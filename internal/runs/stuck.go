@@ -11,8 +11,8 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// Resting says that nothing of a run can be running on its node any more. A run that only another owner's finalizer keeps is just
-// an object, and one whose teardown is stuck has no pods and operations left.
+// Resting says that nothing of a run can be running on its node any more: the run only exists because of another owner's finalizer, or its
+// teardown is stuck without pods and operations.
 func Resting(run *v1alpha1.BenchmarkRun) bool {
 	switch {
 	case !run.DeletionTimestamp.IsZero() && !slices.Contains(run.Finalizers, v1alpha1.FinalizerTeardown):

@@ -38,8 +38,8 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Nearest is the only name that begins with the given one, or else the name that differs least from it, if it differs little enough to be
-// a slip: in a third of its letters, or in two. Empty if there is none.
+// Nearest is the only name that begins with the given one. Otherwise it is the most similar name, if it differs in at most a third of the
+// letters, or in two. Empty if there is none.
 func Nearest(given string, names []string) string {
 	if only := onlyLonger(given, names); only != "" {
 		return only
@@ -67,7 +67,7 @@ func onlyLonger(given string, names []string) (only string) {
 
 func digit(b byte) bool { return '0' <= b && b <= '9' }
 
-// Slip is Nearest for what may also be a name that this release does not know: in short names one letter, in longer ones two.
+// Slip is Nearest for a name that may also be unknown to this release: it accepts one wrong letter in short names, and two in longer ones.
 func Slip(given string, names []string) string {
 	if len(given) < 6 {
 		return within(given, names, 1)

@@ -14,7 +14,7 @@ const maxHistory = 500
 type ChangeRule struct {
 	// MinSize is the least number of values between two changes, at least 2. A later change is not seen before that.
 	MinSize int
-	// Significance is the largest share of histories with a split as good, at which it still is a change.
+	// Significance is the largest share of shuffled histories with an equally good split at which it still counts as a change.
 	Significance float64
 	Permutations int
 	// Seed makes the shuffles the same each time.
@@ -26,7 +26,7 @@ func Changes(seed uint64) ChangeRule {
 	return ChangeRule{MinSize: 3, Significance: 0.01, Permutations: 499, Seed: seed}
 }
 
-// Change is a point at which the values become others.
+// Change is a point at which the level of the values changes.
 type Change struct {
 	// At is the index of the first value after it.
 	At int
@@ -36,8 +36,9 @@ type Change struct {
 	P float64
 }
 
-// Find splits the history where the energy distance of both sides is largest, then the better of both parts, and so on, until a split
-// is no better than in shuffled parts: p = (1 + number of shuffles at least as good) / (1 + shuffles). None found is an empty list.
+// Find splits the history where the energy distance of both sides is largest, then the better of both parts, and so on, until a split is no
+// better than in shuffled parts: p = (1 + number of shuffles at least as good) / (1 + shuffles). It returns an empty list if there is no
+// change.
 func (r ChangeRule) Find(history []float64) ([]Change, error) {
 	if err := r.check(history); err != nil {
 		return nil, err
@@ -122,9 +123,9 @@ func (r ChangeRule) bestSplit(history []float64, bounds []int) (at int, score fl
 	return at, score
 }
 
-// splitPart finds the split t and the end e, of what comes after it, with the largest energy: a change that is taken back later would be
-// averaged away if e were always the last. The energy of m = t values x and n = e-t values y is
-// mn/(m+n) (2 mean|x-y| - mean|x-x'| - mean|y-y'|), the means being over all pairs.
+// splitPart finds the split t, and the end e of what follows it, with the largest energy. If e were always the last value, a change that is
+// reverted later would be averaged away. The energy of m = t values x and n = e-t values y is mn/(m+n) (2 mean|x-y| - mean|x-x'| -
+// mean|y-y'|), with means over all pairs.
 func splitPart(part []float64, least int) (at int, score float64) {
 	head := make([]float64, len(part)+1) // sum of the distances among the first so many
 	tail := make([]float64, len(part))   // sum of the distances from this one on, up to the end that is looked at

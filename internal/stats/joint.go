@@ -17,7 +17,7 @@ const (
 	someFlips = 1 << maxAllFlips
 )
 
-// Member is one of several comparisons of pairs. Its shifts are taken off its own limit: those above 0 speak against it.
+// Member is one of several comparisons of pairs. Its limit is subtracted from its shifts, so shifts above 0 are evidence against it.
 type Member struct {
 	Shifts   []float64
 	Outlying []bool
@@ -27,15 +27,15 @@ type Member struct {
 
 // JointTest is what Joint says.
 type JointTest struct {
-	// P of each member, adjusted: the chance that any of the members that are within their limit looks as bad as this one.
+	// P of each member, adjusted: the chance that any of the members within their limits looks as bad as this one.
 	P []float64
 	// Level is the largest p of a single member with an adjusted P within the level of the family.
 	Level float64
 }
 
-// Joint tests a family of comparisons together, after Westfall and Young, step by step down from the smallest p. If no member were beyond
-// its limit, all shifts of a repetition could as well have had the other sign: p of each member is counted over all such flips of whole
-// repetitions. So members that rise and fall together count like one, where Holm counts each.
+// Joint tests a family of comparisons together, after Westfall and Young, step by step down from the smallest p. If no member exceeded its
+// limit, all shifts of a repetition could equally have the other sign: p of each member is counted over all such flips of whole
+// repetitions. So members that rise and fall together count as one, while Holm counts each.
 func Joint(members []Member, level float64) (JointTest, error) {
 	if len(members) == 0 {
 		return JointTest{}, errors.New("no comparisons")
@@ -92,8 +92,8 @@ type family struct {
 	signs int // number of repetitions
 }
 
-// ranking is a member with the ranks of its pairs, so that the statistic of each flip is a sum of whole numbers: a tenant may have
-// hundreds of members with 50 pairs, and each has thousands of flips.
+// ranking is a member with the ranks of its pairs, which makes the statistic of each flip a sum of integers: a tenant may have hundreds of
+// members with 50 pairs, and each has thousands of flips.
 type ranking struct {
 	below []float64
 	// unflipped is the statistic without flips, and byFlip what the flip of a repetition adds to it, for pairs with a rank of their own.

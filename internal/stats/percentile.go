@@ -12,7 +12,7 @@ func NeededFor(partsPerMillion int64) int64 {
 	return (leastBeyond*million + beyond - 1) / beyond
 }
 
-// ShareOfTen is the part, in parts per million, that leastBeyond of so many values are: of a smaller one is not known how large it is.
+// ShareOfTen is the share, in parts per million, that leastBeyond of that many values are. The size of a smaller share is unknown.
 func ShareOfTen(count int64) int64 {
 	if count <= leastBeyond {
 		return million

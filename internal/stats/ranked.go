@@ -19,9 +19,9 @@ type Ranked struct {
 }
 
 // NewPaired ranks the shifts of pairs for Wilcoxon's signed-rank test. Outlying pairs, if there are any, get the lowest ranks instead of
-// the highest: how the ranks are given to the pairs does not change the chances of their sums, as long as it does not depend on signs.
-// The values are Walsh averages (d_i + d_j)/2, i <= j: of the outlying pairs among each other, and of the others. Each of the others stands
-// above all outlying ones.
+// the highest: the assignment of ranks does not change the chances of their sums, as long as it does not depend on signs. The values are
+// Walsh averages (d_i + d_j)/2, i <= j, of the outlying pairs among each other, and of the others. Each of the others ranks above all
+// outlying ones.
 func NewPaired(shifts []float64, outlying []bool) (*Ranked, error) {
 	if err := check(shifts, 1); err != nil {
 		return nil, err

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// SteadyRule says when a series has stopped changing. The rule of the SNIA performance test specification looks at the last Window rounds:
+// SteadyRule says when a series has stopped changing. The rule of the SNIA performance test specification judges the last Window rounds:
 // the largest and the smallest value differ by at most MaxRange of the mean, and the best straight line through them rises or falls by at
-// most MaxSlope of the mean from the first to the last of these rounds. A slow decay passes that while most of it is still to come. So the
-// line through the later half of all rounds, and at least through the window, rises or falls by at most MaxDrift of its mean.
+// most MaxSlope of the mean from the first to the last of these rounds. A slow decay satisfies that while most of it is still to come, so
+// the line through the later half of all rounds, and at least through the window, may also rise or fall by at most MaxDrift of its mean.
 type SteadyRule struct {
 	Window                       int
 	MaxRange, MaxSlope, MaxDrift float64

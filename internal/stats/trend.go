@@ -119,9 +119,9 @@ func freedom(n int, correlation float64) float64 {
 	return max(1, float64(n)*(1-squared)/(1+squared)-1)
 }
 
-// Year is the chance that one of a year of nightly judgements finds such levels, or worse ones, in a series that is worse than its
-// reference by limit all the time. span is the number of last levels that show it best. Most of the newest levels have to lie beyond the
-// limit: one bad night is no change, and a bad month that is over is none any more.
+// Year is the chance that one of a year of nightly judgements finds such levels, or worse ones, in a series that is always worse than its
+// reference by limit. span is the number of last levels that show it best. Most of the newest levels have to exceed the limit: one bad
+// night is no change, and a bad month that has ended is none any more.
 func (t *Trend) Year(limit float64) (p float64, span int) {
 	beyond := 0
 	for _, level := range t.Last {
@@ -144,8 +144,8 @@ func (t *Trend) Year(limit float64) (p float64, span int) {
 	return p, span
 }
 
-// MoreUntil is how many more levels like these, at most up to a reference of a size, until a test at a level finds the newest levels
-// below a limit. False if none would.
+// MoreUntil is how many more levels like these it takes until a test at a level finds the newest levels below a limit, with the reference
+// limited to a size. False if no number is enough.
 func (t *Trend) MoreUntil(limit, level float64, mostReference int) (more int, found bool) {
 	for reference := t.Reference + 1; reference <= mostReference; reference++ {
 		if test := t.testOf(reference, t.Newest); test.Estimate+test.Reach(level) <= limit {

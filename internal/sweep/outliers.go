@@ -227,8 +227,8 @@ func tooFew(values []Value) bool {
 		(len(values) < 2 || slices.ContainsFunc(values, func(v Value) bool { return v.Runs < leastRuns }))
 }
 
-// isWorst says of one of few places that each of its runs is worse than all runs of the others, and its median by so much that it
-// matters. Nothing shows what is usual of so few, so one that is better is not named.
+// isWorst says of one of few places that each of its runs is worse than all runs of the others, and that its median is worse by a relevant
+// amount. So few places do not show what is usual, so a better place is not named.
 func isWorst(better results.Direction, values []Value, one int) bool {
 	if len(values) >= leastPlaces || tooFew(values) {
 		return false

@@ -10,9 +10,9 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// A pod has no token and no network, so nothing tells it that an operation has ended, but for a ConfigMap that it has mounted. It is
-// optional: the manager creates it when the operation has ended, and the kubelet then shows it. Whoever else may create it can only end the
-// measurement of its own run: whether the operation lies within the measured time is judged by the operation.
+// A pod has no token and no network, so only a mounted ConfigMap can tell it that an operation has ended. It is optional: the manager
+// creates it after the end of the operation, and the kubelet then shows it. Another user who creates it can only end the measurement of
+// that run, because the times of the operation decide whether it lies within the measured time.
 const (
 	// EndPath is where that ConfigMap is mounted, and EndKey its only key.
 	EndPath = "/etc/storagebench-end"

@@ -77,11 +77,11 @@ func IntervalsOf(phase *v1alpha1.Phase) []string {
 	return []string{Before, During, After}
 }
 
-// unmixed are the metrics of a whole phase that do not depend on how long its operation took, or that say that.
+// unmixed are the metrics of a whole phase that do not depend on how long its operation took, or that report that.
 const unmixed = `(durationNanoseconds|ioErrors)$`
 
-// Mixes says whether a metric is of the times before, during and after an operation together, while these differ in length from run to run.
-// It names the rate that the phase has of each of them; empty if the metric is not a rate.
+// Mixes says whether a metric mixes the times before, during and after an operation, although their lengths differ from run to run. It also
+// names the rate that the phase has for each of these times. Empty if the metric is not a rate.
 func Mixes(phase *v1alpha1.Phase, metric string) (dates string, mixes bool) {
 	interval, _, _ := strings.Cut(metric, ".")
 	if !EndsWithOperation(phase) || slices.Contains(IntervalsOf(phase), interval) || begins(metric, unmixed+"|"+reported(phase)) {
@@ -96,7 +96,7 @@ func Mixes(phase *v1alpha1.Phase, metric string) (dates string, mixes bool) {
 	return "", true
 }
 
-// CanMeasure says whether a phase can have a metric, on a target with or without pools. What is not known to be impossible is possible.
+// CanMeasure says whether a phase can have a metric, on a target with or without pools. In doubt it can.
 func CanMeasure(phase *v1alpha1.Phase, onPool bool, metric string) bool {
 	return canMeasure(phase, nil, onPool, metric)
 }
@@ -190,7 +190,8 @@ func hasWAL(phase *v1alpha1.Phase) bool {
 	return apart
 }
 
-// reported are what a phase has of its operation or of the one beside it. Of one that is not known, all that any can report.
+// reported are the metrics that a phase has of its own operation or of the one beside it. For an unknown operation, all that any can
+// report.
 func reported(phase *v1alpha1.Phase) string {
 	all := []string{nothing}
 	if besideOperation(phase) {

@@ -2,8 +2,9 @@ package workload
 
 import "time"
 
-// A series over time has a point for each second. When it has MaxPoints, neighbours are joined. The rates before and after an operation are
-// of points that lie wholly in that time: of two points' time at least one does. The pod starts before its measurement does.
+// A series has a point for each second. When it has MaxPoints, neighbouring points are joined. The rates before and after an operation come
+// from points that lie completely in that time: if the time is as long as two points, at least one does. The pod starts before its
+// measurement.
 const (
 	MaxPoints    = 480
 	pointsBefore = 3

@@ -73,7 +73,7 @@ func (p *Part) Traits() Traits {
 	return traits
 }
 
-// alone is a named workload as that of a phase. What a repeated scan does not say is as in a scan.
+// alone is a named workload as the workload of a phase. Fields that a repeated scan lacks have the values of a scan.
 func alone(one *v1alpha1.NamedWorkload) v1alpha1.Workload {
 	workload := v1alpha1.Workload{OLTP: one.OLTP, Redo: one.Redo}
 	if one.Scan != nil {
@@ -85,8 +85,8 @@ func alone(one *v1alpha1.NamedWorkload) v1alpha1.Workload {
 // WAL is the name of what PostgreSQL does with its write-ahead log on a volume of its own.
 const WAL = "wal"
 
-// WALOf is what a phase does on the volume of its write-ahead log, as a phase on that volume; false if that is not another one. It is no
-// workload: what PostgreSQL measures is of the phase itself.
+// WALOf is the write-ahead log as a phase on its own volume. False if it is on the volume of the data. It is no workload: what PostgreSQL
+// measures belongs to the phase itself.
 func WALOf(phase *v1alpha1.Phase) (wal Part, apart bool) {
 	if phase.Measure == nil || phase.Measure.Workload.Postgres == nil || phase.Measure.Workload.Postgres.WALVolume == "" {
 		return Part{}, false
@@ -137,8 +137,8 @@ func together(parts []Part) Traits {
 	return traits
 }
 
-// Apart says why workloads cannot be measured together, and what to write instead; empty if they can. Those that end before others
-// leave them the storage for the rest of the time, and two that write to the same blocks or logs do work that no application does.
+// Apart says why workloads cannot be measured together, and what to write instead. Empty if they can. Workloads that end early leave the
+// storage to the others, and two that write to the same blocks or logs do what no application does.
 func Apart(parts []Part) string {
 	var words []string
 	same, writer, names := true, map[string]string{}, map[string]bool{}

@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// Traits is what plans, checks and estimates ask about a workload without executing it. What it does is in the engine.
+// Traits describe a workload for plans, checks and estimates, without executing it. The engine executes it.
 type Traits struct {
 	// Name is the member of the API's Workload, and Spec a pointer to its value.
 	Name string
@@ -29,8 +29,8 @@ type Traits struct {
 	Files, RefusesRoot bool
 	// OnFiles says why it does not work on a file system, and what to write instead. Empty if it does.
 	OnFiles string
-	// HidesCache says why a phase cannot declare a Cold or Warm cache, and Once why it cannot repeat until a steady state. Both say what
-	// to write instead, and are empty if it can.
+	// HidesCache says why a phase cannot declare a Cold or Warm cache, and Once why it cannot repeat until a steady state, with what to write
+	// instead. Empty if it can.
 	HidesCache, Once string
 	// DataFiles is the number of files that a fill has to write for it; 0 if any number will do.
 	DataFiles int32

@@ -4,10 +4,9 @@ import (
 	"context"
 )
 
-// Client does what the node agent needs, one method an act.
+// Client does what the node agent needs, with one method for each action.
 //
-// It checks no ownership: whether a pool is ours is for the caller to find out, with PoolProperties and
-// DatasetProperties, immediately before.
+// It checks no ownership: the caller has to prove that a pool is ours, with PoolProperties and DatasetProperties, immediately before.
 type Client struct {
 	run Runner
 }

@@ -20,7 +20,7 @@ type Command struct {
 	Program string
 	// Args behind the program's name.
 	Args []string
-	// Pool that the command is about; empty if it is about all of them. One that hangs keeps others on the same pool from being started.
+	// Pool is the pool that the command is about. Empty if it is about all pools. A hanging command prevents further ones on the same pool.
 	Pool string
 	// Stdin of the program, nothing if nil.
 	Stdin io.Reader

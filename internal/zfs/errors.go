@@ -70,7 +70,7 @@ type Error struct {
 func (e *Error) Error() string {
 	var lines []string
 	for line := range strings.Lines(e.Stderr) {
-		// Force is never the way out.
+		// Never suggest force.
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "use '-f' to override") {
 			lines = append(lines, line)
 		}
@@ -97,8 +97,8 @@ func invalid(format string, values ...any) error {
 	return &Error{Kind: Invalid, Command: "arguments of a ZFS command", ExitCode: -1, Stderr: fmt.Sprintf(format, values...)}
 }
 
-// phrases of OpenZFS by kind, in the order in which they are looked for. Each has a space or is a whole word that no
-// quoted name contains: quoted parts are cut out before.
+// phrases are messages of OpenZFS by kind, in the order in which they are searched. Each contains a space, or is a whole word that no
+// quoted name contains, because quoted parts are removed before.
 var phrases = []struct {
 	text string
 	kind Kind

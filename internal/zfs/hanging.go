@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// hangingPerPool is how many programs on one pool may hang in the kernel before no more are started on it: the next would hang too.
+	// hangingPerPool is how many programs may hang in the kernel on one pool before no more are started on it, because the next would hang
+	// too.
 	hangingPerPool = 2
 	// hangingOnNode bounds those of all pools: each is a process that takes memory.
 	hangingOnNode = 24
@@ -88,8 +89,8 @@ func (h *hangs) add(ctx context.Context, command Command, ended <-chan struct{})
 // Hanging are the programs that do not end although they were killed, the oldest first.
 func (h *Host) Hanging() []Hanging { return h.hanging.list() }
 
-// Unended are the programs that were started under a context and have not ended although Run has returned: they may still change a pool
-// or a disk.
+// Unended are programs that were started under a context and have not ended although Run has returned: they may still change a pool or a
+// disk.
 type Unended struct {
 	mutex sync.Mutex
 	ended []<-chan struct{}

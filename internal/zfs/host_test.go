@@ -135,8 +135,8 @@ func TestHostEndsPrograms(t *testing.T) {
 	}
 }
 
-// A program in the kernel's hands does not die. The caller must get its answer all the same, and not start more on that pool. Other pools
-// go on.
+// TestHostDoesNotWaitForTheUnkillable: a program that hangs in the kernel does not die. Its caller still gets an answer, and no more
+// programs are started on that pool. Other pools are not affected.
 func TestHostDoesNotWaitForTheUnkillable(t *testing.T) {
 	host := testHost(t)
 	cancelled, cancel := context.WithCancel(t.Context())

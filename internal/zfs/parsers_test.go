@@ -33,7 +33,7 @@ func TestClassifyRealMessages(t *testing.T) {
 	}
 }
 
-// Messages as they stand in the source, which the lab did not provoke.
+// TestClassifyOtherMessages has messages from the source of OpenZFS that the lab did not provoke.
 func TestClassifyOtherMessages(t *testing.T) {
 	for said, want := range map[string]Kind{
 		"cannot export 'p': pool is busy\n":                          Busy,

@@ -12,9 +12,9 @@ import (
 // poolTimeout is for commands that label disks, open them all, or wait for a transaction group.
 const poolTimeout = 10 * time.Minute
 
-// importFrom begins a command that looks for pools on these disks and opens no other. A device behind -d is looked at itself, where a
-// folder would have every disk of the node opened, those of others and those that do not answer too. ZFS has its labels on the first
-// partition. A path that is not there is passed over.
+// importFrom begins a command that searches for pools on these disks only. With a device behind -d, zpool opens only that device. With a
+// folder, it would open every disk of the node, including foreign and silent ones. ZFS has its labels on the first partition. Missing paths
+// are skipped.
 func importFrom(devices []string, args ...string) ([]string, error) {
 	if len(devices) == 0 {
 		return nil, invalid("import without disks: name those that the pool is on")
@@ -77,8 +77,8 @@ func createPool(spec PoolSpec) (Command, error) {
 	return command, nil
 }
 
-// rootSettings are inherited by all datasets of a pool, whoever makes them: what tenants write is data. The node runs no program of theirs,
-// knows no device file of theirs, and reads no partition table from a volume of theirs.
+// rootSettings are inherited by all datasets of a pool, whoever creates them. What tenants write is only data: the node runs none of their
+// programs, ignores their device files, and reads no partition table from their volumes.
 var rootSettings = []string{"-O", "canmount=off", "-O", "setuid=off", "-O", "devices=off", "-O", "exec=off", "-O", "volmode=dev"}
 
 // nodeProperties say what the node does with what a dataset holds. A pool gets them when it is made; nothing else sets them.
@@ -290,9 +290,9 @@ func (c *Client) Sync(ctx context.Context, pool string) error {
 	return c.onPool(ctx, pool, []string{"sync"})
 }
 
-// ClearLabel takes the ZFS label off a disk whose pool was destroyed, so that the next pool needs no force. ZFS puts
-// it on the disk's first partition. A disk of a pool that is imported, exported or perhaps in use is refused. It fails
-// too if there is no label to clear: what counts is whether host.Node.Check takes the disk afterwards.
+// ClearLabel clears the ZFS label on the first partition of a disk whose pool was destroyed, so that the next pool needs no force. A disk
+// of a pool that is imported, exported or perhaps in use is refused. It also fails if there is no label to clear: what counts is whether
+// host.Node.Check accepts the disk afterwards.
 func (c *Client) ClearLabel(ctx context.Context, device string) error {
 	if err := checkDevice(device); err != nil {
 		return err

@@ -77,7 +77,7 @@ func TestStatusTrees(t *testing.T) {
 	}
 }
 
-// A disk that fails every request, on a node without zed: ZFS says ONLINE of the mirror and of the pool.
+// TestHealthIsTheWorstOfTheTree: without zed, ZFS reports a mirror and its pool as ONLINE although one disk fails every request.
 func TestHealthIsTheWorstOfTheTree(t *testing.T) {
 	for file, note := range map[string]string{"2.3.9/faulted.json": "ERR_EXCEEDED", "2.3.9/faulted.txt": "too many errors"} {
 		parse := parseStatusText

@@ -38,7 +38,7 @@ func vdevType(asked v1alpha1.VdevType) zfs.VdevType {
 	return zfs.VdevType(asked)
 }
 
-// Texts are paths as plain text.
+// Texts converts paths to strings.
 func Texts(paths []v1alpha1.DevicePath) []string {
 	var all []string
 	for _, path := range paths {
@@ -52,7 +52,7 @@ func SpecDevices(pool *v1alpha1.BenchmarkPool) []string {
 	return SpecLayout(pool.Spec.PoolTemplate).Devices()
 }
 
-// ClaimedDevices are those, and the disks that its pool has, or may have, although they are not in the spec.
+// ClaimedDevices are the disks of the spec, and those that the pool has or may have although they are not in the spec.
 func ClaimedDevices(pool *v1alpha1.BenchmarkPool) []string {
 	claimed := SpecDevices(pool)
 	others := Texts(pool.Status.Joining)

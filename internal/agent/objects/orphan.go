@@ -10,16 +10,17 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// Orphan is what matters of an object whose node has no agent. Only agents finalize it.
+// Orphan describes an object whose node has no agent. Only agents finalize it.
 type Orphan struct {
 	Node string
-	// Deleted waits for its finalizer. LetsGo needs no agent for that: it leaves its pool, or a user released it. Ended needs no more work.
+	// Deleted says that the object waits for its finalizer. LetsGo says that it needs no agent for that, because its pool stays behind or a
+	// user has released it. Ended says that it needs no more work.
 	Deleted, LetsGo, Ended bool
-	// Left is what may be left, and where. Release is the command to accept that.
+	// Left describes what may be left behind, and where. Release is the command that accepts that.
 	Left, Release string
 }
 
-// OrphanedPool is that of a BenchmarkPool.
+// OrphanedPool describes a BenchmarkPool.
 func OrphanedPool(pool *v1alpha1.BenchmarkPool) Orphan {
 	left := LeftBehind(pool)
 	if LetsGo(pool) {
@@ -28,7 +29,7 @@ func OrphanedPool(pool *v1alpha1.BenchmarkPool) Orphan {
 	return Orphan{Node: pool.Spec.NodeName, Deleted: finalizing(pool), LetsGo: LetsGo(pool), Left: left, Release: ReleaseCommand(pool)}
 }
 
-// OrphanedOperation is that of a PoolOperation.
+// OrphanedOperation describes a PoolOperation.
 func OrphanedOperation(operation *v1alpha1.PoolOperation) Orphan {
 	return Orphan{Node: operation.Spec.NodeName, Deleted: finalizing(operation), LetsGo: OperationReleased(operation),
 		Ended: operation.Status.Outcome != "", Left: OperationLeftBehind(operation), Release: OperationReleaseCommand(operation)}
@@ -38,8 +39,8 @@ func finalizing(object metav1.Object) bool {
 	return object.GetDeletionTimestamp() != nil && slices.Contains(object.GetFinalizers(), v1alpha1.FinalizerTeardown)
 }
 
-// Decide says whether the finalizer is removed without an agent, and otherwise what to report; empty if nothing. why says why the
-// node has no agent.
+// Decide says whether to remove the finalizer without an agent, and otherwise what to report. The report is empty if there is nothing to
+// report. why is the reason why the node has no agent.
 func (o Orphan) Decide(why string) (letGo bool, report string) {
 	switch {
 	case o.Deleted && o.LetsGo:
@@ -55,7 +56,7 @@ func (o Orphan) Decide(why string) (letGo bool, report string) {
 // HasAgent says whether an agent may run on a node.
 func HasAgent(node metav1.Object) bool { return node.GetLabels()[v1alpha1.LabelLabNode] == "true" }
 
-// WithoutAgent says why no agent runs on a node, which is nil if it does not exist. Empty if one may run.
+// WithoutAgent is the reason why no agent runs on a node. Empty if one may run. A nil node does not exist.
 func WithoutAgent(name string, node *corev1.Node) string {
 	switch {
 	case node == nil:

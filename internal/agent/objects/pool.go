@@ -1,5 +1,5 @@
-// Package objects says what the objects of the agent say by themselves, without a look at the node: the disks that they ask for, and what
-// they leave when they go. The manager asks it where a node has no agent.
+// Package objects derives facts from BenchmarkPools and PoolOperations alone, without access to their node: the disks that they claim, and
+// what they leave behind. The manager uses it for nodes without an agent.
 package objects
 
 import (

@@ -172,7 +172,7 @@ func (s State) notReady(name string, pool *v1alpha1.BenchmarkPool, live *Pool, k
 	if ready == nil || ready.ObservedGeneration != pool.Generation {
 		return not("its agent has not reconciled it yet")
 	}
-	// If an operation has changed the disks, all else is as it should be. One that changes disks may be there to mend what differs.
+	// If an operation has changed the disks, everything else is in order. An operation that changes disks may repair the drift.
 	allowed := []string{v1alpha1.ReasonPoolDisksDiffer}
 	if kind.disks {
 		allowed = append(allowed, v1alpha1.ReasonPoolDrifted)
@@ -184,7 +184,7 @@ func (s State) notReady(name string, pool *v1alpha1.BenchmarkPool, live *Pool, k
 		return not("%s: %s", ready.Reason, ready.Message)
 	}
 	if live == nil {
-		// Its status will soon say.
+		// The status of the pool will soon report this.
 		return waits(v1alpha1.ReasonPoolNotReady, operationSoon, "waiting for BenchmarkPool %s: its pool is not imported", name)
 	}
 	return nil

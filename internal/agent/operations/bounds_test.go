@@ -43,7 +43,7 @@ func unhindered(action v1alpha1.PoolAction) State {
 	return state
 }
 
-// TestNothingBeginsPastItsDeadline: an agent that comes back after a week destroys nothing that is dear by now.
+// TestNothingBeginsPastItsDeadline: an agent that comes back after a week destroys nothing that has become valuable since.
 func TestNothingBeginsPastItsDeadline(t *testing.T) {
 	for _, action := range []v1alpha1.PoolAction{scrubAction, trimAction, replaceAction, removeAction, addAction, offlineAction, exportAction, observeAction,
 		copyAction, setAction,
@@ -69,7 +69,7 @@ func TestNothingBeginsPastItsDeadline(t *testing.T) {
 					t.Errorf("%+v", decision)
 				}
 			}
-			// Also where nothing could be seen of the pool, and where there is one of another UID.
+			// The same holds if the pool could not be observed, or if it has another UID.
 			blind := at(2 * time.Hour)
 			blind.Pool, blind.Live, blind.ToPool, blind.Source = nil, nil, nil, Object{}
 			late.diff(t, Plan(blind))
@@ -119,7 +119,7 @@ func TestWorkThatEndsItsAgentIsGivenUp(t *testing.T) {
 			expectShort(t, "what is left goes first", Plan(third), "CleanUp")
 		})
 	}
-	// Where the traces tell whether the command has run, no life is counted.
+	// If traces show whether the command has run, no attempt is counted.
 	for _, action := range []v1alpha1.PoolAction{scrubAction, observeAction, exportAction, setAction, snapshotAction} {
 		if decision := Plan(unhindered(action)); len(decision.Attempts) > 0 || !decision.Begin {
 			t.Errorf("%s: %+v", operate.Name(action), decision)

@@ -11,7 +11,7 @@ var copyKind = traits{job: true, begin: beginCopy, stage: jobStage}
 // newTarget stands in the handle for the guid of a dataset that the operation creates.
 const newTarget = "new"
 
-// beginCopy records where it goes: the guid of the other pool, if it is another one, and that of the dataset, if it exists.
+// beginCopy records the target: the guid of the other pool, if there is one, and the guid of the dataset, if it exists.
 func beginCopy(state State) (string, *obstacle) {
 	if missing := state.sourceMissing(); missing != nil {
 		return "", missing
@@ -40,8 +40,8 @@ func beginCopy(state State) (string, *obstacle) {
 	return target, nil
 }
 
-// Interrupted says whether a copy that begins has begun before: in this agent, in one that died, or in one that was stopped, which takes
-// its attempt back and leaves its progress.
+// Interrupted says whether a copy was begun before: by this agent, by one that died, or by one that was stopped. A stopped agent takes its
+// attempt back, but leaves its progress.
 func (s State) Interrupted() bool {
 	status := s.Operation.Status
 	return s.Job != nil || len(status.Attempts) > 1 || status.Progress != nil && status.Progress.DoneBytes > 0

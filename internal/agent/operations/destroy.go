@@ -2,13 +2,12 @@ package operations
 
 import "github.com/storagebench/storagebench/api/v1alpha1"
 
-// sizeOf is the space that the end of a dataset or snapshot frees.
+// sizeOf is the space that destroying a dataset or snapshot frees.
 func sizeOf(object func(State) Object) func(State) int64 {
 	return func(state State) int64 { return object(state).UsedBytes }
 }
 
-// destroys follows the end of a dataset or snapshot, and the freeing of its space, which ZFS does in the background and reports only for
-// the whole pool.
+// destroys is the stage of a destruction. ZFS frees the space in the background, and reports the progress only for the whole pool.
 func destroys(what string, object func(State) Object) func(State) operationStage {
 	return func(state State) operationStage {
 		name := object(state).Name
@@ -33,7 +32,7 @@ func destroys(what string, object func(State) Object) func(State) operationStage
 	}
 }
 
-// stillThere is the stage while the object is there.
+// stillThere is the stage while the object still exists.
 func stillThere(state State, name string, total int64) operationStage {
 	stage := jobStage(state)
 	switch stage.at {

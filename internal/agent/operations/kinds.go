@@ -69,7 +69,7 @@ func (k traits) total(state State) *v1alpha1.OperationProgress {
 
 type stageKind int
 
-// The progress of a started operation. Pending: its command did not run, according to ZFS and the node.
+// The progress of a started operation. Pending means that its command has not run, according to ZFS and the node.
 const (
 	stagePending stageKind = iota
 	stageRunning
@@ -118,7 +118,7 @@ func metric(name string, value int64) v1alpha1.OperationMetric {
 	return v1alpha1.OperationMetric{Name: name, Value: value}
 }
 
-// timed adds what was measured of the command to the end of its operation. If the agent has died meanwhile, that is nothing.
+// timed adds what the agent has measured of a finished command to the result. Nothing is added if the agent has died since.
 func (s State) timed(stage operationStage) operationStage {
 	if job := s.Job; job != nil && !job.Running && job.Err == nil {
 		stage.result.Metrics = append(stage.result.Metrics, job.Metrics...)
@@ -145,7 +145,7 @@ func (s State) stage() operationStage {
 	return kind.stage(s)
 }
 
-// Permanent says whether an error needs a change by a user. What ZFS refuses it refuses again.
+// Permanent says whether an error needs a change by a user: ZFS would refuse the command again.
 func Permanent(err error) bool {
 	for _, refusal := range []error{zfs.Invalid, zfs.Unsupported, zfs.DeviceInUse, zfs.DeviceTooSmall, zfs.OtherHost, zfs.Exists,
 		zfs.NotFound, zfs.NoSpace, zfs.HasDependents, zfs.NoReplicas, zfs.BadStream, ErrPermanent} {

@@ -7,8 +7,8 @@ import (
 	"github.com/storagebench/storagebench/internal/kstatus"
 )
 
-// TestOperationsOfRunsStayInTheirNamespace: who can write in a namespace comes to the pools that were made for it, and to no others. It
-// is an outcome: a pool does not change the namespace that it was made for.
+// TestOperationsOfRunsStayInTheirNamespace: a run reaches only the pools that were created for its namespace. A refusal is final, because a
+// pool never changes its namespace.
 func TestOperationsOfRunsStayInTheirNamespace(t *testing.T) {
 	replicate := v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "a", ToPool: "bench1", To: "copy"}}
 	begins := decided{"AddFinalizer", "", v1alpha1.ReasonOperationRunning, "begins"}
@@ -17,7 +17,7 @@ func TestOperationsOfRunsStayInTheirNamespace(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		action v1alpha1.PoolAction
-		// run, pool and toPool are the namespaces of the run, and of those that the pools were made for.
+		// run is the namespace of the run. pool and toPool are the namespaces that the pools were created for.
 		run, pool, toPool string
 		want              decided
 	}{

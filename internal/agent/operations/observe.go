@@ -8,7 +8,7 @@ var observeKind = traits{beside: true, unhealthy: true, offline: true, begin: be
 
 func beginObserve(state State) (string, *obstacle) { return state.Agent, nil }
 
-// observeStage never joins two halves: a window that its agent did not observe completely is invalid.
+// observeStage never joins two parts of a window: if one agent did not observe all of it, the window is invalid.
 func observeStage(state State) operationStage {
 	interrupted := func(why string) operationStage {
 		return failedStage(v1alpha1.ReasonObservationInterrupted, "the window is incomplete: %s. Create another observation", why)

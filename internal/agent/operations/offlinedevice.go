@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// offlineDeviceKind has the disk back before it ends, whatever happens: one that is offline is a leftover.
+// offlineDeviceKind always brings the disk back before it ends: a disk that is still offline counts as a leftover.
 var offlineDeviceKind = traits{job: true, begin: beginOffline, stage: offlineStage}
 
 func beginOffline(state State) (string, *obstacle) {
@@ -31,7 +31,7 @@ func beginOffline(state State) (string, *obstacle) {
 	return pools.Identity(leaf), state.tooRecent(status.Scan)
 }
 
-// Offlined is the disk that the operation takes offline, as it is now.
+// Offlined is the current state of the disk that the operation takes offline.
 func (s State) Offlined(status zfs.Status) (leaf zfs.VdevStatus, found bool) {
 	leaves := status.Leaves()
 	at := slices.IndexFunc(leaves, func(leaf zfs.VdevStatus) bool { return pools.Identity(leaf) == s.handleDetail() })
@@ -55,7 +55,7 @@ func (s State) Rebuild(status zfs.Status) *zfs.Progress {
 	return nil
 }
 
-// TakenOffline is the disk that an operation at work may have taken offline, by its identity. Empty if there is none.
+// TakenOffline is the identity of the disk that a running operation may have taken offline. Empty if there is none.
 func TakenOffline(operation *v1alpha1.PoolOperation) string {
 	if operation.Spec.Action.OfflineDevice == nil || operation.Status.StartedAt == nil || operation.Status.Outcome != "" {
 		return ""
@@ -63,7 +63,7 @@ func TakenOffline(operation *v1alpha1.PoolOperation) string {
 	return State{Operation: operation}.handleDetail()
 }
 
-// offlineStage never joins two halves: an agent that was restarted does not know how long the disk was offline.
+// offlineStage never joins two parts: a restarted agent does not know how long the disk was offline.
 func offlineStage(state State) operationStage {
 	stage := jobStage(state)
 	if state.Live == nil {

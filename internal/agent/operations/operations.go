@@ -41,7 +41,7 @@ type State struct {
 	Properties []zfs.Property
 	// Users of the pool or dataset that must be unused, for messages.
 	Users []string
-	// Disks and Rivals as in PoolState. Only read for actions that take disks.
+	// Disks and Rivals as in pools.State. Only read for actions that take disks.
 	Disks  map[string]pools.Disk
 	Rivals []v1alpha1.BenchmarkPool
 	// Parameter of the module.
@@ -79,7 +79,7 @@ type Job struct {
 	Progress *v1alpha1.OperationProgress
 	// Stopped says that it ended on request.
 	Stopped bool
-	// Err of its end, which was at EndedAt.
+	// Err is the error with which it ended at EndedAt.
 	Err     error
 	EndedAt time.Time
 	Result
@@ -107,10 +107,10 @@ type Action struct {
 	Disks []pools.Disk
 }
 
-// ActionKind is the kind of an OperationAction.
+// ActionKind is the kind of an Action.
 type ActionKind string
 
-// The kinds of OperationAction. RecordDisks comes before a command that adds disks, as for a pool. RunOperation does what the spec says,
+// The kinds of an Action. RecordDisks comes before a command that adds disks, as for a pool. RunOperation does what the spec says,
 // StopOperation ends it early, and CleanUpOperation removes leftovers.
 const (
 	AddOperationFinalizer    ActionKind = "AddFinalizer"
@@ -220,7 +220,7 @@ func startedOperation(state State) Decision {
 	return state.end(*stop, stage)
 }
 
-// lostAgents fails work that ended together with its agent too often. Nil if it may start.
+// lostAgents fails an operation whose work was interrupted too often by the end of its agent. Nil if the work may start.
 func (s State) lostAgents() *ending {
 	if attempts := s.Operation.Status.Attempts; s.counted() || len(attempts) < operationAttempts {
 		return nil
@@ -232,12 +232,12 @@ func (s State) lostAgents() *ending {
 			s.Operation.Spec.NodeName, operationAttempts, operate.Name(s.Operation.Spec.Action))}
 }
 
-// counted says whether this agent process may start the work. That is recorded first.
+// counted says whether this agent process may start the work. The attempt is recorded first.
 func (s State) counted() bool {
 	return !s.kind().job || slices.Contains(s.Operation.Status.Attempts, s.Agent)
 }
 
-// attempts are the recorded ones and, for long-running work, this one.
+// attempts are the recorded attempts and, for long-running work, that of this agent process.
 func (s State) attempts() []string {
 	if s.counted() {
 		return s.Operation.Status.Attempts
@@ -349,7 +349,7 @@ func (s State) overdue() *ending {
 		fmt.Sprintf("its deadline of %s has passed; use a longer spec.deadline", s.deadline())}
 }
 
-// Late says that an operation has not started and never will: its deadline has passed. Only the object is needed to decide.
+// Late says that an operation has not started before its deadline, and never will. Only the object is needed to decide.
 func (s State) Late() bool {
 	operation := s.Operation
 	return operation.Status.Outcome == "" && operation.Status.StartedAt == nil && operation.DeletionTimestamp.IsZero() &&
@@ -384,7 +384,7 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// The handle is the guid of the pool, followed by a blank and whatever else identifies the action.
+// handlePool is the guid of the pool in the handle. The handle is that guid, followed by a blank and whatever else identifies the action.
 func (s State) handlePool() string {
 	guid, _, _ := strings.Cut(s.Operation.Status.Handle, " ")
 	return guid

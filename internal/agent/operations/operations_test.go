@@ -259,7 +259,7 @@ func copied(kind string, empty bool) func(*State) {
 	}
 }
 
-// TestWhatArrivedIsNamed: what a replication brought whole before its end stays, and is not kept secret.
+// TestWhatArrivedIsNamed: what a replication has received completely before its end stays, and the message says so.
 func TestWhatArrivedIsNamed(t *testing.T) {
 	for mark, named := range map[string]bool{"uid-op": true, "kubelet": false} {
 		state := begun(v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "a", ToPool: "bench1", To: "copy"}}, "701")
@@ -499,7 +499,7 @@ func taken(guid string, freeing int64) func(*State) {
 	}
 }
 
-// TestAnOutcomeIsTheEnd tries every kind with everything that could tempt it.
+// TestAnOutcomeIsTheEnd: a finished operation does nothing, whatever its kind and the state of the node.
 func TestAnOutcomeIsTheEnd(t *testing.T) {
 	for _, action := range []v1alpha1.PoolAction{scrubAction, trimAction, replaceAction, removeAction, addAction, offlineAction, exportAction, observeAction,
 		copyAction, setAction, mapAction, destroyAction, forgetAction} {
@@ -533,7 +533,7 @@ func TestParameterEndsInTime(t *testing.T) {
 	expectShort(t, "at its end", Plan(state), "CleanUp")
 	state.Parameter.Record.Restored, state.Leftovers = true, nil
 	expectShort(t, "restored", Plan(state), v1alpha1.OutcomeSucceeded)
-	// Whoever looks late does not change the outcome.
+	// A later turn does not change the outcome.
 	state.Now = operationStart.Add(9 * time.Hour)
 	expectShort(t, "seen late", Plan(state), v1alpha1.OutcomeSucceeded)
 }

@@ -72,9 +72,10 @@ func setPropertyStage(state State) operationStage {
 	return done(nil, "%s of dataset %s is set: blocks that are written from now on follow it", strings.Join(set, ", "), state.Source.Name)
 }
 
-// Correction is the mark that the dataset has to have if the mark of the operation names values that it does not have: ZFS refuses
-// properties one by one, and sets the others and the mark. What was refused is recorded as it is, because an earlier operation may have set
-// it, or not at all if it is as the spec says. The UID stays: it shows that the command has run. Empty if the mark is right.
+// Correction is the mark that replaces the mark of the operation if that is wrong. Empty if it is right. ZFS checks properties one by one:
+// it may refuse some, and still set the others and the mark, which then names values that the dataset does not have. A refused property is
+// recorded with its current value, because an earlier operation may have set that, or removed from the mark if the spec says the same. The
+// UID stays, because it shows that the command has run.
 func (s State) Correction() string {
 	mark, _ := s.property(pools.PropertyChanged)
 	changed := pools.ChangedBy(mark)

@@ -9,7 +9,7 @@ import (
 
 var trimKind = traits{begin: beginTrim, stage: trimStage}
 
-// trims are the trims of the disks in question.
+// trims are the trims of the disk that the action names, or of all disks.
 func (s State) trims() []zfs.Progress {
 	device := string(s.Operation.Spec.Action.Trim.Device)
 	var found []zfs.Progress
@@ -21,7 +21,7 @@ func (s State) trims() []zfs.Progress {
 	return found
 }
 
-// trimmed is how a command names the one disk to trim. Empty for all.
+// trimmed is the name of the disk to trim, as commands expect it. Empty for all disks.
 func (s State) trimmed() string {
 	device := string(s.Operation.Spec.Action.Trim.Device)
 	if leaf, _, found := s.leaf(device); device != "" && found {

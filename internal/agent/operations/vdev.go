@@ -29,7 +29,7 @@ func (s State) leaf(path string) (leaf, top zfs.VdevStatus, found bool) {
 	return zfs.VdevStatus{}, zfs.VdevStatus{}, false
 }
 
-// take decides about disks as for a pool: allowlist, claims of other pools, contents.
+// take applies the same rules to disks as for a pool: allowlist, claims of other pools, contents.
 func (s State) take(paths []string) ([]pools.Disk, *obstacle) {
 	pool := pools.State{Pool: s.Pool, Policy: s.Policy, Disks: s.Disks, Rivals: s.Rivals}
 	taken, refused := pool.Take(paths)
@@ -39,7 +39,7 @@ func (s State) take(paths []string) ([]pools.Disk, *obstacle) {
 	return taken, nil
 }
 
-// OperationDevices are the disks that an action names. Those that it takes come last.
+// OperationDevices are the disks that an action names. Disks to be added come last.
 func OperationDevices(action v1alpha1.PoolAction) (paths []string) {
 	for _, disk := range operate.Disks(&action) {
 		paths = append(paths, string(*disk))
@@ -47,7 +47,7 @@ func OperationDevices(action v1alpha1.PoolAction) (paths []string) {
 	return paths
 }
 
-// taking is a stage whose command takes disks, if they may be taken.
+// taking is a stage whose command adds disks to the pool. It fails if the pool may not have them.
 func (s State) taking(devices []string, stage operationStage) operationStage {
 	taken, refused := s.take(devices)
 	if refused != nil {

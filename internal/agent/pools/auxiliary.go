@@ -36,14 +36,14 @@ func OwnAuxiliary(label host.PoolLabel, guids []string) bool {
 		slices.Contains(guids, strconv.FormatUint(label.VdevGUID, 10))
 }
 
-// OwnLabel says whether a label is one that our destroyed pool has left on a disk: it was in the pool until the end, or was taken out of
-// it, as a disk that was replaced.
+// OwnLabel says whether our destroyed pool left a label on a disk: on one that was in the pool until the end, or on one that was taken out
+// before, such as a replaced disk.
 func OwnLabel(label host.PoolLabel, guid string) bool {
 	return (label.State == host.PoolDestroyed || label.Left()) && strconv.FormatUint(label.GUID, 10) == guid
 }
 
-// recorded says whether the status has the guids that identify the labels of a destroyed pool, also for a later agent. A guid that
-// was written with the message but is not in the status did not fit: it is not waited for.
+// recorded says whether the status has all guids by which a later agent can identify the labels of the destroyed pool. A guid that is still
+// missing after the status with this message was written did not fit, and is not waited for.
 func (s State) recorded(message string) bool {
 	pool := s.Pool
 	if pool.Status.GUID != s.Live.GUID {

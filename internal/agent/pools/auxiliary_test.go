@@ -115,7 +115,7 @@ func TestLabelsOfCacheAndSpare(t *testing.T) {
 	}
 }
 
-// said is the message of the turn before.
+// said sets the message of the previous turn.
 func said(s *State, message string) {
 	s.Pool.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Message: message}}
 }

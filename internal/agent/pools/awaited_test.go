@@ -23,8 +23,8 @@ func awaitedState(mark, source string, is zfs.Dataset) State {
 	return state
 }
 
-// TestAwaitedDatasets: what an operation of this pool has completed is mounted, and again after it was not. Everything else of that name is
-// left alone, and is in the way of the end of the pool as any dataset of others.
+// TestAwaitedDatasets: a dataset that an operation of this pool has completed is mounted, and remounted if necessary. Any other dataset of
+// that name is left alone, and prevents the destruction of the pool like any foreign dataset.
 func TestAwaitedDatasets(t *testing.T) {
 	ours := naming.MountPoint("bench0", "fresh")
 	for name, test := range map[string]struct {

@@ -15,14 +15,14 @@ import (
 // dataset.
 const PropertyChanged = "storagebench.dev:changed"
 
-// Changed is what operations have set on a dataset. It takes the place of the spec.
+// Changed are the properties that operations have set on a dataset. They override the spec.
 type Changed struct {
-	// Operation is the UID of the last one.
+	// Operation is the UID of the last operation.
 	Operation  string
 	Properties map[string]string
 }
 
-// ChangedBy reads the mark of a dataset. An inherited or received one says nothing about it.
+// ChangedBy reads the mark of a dataset. An inherited or received mark does not count.
 func ChangedBy(mark zfs.Property) Changed {
 	changed := Changed{Properties: map[string]string{}}
 	if !mark.Local() {
@@ -38,7 +38,7 @@ func ChangedBy(mark zfs.Property) Changed {
 	return changed
 }
 
-// With is the same after another operation.
+// With returns the changes after another operation.
 func (c Changed) With(operation string, properties map[string]string) Changed {
 	after := Changed{Operation: operation, Properties: map[string]string{}}
 	maps.Copy(after.Properties, c.Properties)
@@ -60,7 +60,7 @@ func (l *LivePool) changed(dataset string) Changed {
 	return ChangedBy(mark)
 }
 
-// InForce are the settings of the spec, with what operations have changed since it was last applied.
+// InForce are the settings of the spec, overridden by what operations have changed since the spec was last applied.
 func (s State) InForce() []naming.Setting {
 	wanted := WantedSettings(s.Pool)
 	if !s.specIsSet() {
@@ -80,8 +80,8 @@ func (s State) InForce() []naming.Setting {
 	return wanted
 }
 
-// setBack brings a dataset that operations have changed back to the spec. The mark goes last: it says what is left to do. A setting without
-// a value is inherited.
+// setBack sets the properties that operations have changed back to the spec. A setting without a value is inherited. The mark is removed
+// last, because it lists what is left to do.
 func (s State) setBack(dataset string) []naming.Setting {
 	properties := s.Live.changed(dataset).Properties
 	if len(properties) == 0 {
@@ -100,7 +100,7 @@ func (s State) setBack(dataset string) []naming.Setting {
 	return append(settings, naming.Setting{Dataset: dataset, Name: PropertyChanged})
 }
 
-// changedWords say what operations have changed.
+// changedWords describes what operations have changed.
 func (s State) changedWords() string {
 	var words []string
 	for _, dataset := range s.Pool.Spec.Datasets {

@@ -39,7 +39,7 @@ func (s *State) setOnVolume(name, value, source string) {
 	}
 }
 
-// TestChangedByOperations: what operations have set is neither drift nor set back, until the spec or the run is another one.
+// TestChangedByOperations: properties that operations have set are not drift, and are not set back until the spec or the run changes.
 func TestChangedByOperations(t *testing.T) {
 	const keep = "AddFinalizer"
 	back := []naming.Setting{{Dataset: changedVolume, Name: "recordsize", Value: "8k"}, {Dataset: changedVolume, Name: "sync"},

@@ -169,8 +169,8 @@ func neverRecorded(state State, done Decision) Decision {
 	return done
 }
 
-// OnlyLabels says that a disk holds only the partition table and labels that a pool leaves, and that it is unused. Labels outlive a
-// new table, a file system or a RAID between them, which clearing would damage.
+// OnlyLabels says that a disk is unused and holds only the partition table and labels that a pool leaves. Labels can survive a new table, a
+// file system or a RAID between them, which clearing the labels would damage.
 func OnlyLabels(disk host.Disk) bool {
 	return disk.AfterPool && !slices.ContainsFunc(disk.Findings, func(f host.Finding) bool {
 		return f.Reason != host.PoolMember && f.Reason != host.ActivePool && f.Reason != host.PoolRemains
@@ -180,7 +180,7 @@ func OnlyLabels(disk host.Disk) bool {
 // noLabel is not a state that ZFS writes.
 const noLabel = host.PoolState(1 << 32)
 
-// carried is the most active state in which a disk carries a pool.
+// carried is the most active state of a pool on a disk.
 func carried(disk Disk, guid string) host.PoolState {
 	state := noLabel
 	for _, label := range disk.Pools {
@@ -191,8 +191,8 @@ func carried(disk Disk, guid string) host.PoolState {
 	return state
 }
 
-// Leave removes the finalizer without destroying the pool. Unless a user has released it, it stays until all of its disks are back: later,
-// the operation that has taken one offline would not find the pool any more.
+// Leave removes the finalizer without destroying the pool. Unless a user has released it, the object stays until all of its disks are
+// online again: otherwise the operation that took a disk offline could not find the pool any more.
 func Leave(state State) Decision {
 	if len(state.Offlined) > 0 && !objects.Released(state.Pool) {
 		return Decision{Reason: v1alpha1.ReasonPoolRebuilding, Recheck: poolSoon,

@@ -34,7 +34,7 @@ func (s State) members() (there map[string]place, unnamed []place) {
 					if asked != path && (number == "" || number != s.Disks[path].Number) {
 						continue
 					}
-					// An active hot spare has the position of a disk too: its own comes later.
+					// An active hot spare has a place too. The disk's own place comes later and replaces it.
 					there[asked], known = at, true
 				}
 			}
@@ -46,13 +46,13 @@ func (s State) members() (there map[string]place, unnamed []place) {
 	return there, unnamed
 }
 
-// layoutChange is what to do until a live pool has the disks of the spec.
+// layoutChange is what remains to be done, until a live pool has the disks of the spec.
 type layoutChange struct {
 	// extra are vdevs without any disk in the pool.
 	extra zfs.Layout
 	// attach are disks to attach to a mirror, with a disk that is in it.
 	attach []attachment
-	// detach are disks to detach from a mirror that has all others of the spec.
+	// detach are disks to detach from a mirror that has all of its disks of the spec.
 	detach []zfs.VdevStatus
 	// wrong describes differences that cannot be repaired here.
 	wrong []string
@@ -63,7 +63,7 @@ type attachment struct {
 	path   string
 }
 
-// lacks describes what is to be done.
+// lacks describes what remains to be done.
 func (c layoutChange) lacks() []string {
 	var parts []string
 	if missing := c.extra.Devices(); len(missing) > 0 {
@@ -139,7 +139,7 @@ func (s State) sayDisks() *Decision {
 		Settings: []naming.Setting{{Dataset: s.Live.Name, Name: naming.PropertyDisks, Value: layoutMark(s.Pool)}}}))
 }
 
-// takes is an action that takes disks, if they may be taken.
+// takes is an action that adds disks, or the reason why the pool may not have them.
 func (s State) takes(devices []string, message string, action Action) *Decision {
 	taken, refused := s.Take(devices)
 	if refused != nil {
@@ -200,7 +200,7 @@ func (s State) layoutChange() layoutChange {
 	return change
 }
 
-// detachable removes those unlisted disks that the mirror with that position does not need.
+// detachable adds the unlisted disks of the mirror with that position to the change, and returns the others.
 func (s State) detachable(change *layoutChange, top int, unnamed []place) (rest []place) {
 	vdev := s.Live.Status.Vdevs[top]
 	for _, at := range unnamed {
@@ -214,7 +214,7 @@ func (s State) detachable(change *layoutChange, top int, unnamed []place) (rest 
 	return rest
 }
 
-// attachable adds the disks that a mirror lacks. Other vdevs do not grow by a disk.
+// attachable adds the disks that a mirror lacks to the change. Other vdevs cannot grow by a disk.
 func (s State) attachable(change *layoutChange, vdev zfs.Vdev, missing []string, there map[string]place) {
 	var present []string
 	for _, path := range vdev.Devices {
@@ -231,7 +231,7 @@ func (s State) attachable(change *layoutChange, vdev zfs.Vdev, missing []string,
 	}
 }
 
-// twice describes disks of the spec that are one and the same.
+// twice describes paths of the spec that lead to the same disk.
 func twice(asked []string, there map[string]place) (wrong []string) {
 	for i, path := range asked {
 		for _, other := range asked[:i] {

@@ -47,7 +47,7 @@ type State struct {
 	Users []string
 	// Unplaced are datasets that ZFS reports as mounted, but that are not visible there on the node with the folder for pods.
 	Unplaced []string
-	// Finished are the UIDs of the operations on the pool that have succeeded. Only read if it has datasets that are Unfinished without.
+	// Finished are the UIDs of the operations on the pool that have succeeded. Only read if the pool has datasets that are Unfinished.
 	Finished map[string]bool
 	// Offlined are the identities of the disks that operations at work take offline. Only read if the pool is not in order, or is left.
 	Offlined []string
@@ -60,7 +60,7 @@ type Disk struct {
 	host.Disk
 	// Refusal says why it is not taken. Nil if it is.
 	Refusal error
-	// Reuse is its serial number if the spec gives up its old contents, and Right says which of them it may.
+	// Reuse is its serial number if the spec gives up its old contents, and Right says which contents the spec may give up.
 	Reuse string
 	Right host.Right
 }
@@ -117,11 +117,11 @@ type Action struct {
 	DatasetGUID string
 }
 
-// ActionKind is the kind of a PoolAction.
+// ActionKind is the kind of an Action.
 type ActionKind string
 
-// The kinds of PoolAction. RecordDisks comes before a command that adds disks: if the node dies right after that command, the pool is
-// looked for on them too.
+// The kinds of an Action. RecordDisks comes before a command that adds disks: if the node dies right after that command, the pool is
+// searched on these disks too.
 const (
 	AddPoolFinalizer    ActionKind = "AddFinalizer"
 	CreatePool          ActionKind = "CreatePool"

@@ -88,7 +88,7 @@ func (l *LivePool) change(name, value, source string) {
 	}
 }
 
-// follow is a new generation of the spec, which is noted on the pool already.
+// follow raises the generation of the spec, which is already recorded on the pool.
 func (s *State) follow(generation int64) {
 	s.Pool.Generation = generation
 	s.Live.change(PropertySpec, strconv.FormatInt(generation, 10), "local")
@@ -110,7 +110,7 @@ func rivalFor(change func(*v1alpha1.BenchmarkPool)) v1alpha1.BenchmarkPool {
 	return *rival
 }
 
-// offline leaves one side of the mirror offline, and the other in a state.
+// offline takes one side of the mirror offline and sets the state of the other.
 func offline(other zfs.State, known ...string) func(*State) {
 	return func(s *State) {
 		sides := s.Live.Status.Vdevs[0].Children
@@ -232,7 +232,7 @@ func TestMultihost(t *testing.T) {
 	}
 }
 
-// TestRivals gives two objects the same wish: at most one of them acts, whoever is asked.
+// TestRivals: of two objects that want the same, at most one acts, whichever is planned.
 func TestRivals(t *testing.T) {
 	for name, test := range map[string]struct {
 		change  func(*v1alpha1.BenchmarkPool)
@@ -285,7 +285,7 @@ func shares(rival v1alpha1.BenchmarkPool) bool {
 	return rival.Spec.NodeName == "node-a" && (slices.Contains(devices, diskA) || slices.Contains(devices, diskB))
 }
 
-// TestRivalHoldsADiskThatItsSpecDoesNotName: a vdev that was taken out of the spec has its data as long as it is in the pool.
+// TestRivalHoldsADiskThatItsSpecDoesNotName: a vdev that was removed from the spec holds data as long as it is in the pool.
 func TestRivalHoldsADiskThatItsSpecDoesNotName(t *testing.T) {
 	state := absentState()
 	rival := rivalFor(func(p *v1alpha1.BenchmarkPool) {
@@ -297,8 +297,8 @@ func TestRivalHoldsADiskThatItsSpecDoesNotName(t *testing.T) {
 	expectPool(t, Plan(state), "", v1alpha1.ReasonPoolConflict, "BenchmarkPool rival also claims "+diskA)
 }
 
-// TestRivalHasRecordedADisk: until its pool is imported, nothing tells whether the disk is in it. A younger object does not keep a disk
-// that it has only recorded from an older one: if the disk is in a pool, its label says so.
+// TestRivalHasRecordedADisk: until the pool is imported, nothing shows whether a recorded disk is in it. A younger object does not keep an
+// older one from a disk by recording it: if the disk is in a pool, its label shows that.
 func TestRivalHasRecordedADisk(t *testing.T) {
 	for created, want := range map[int64]string{500: v1alpha1.ReasonPoolConflict, 9000: v1alpha1.ReasonPoolChanging} {
 		state := absentState()
@@ -574,7 +574,7 @@ func TestDeletedPool(t *testing.T) {
 			s.Pool.Status.GUID = "77"
 			s.Disks[diskA], s.Disks[diskB] = labelled(freeDisk(diskA), 77, host.PoolActive), gone(diskB)
 		}, "", v1alpha1.ReasonPoolLost, "missing: " + diskB},
-		// A disk that was recorded for a command that did not run has nothing of the pool: it keeps what it has, and is not waited for.
+		// A recorded disk whose command did not run has no label of the pool. It is left alone and not waited for.
 		"a recorded disk is blank": {absentState(), func(s *State) {
 			s.Pool.Status.GUID, s.Pool.Status.Joining = "77", []v1alpha1.DevicePath{diskC}
 		}, "RemoveFinalizer", v1alpha1.ReasonPoolChanging, "nothing"},
@@ -704,7 +704,7 @@ func FuzzDeviceGrant(f *testing.F) {
 	})
 }
 
-// TestADiskThatLeftThePoolIsNotIt: its label says that it was in the pool, and nothing of that is on it any more.
+// TestADiskThatLeftThePoolIsNotIt: its label names the pool, but it holds none of the pool's data any more.
 func TestADiskThatLeftThePoolIsNotIt(t *testing.T) {
 	disk := freeDisk(diskA)
 	disk.Pools = []host.PoolLabel{{Name: "bench0", GUID: 77, State: host.PoolActive}}
@@ -749,7 +749,7 @@ func TestDatasetsAreMounted(t *testing.T) {
 	}
 }
 
-// TestMountsWithinOthers: what pods can write is no place for a mount.
+// TestMountsWithinOthers: a dataset is not mounted where pods can write.
 func TestMountsWithinOthers(t *testing.T) {
 	dataset := func(path v1alpha1.DatasetPath, mounted bool, properties v1alpha1.Properties) v1alpha1.PoolDataset {
 		return v1alpha1.PoolDataset{Path: path, Mounted: mounted, Properties: properties}
@@ -792,8 +792,8 @@ func TestMountsWithinOthers(t *testing.T) {
 	}
 }
 
-// TestMountsAreProven: what ZFS calls mounted, and the node does not show with its folder for pods, is mounted again; and nothing is left
-// to ZFS to mount by itself.
+// TestMountsAreProven: a dataset that ZFS reports as mounted, but that the node does not show with its folder for pods, is mounted again.
+// ZFS itself mounts nothing.
 func TestMountsAreProven(t *testing.T) {
 	pool := wantedPool()
 	pool.Spec.PoolName = "bench0"

@@ -73,7 +73,7 @@ func poolDatasets(state State) *Decision {
 	return nil
 }
 
-// largestBlock is the unit that ZFS may round the size of a volume up to.
+// largestBlock is the largest unit to which ZFS rounds up the size of a volume.
 const largestBlock = 16 << 20
 
 // otherSize reports a volume of another size. It is not changed: shrinking a volume loses the data at its end.

@@ -7,7 +7,7 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// TestWaitsUntilFreed: a dataset is recreated when ZFS has freed what the one before took.
+// TestWaitsUntilFreed: a dataset is recreated only after ZFS has freed the space of its predecessor.
 func TestWaitsUntilFreed(t *testing.T) {
 	state := liveState()
 	state.Pool.Labels = map[string]string{v1alpha1.LabelReset: "Dataset", v1alpha1.LabelRunUID: "r2"}

@@ -66,8 +66,8 @@ func (s State) otherName() string {
 	return again
 }
 
-// conflict says which other BenchmarkPool has the prior claim on the name or on a disk: the one that already has it, else the older
-// one. An existing pool has its name.
+// conflict says which other BenchmarkPool has priority for the name or for a disk: the one that already has it, otherwise the older one. An
+// existing pool has its name.
 func (s State) conflict(paths []string) string {
 	for i := range s.Rivals {
 		rival := &s.Rivals[i]
@@ -76,7 +76,7 @@ func (s State) conflict(paths []string) string {
 		}
 		var claims []string
 		for _, path := range paths {
-			// This pool does not hold the disk, or it would not request it.
+			// This pool does not hold the disk yet: otherwise it would not request it.
 			claimed := s.claims(rival, path)
 			// A pool that may not have the disk cannot block others.
 			entitled := s.Policy.Allows(rival.Spec.Namespace, claimed) || holdsDisk(rival, claimed)

@@ -13,8 +13,8 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// TestWaysOutOfATakenName: another poolName is advised only together with other disks where those of the spec are not to be had, and
-// the pool of an object that is gone can be taken over.
+// TestWaysOutOfATakenName: the message suggests another poolName, together with other disks if those of the spec are not available, and how
+// to take over the pool of a deleted object.
 func TestWaysOutOfATakenName(t *testing.T) {
 	const again = "recreate this BenchmarkPool with another poolName"
 	used := func(s *State) {

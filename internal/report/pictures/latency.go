@@ -36,7 +36,7 @@ func (p *percentiles) add(one seen) {
 	}
 }
 
-// line makes a place for the bins of an operation.
+// line prepares the bins of an operation.
 func (p *percentiles) line(operation string, of line) {
 	if p.lines[operation] == nil {
 		p.lines[operation], p.bins[operation] = &lineIDs{}, map[line]map[int64]int64{}
@@ -103,7 +103,7 @@ func (p *percentiles) pictures() []report.Picture {
 	return drawn
 }
 
-// nines are the marks of an axis on which each nine of a share is as far as the one before.
+// nines are the marks of an axis on which each further nine of a share is equally far away.
 var nines = []svg.Tick{{Value: 0, Words: "0%"}, {Value: -math.Log10(0.5), Words: "50%"}, {Value: 1, Words: "90%"}, {Value: 2, Words: "99%"},
 	{Value: 3, Words: "99.9%"}, {Value: 4, Words: "99.99%"}, {Value: 5, Words: "99.999%"}, {Value: 6, Words: "99.9999%"}}
 

@@ -15,8 +15,8 @@ import (
 const (
 	// maxHeats are pictures of a matrix, and maxPanels the grids of each.
 	maxHeats, maxPanels = 6, 6
-	// leastFull is the part of a grid that has to be a combination of the experiment, in percent: a matrix whose paths change together
-	// (Zip) is no grid.
+	// leastFull is the percentage of a grid that has to be combinations of the experiment: a matrix whose paths change together (Zip) is no
+	// grid.
 	leastFull = 50
 	// maxCells is the size of a grid that can still be read.
 	maxCells = 4096
@@ -96,7 +96,7 @@ func subjects(e results.Experiment) []results.GateMetric {
 	return all
 }
 
-// preparing are the phases that only make what others measure.
+// preparing are the phases that only prepare the data that others measure.
 func preparing(runs []results.RunResult) map[string]bool {
 	phases := map[string]bool{}
 	for _, run := range runs {

@@ -63,7 +63,7 @@ func WantedOf(e results.Experiment) []Wanted {
 	return wanted
 }
 
-// room draws one kind of picture. It sees one phase after another and keeps little of each.
+// room draws one kind of picture. It gets one phase after another and keeps little of each.
 type room interface {
 	add(seen)
 	pictures() []report.Picture
@@ -224,7 +224,7 @@ func (l *lineIDs) add(one line) {
 	}
 }
 
-// charts puts lines that fit into one picture together; else those of each phase.
+// charts groups lines that fit into one picture. Otherwise each phase has its own.
 func (l lineIDs) charts() [][]line {
 	switch {
 	case len(l) == 0:

@@ -203,8 +203,7 @@ func TestEachWorkloadIsDrawn(t *testing.T) {
 	}
 }
 
-// TestLatencyOverTime: each latency is drawn in the middle of its time, and no line leads over a time without one.
-// TestDisksOfAMirror: each disk writes all of it, and the mirror as a whole counts it once.
+// TestDisksOfAMirror: each disk writes all of the data, and the mirror as a whole counts it once.
 func TestDisksOfAMirror(t *testing.T) {
 	counters := []int64{0, 100 << 20, 200 << 20}
 	of := &poolseries.Document{Vdevs: []poolseries.Vdev{{Name: "mirror-0", TopLevel: true, WriteBytes: counters},
@@ -221,7 +220,7 @@ func TestDisksOfAMirror(t *testing.T) {
 	}
 }
 
-// TestSamplesOfWindows: what is the largest of some time is not shown as any operation.
+// TestSamplesOfWindows: samples that are the largest of a window are not shown as single operations.
 func TestSamplesOfWindows(t *testing.T) {
 	for window, says := range map[int64]string{0: "Of 10 operations of run r",
 		25: "Of 10 slowest operations, each of 25 ms of a writer of run r"} {
@@ -236,6 +235,7 @@ func TestSamplesOfWindows(t *testing.T) {
 	}
 }
 
+// TestLatencyOverTime: each latency is drawn in the middle of its time, and no line leads over a time without one.
 func TestLatencyOverTime(t *testing.T) {
 	var one seen
 	if err := json.Unmarshal([]byte(`{"series": {"steady": {"fromMilliseconds": 3000}, "points": [
@@ -253,7 +253,7 @@ func TestLatencyOverTime(t *testing.T) {
 	}
 }
 
-// TestDatabasesCountOperations: of transactions there are no bytes, so their number and mean latency are drawn, and no line of zeros.
+// TestDatabasesCountOperations: transactions have no bytes, so their number and mean latency are drawn, and no line of zeros.
 func TestDatabasesCountOperations(t *testing.T) {
 	e := experiment(1, "a")
 	a := New(e)

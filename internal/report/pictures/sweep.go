@@ -18,7 +18,7 @@ import (
 const (
 	// leastSteps are as many values as make a line worth drawing.
 	leastSteps = 3
-	// manifold is the ratio of the largest to the smallest value from which on equal ratios are equally long.
+	// manifold is the ratio of the largest to the smallest value from which the axis is logarithmic.
 	manifold = 8
 	// sweepLevel is the chance that a median lies beyond one end of its interval.
 	sweepLevel = 0.025
@@ -128,7 +128,7 @@ type swept struct {
 	lost []float64
 }
 
-// breaks are the steps before which there is a place without a valid run: nothing is known on the way to them.
+// breaks are the steps that follow a place without a valid run: the values in between are unknown.
 func (l *swept) breaks() (all []int) {
 	for i := 1; i < len(l.steps); i++ {
 		if slices.ContainsFunc(l.lost, func(x float64) bool { return l.steps[i-1].X < x && x < l.steps[i].X }) {

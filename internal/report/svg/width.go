@@ -2,8 +2,8 @@ package svg
 
 import "strings"
 
-// Widths of letters in pixels, of a size of 12 and in the widest of the usual fonts (DejaVu Sans, Verdana): which font a reader has is not
-// known, and words that are taken to be narrower than they are would run into others.
+// widths are the widths of letters in pixels, at size 12 in the widest common fonts (DejaVu Sans, Verdana). The reader's font is unknown,
+// and underestimated words would run into others.
 var widths = []struct {
 	letters string
 	pixels  float64

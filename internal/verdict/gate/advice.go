@@ -8,8 +8,8 @@ import (
 const (
 	// mostAdvised is the largest number of repetitions that a spec may have.
 	mostAdvised = 50
-	// passingReserve and failingReserve are by how much the squared distance to a limit has to be larger than that of the end of the
-	// interval, so that 4 of 5 experiments are decided: ((z + 0.84) / z)^2 of a normal distribution, with z of 5% and of 2%.
+	// passingReserve and failingReserve are factors between the squared distance to a limit and that of the end of the interval, with which 4
+	// of 5 experiments are decided: ((z + 0.84) / z)^2 of a normal distribution, with z of 5% and of 2%.
 	passingReserve, failingReserve = 2.28, 1.99
 )
 

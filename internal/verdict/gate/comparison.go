@@ -53,8 +53,8 @@ func (c *comparison) accepted() float64 {
 	return math.Log1p(c.tolerance)
 }
 
-// limit is the change at which the metric counts as worse: differences between equal runs are no failure. It may exceed the
-// accepted change, although no user asked for that.
+// limit is the change from which the metric counts as worse: differences between equal runs are no failure. It may exceed the accepted
+// change.
 func (c *comparison) limit() float64 {
 	if c.noiseKnown {
 		return max(c.accepted(), c.estimateNoise())

@@ -98,7 +98,8 @@ func (c *comparison) openTrend() string {
 		c.limitWords(), probability(c.pFamily), share(c.tolerance), probability(c.pWithin), advice)
 }
 
-// explainOneDay: the p value of runs of two days is about these two days. Whether the days differ for another reason, it cannot say.
+// explainOneDay adds that the p value of a comparison of two days does not cover other differences between these days. Unless the gate
+// accepts that, a decided verdict becomes Inconclusive.
 func (c *comparison) explainOneDay(one *opinion) {
 	const missing = "the variation between days is not in the p value, as the baseline has a single experiment"
 	if c.oneDayAccepted || one.verdict == v1alpha1.VerdictInconclusive {

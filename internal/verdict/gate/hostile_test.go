@@ -157,7 +157,7 @@ func TestDocumentationIsComplete(t *testing.T) {
 	}
 }
 
-// The examples of the page are those that this test takes from it: what is shown must work.
+// TestDocumentedExpressionsCompile takes the examples from the page, so that all of them work.
 func TestDocumentedExpressionsCompile(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/reference/gates.md")
 	if err != nil {

@@ -16,8 +16,8 @@ type rival struct {
 	variants []string
 }
 
-// of is the rival of a variant: with a matrix, that with the same values, but for those that the gate names. Empty if the variant is the
-// rival itself, or if the matrix excludes it.
+// of is the rival of a variant: with a matrix, the variant with the same values except those that the gate names. Empty if the variant is
+// the rival itself, or if the matrix excludes it.
 func (r rival) of(variant string) string {
 	if its := naming.Counterpart(variant, r.name); its != variant && slices.Contains(r.variants, its) {
 		return its

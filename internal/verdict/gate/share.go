@@ -49,8 +49,8 @@ func (r reference) tooCoarse(least, tolerance float64) bool {
 
 func (d doubt) String() string { return d.why + ": " + d.remedy }
 
-// doubtful are the values that a share may have as well, if fewer than ten of so many operations lie beyond its bound, or within it:
-// the truth may be as much as ten of them. A percentile too needs ten beyond it.
+// doubtful are the other values that a share may have if fewer than ten of its operations lie beyond its bound, or within it: the truth may
+// be as much as ten operations. A percentile needs ten operations beyond it too.
 func doubtful(partsPerMillion, operations int64) []int64 {
 	few := stats.ShareOfTen(operations)
 	var others []int64

@@ -77,7 +77,7 @@ type Region struct {
 	Stream int `json:"stream,omitempty"`
 }
 
-// softReasons are those whose numbers were measured well, but are not of what was asked for. They are kept to be looked at.
+// softReasons are reasons for which good measurements answer another question than asked. Their numbers are kept to be inspected.
 var softReasons = []string{ReasonCacheMismatch, ReasonNotConverged, ReasonClockStepped, ReasonCPUThrottled, ReasonForeignLoad,
 	results.ReasonNotTogether}
 

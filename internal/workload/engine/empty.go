@@ -23,9 +23,9 @@ const (
 	mincoreWindow = 1 << 30
 )
 
-// emptyCaches drops what the kernel has in memory of the volume, and looks whether it is gone, for a phase that declares a cold cache. What
-// ZFS has is not in the page cache: the pool of a zfs target is exported and imported before the pod starts. What is left here explains
-// where reads have come from, and the counters decide that at the end: a workload need not read all that is there.
+// emptyCaches drops the page cache of the volume for a phase that declares a cold cache, and checks the result. The cache of ZFS is
+// separate: the pool of a zfs target is exported and imported before the pod starts. What remains here explains reads from memory, but the
+// counters decide at the end: a workload need not read all of it.
 func (s *session) emptyCaches(ctx context.Context, declared v1alpha1.CacheExpectation) error {
 	if declared != v1alpha1.CacheCold || s.volume.mount.FSType == "zfs" {
 		return nil

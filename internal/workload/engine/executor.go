@@ -55,9 +55,9 @@ type counters interface {
 	Memory() observe.Memory
 }
 
-// Execute executes one phase and returns its document. A phase that did not do what was asked has a document with the
-// outcome Invalid that says why. An error means that the request itself is broken, so that there is nothing to say it of.
-// When the context ends, all that was started is ended before Execute returns.
+// Execute executes one phase and returns its document. If the phase did not do what was requested, the document has the outcome Invalid and
+// says why. An error means that the request itself is broken, so there is no document. When the context ends, everything that was started
+// has ended before Execute returns.
 func (e Executor) Execute(ctx context.Context, request workload.Request, progress func(results.Progress)) (results.PhaseDocument, error) {
 	kind, err := kindOfPhase(request)
 	if err != nil {
@@ -205,8 +205,8 @@ func (s *session) work(ctx context.Context) error {
 	return errors.Join(err, s.checkClock(began))
 }
 
-// checkPool: a pool that lacks a disk still answers, but with other speeds than the one that was asked for. Who measures beside an
-// operation, such as the replacement of a disk, wants to see just that.
+// checkPool refuses a pool that lacks a disk: it responds, but at other speeds than the requested pool. A phase beside an operation, such
+// as the replacement of a disk, is meant to measure exactly that.
 func (s *session) checkPool(when string) error {
 	state, measure := s.counters.PoolState(), s.request.Phase.Measure
 	whole, beside := state == observe.PoolOnline, measure != nil && measure.Operate != nil || s.beside != nil && s.beside.operated

@@ -104,7 +104,7 @@ func (s *session) fillDevice(ctx context.Context, f *filling, phase v1alpha1.Fil
 	return nil
 }
 
-// fillFolder writes until as much is allocated as asked for, which is more or less than what is written.
+// fillFolder writes until the requested amount is allocated, which may differ from what is written.
 func (s *session) fillFolder(ctx context.Context, f *filling, phase v1alpha1.FillPhase) error {
 	capacity, err := s.volume.capacity()
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *session) fillBytes(ctx context.Context, f *filling, wanted int64) error
 	return s.writeMore(ctx, f, add, 0, 1)
 }
 
-// fillShare comes near to the target in steps where the file system compresses: what a step took tells how much to write next.
+// fillShare approaches the target in steps if the file system compresses: each step shows how much to write next.
 func (s *session) fillShare(ctx context.Context, f *filling, to v1alpha1.Share, capacity int64) error {
 	share, err := parseShare(to)
 	if err != nil {
@@ -195,7 +195,7 @@ func (s *session) fillShare(ctx context.Context, f *filling, to v1alpha1.Share, 
 	return nil
 }
 
-// usedAfterSync is what is allocated when all data is on the disk: file systems count what they have written, and write late.
+// usedAfterSync is what is allocated once all data is on the disk: file systems count only what they have written, and write late.
 func (s *session) usedAfterSync(ctx context.Context) (int64, error) {
 	if err := s.sync(ctx); err != nil {
 		return 0, err

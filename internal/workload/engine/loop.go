@@ -11,12 +11,13 @@ import (
 	"github.com/storagebench/storagebench/internal/fio"
 )
 
-// Workers that wait for each operation have as many under way as there are workers: rate times mean latency. More than that cannot be, so
-// a clock or a count is wrong, and the phase is Invalid. Less is the time that the workers spend beside the storage: their latencies are
-// right, but the rate is also that of the node's CPU. That is what fast storage looks like, so it is a warning, and a metric to gate on.
+// Workers that wait for each operation have as many operations under way as there are workers: rate times mean latency. If the result is
+// higher, a clock or a count is wrong, and the phase is Invalid. If it is lower, the workers spend time outside the storage: their
+// latencies are right, but the rate also depends on the node's CPU. Fast storage looks like that, so it is only a warning, and a metric to
+// gate on.
 const (
 	loopTolerance = 0.02
-	// loopTick is what fio cuts off the time of a job, and what its last operation may take longer.
+	// loopTick is how much fio cuts off the time of a job, and how much longer its last operation may take.
 	loopTick = 2 * time.Millisecond
 	loopIdle = 0.80
 )

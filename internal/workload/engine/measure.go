@@ -147,8 +147,8 @@ func (s *session) bracketing(m *measurement) *session {
 	return s
 }
 
-// settle waits until nothing of what was written before is still under way, and the other nodes begin too, ramp before the agreed time.
-// Of workloads that run together, none looks at its devices while another one prepares, and none begins while another one looks.
+// settle waits until earlier writes are no longer under way and the other nodes begin too, at a ramp before the agreed time. Of workloads
+// that run together, none watches its devices while another one prepares, and none begins while another one watches.
 func (s *session) settle(ctx context.Context, ramp time.Duration) error {
 	for _, step := range []func(context.Context) error{s.sync, s.meet, s.awaitQuiet, s.meet} {
 		if err := step(ctx); err != nil {
@@ -210,8 +210,8 @@ func pause(ctx context.Context, long time.Duration) error {
 	}
 }
 
-// end takes the counters, when what the workload has written has reached the devices. If it wrote, the round lasts until then, and flush
-// is how long that took.
+// end takes the counters once the writes of the workload have reached the devices. If it wrote, the round lasts until then, and flush is
+// how long that took.
 func (s *session) end(ctx context.Context, wrote bool) (flush time.Duration, err error) {
 	s.recorder.stop()
 	s.bracket.ended = s.clock.start()

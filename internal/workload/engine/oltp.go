@@ -54,9 +54,9 @@ func (o *oltp) ramped() {
 	}
 }
 
-// divide lets all workers use all data, or gives each so many files of its own. It gives none a region of a file: a worker whose region
-// fits into the cache of ZFS does not wait for the disks, reads its blocks more often than the others, and so keeps them there. With room
-// for half of the data, 98% of the reads came from the cache in the lab, and the rate was that of the processor.
+// divide lets all workers use all data, or gives each its own files. It gives none a region of a file: a worker whose region fits into the
+// cache of ZFS does not wait for the disks, reads its blocks more often than the others, and so keeps them cached. With half of the data
+// fitting, 98% of the reads came from the cache in the lab, and the CPU determined the rate.
 func (o *oltp) divide(job fio.Job, extents []extent) error {
 	workers, files := defaultWorkers, len(extents)
 	if o.given.Workers > 0 {

@@ -110,7 +110,7 @@ func (v *volume) crowded() error {
 		v.mount.Source)
 }
 
-// inBackground waits for something that cannot be interrupted, but not longer than the context lasts.
+// inBackground waits for something that cannot be interrupted, but only as long as the context lasts.
 func inBackground(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()
@@ -122,8 +122,8 @@ func inBackground(ctx context.Context, do func() error) error {
 	}
 }
 
-// crewed lets so many workers work at once, until all are done or one fails. A call that a storage never answers cannot be stopped: the
-// runner ends without it.
+// crewed runs several workers at once until all are done or one fails. A call that the storage never answers cannot be stopped: the runner
+// ends without it.
 func crewed(ctx context.Context, workers int, work func(ctx context.Context, number int) error) error {
 	return inBackground(ctx, func() error {
 		group, ctx := errgroup.WithContext(ctx)

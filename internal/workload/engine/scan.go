@@ -194,9 +194,9 @@ func (c *scan) readTimes(folder string, jobs int) error {
 	return nil
 }
 
-// share gives each region its time. fio cuts the moments at which reads ended to whole milliseconds, so what lies between two of them may
-// be up to one too long: sure is that without it, or the sum of the latencies. The whole scan is known far better. What is left of its
-// time, such as what fio does between two reads, belongs to the regions in proportion.
+// share divides the time of the scan among its regions. fio cuts the times at which reads ended to whole milliseconds, so the time between
+// two of them may be up to one too long: sure is the time without that one, or the sum of the latencies. The total is known much better.
+// The rest of it, such as the time that fio takes between reads, is divided among the regions in proportion.
 func (c *scan) share(waited []int64) {
 	var sure, whole int64
 	for i := range c.timed {
@@ -248,8 +248,8 @@ func (c *scan) oneByOne(ctx context.Context, s *session, message string, bytes i
 	return sum, nil
 }
 
-// took is how long one stream was at work. fio cuts that to whole milliseconds; the sum of its latencies is exact, but
-// without the moments between two reads. Neither can be too long, so the longer one is nearer.
+// took is how long one stream worked. fio cuts that to whole milliseconds. The sum of its latencies is exact, but omits the time between
+// reads. Neither can be too long, so the longer one is nearer to the truth.
 func took(d fio.Direction) int64 {
 	return max(d.RuntimeMilliseconds*int64(time.Millisecond), d.Latency.Total())
 }

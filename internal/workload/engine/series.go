@@ -48,8 +48,8 @@ type Point struct {
 	ReadBytes    int64 `json:"readBytes,omitempty"`
 	WrittenBytes int64 `json:"writtenBytes,omitempty"`
 	Operations   int64 `json:"operations,omitempty"`
-	// LatencyMaxNanoseconds is that of the slowest operation that ended in this time, or near it if the log of latencies is coarser. Missing
-	// where none ended, or it is not known.
+	// LatencyMaxNanoseconds is the latency of the slowest operation that ended in this time, or near it if the log of latencies is coarser.
+	// Missing if none ended, or if it is unknown.
 	LatencyMaxNanoseconds int64 `json:"latencyMaxNanoseconds,omitempty"`
 	// LatencyMeanNanoseconds is what pgbench says of its transactions.
 	LatencyMeanNanoseconds int64 `json:"latencyMeanNanoseconds,omitempty"`
@@ -106,8 +106,9 @@ func (r *recorder) took(nanoseconds int64) {
 	r.slowest = max(r.slowest, nanoseconds)
 }
 
-// tookWithin says how long the slowest of the operations took that ended between two moments. That is in the point in the middle of that
-// time, and in others whose own middle is in it: no operation ended in a point without one. It is in none if it is behind the last.
+// tookWithin records the latency of the slowest operation that ended between two moments. It is recorded in the point in the middle of that
+// time, and in others whose own middle lies in that time. A point without one saw no operation end. Latencies after the last point are
+// dropped.
 func (r *recorder) tookWithin(from, to time.Duration, nanoseconds int64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

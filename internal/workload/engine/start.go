@@ -10,9 +10,9 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// awaitStart waits, once, for the moment that the runs of a group have agreed on, when everything else is ready. It is a moment of the
-// nodes' clocks: nodes whose clocks differ begin as far apart. Whoever is late begins at once, and the metric says by how much. A ramp
-// begins before that moment, and ends with it.
+// awaitStart waits once for the time on which the runs of a group have agreed, after everything else is ready. It is a time of the nodes'
+// clocks: nodes whose clocks differ begin apart by that difference. A late node begins at once, and a metric reports its lag. A ramp begins
+// earlier, and ends at that time.
 func (s *session) awaitStart(ctx context.Context, ramp time.Duration) error {
 	if _, begun := s.metrics[results.MetricStartLag]; begun || s.request.StartAt == nil {
 		return nil // a further round follows the one before it

@@ -160,8 +160,8 @@ const (
 	streamsSlack   = 100 * time.Millisecond
 )
 
-// judge is how long the scan took, which is until the last stream ended. One that finds no region any more leaves the others the storage
-// for the rest of the time, and their rates are not those of so many streams any more.
+// judge is how long the scan took until the last stream ended. A stream that finds no region any more leaves the storage to the others,
+// whose rates are then no longer those of so many streams.
 func (c *scan) judge(s *session, crew []*reader) time.Duration {
 	earlier := func(a, b *reader) int { return cmp.Compare(a.ended, b.ended) }
 	common, longest := slices.MinFunc(crew, earlier).ended, slices.MaxFunc(crew, earlier).ended

@@ -213,8 +213,8 @@ func (s *session) gather(parts []*session) {
 	maps.Copy(s.metrics, totals)
 }
 
-// gatherEnvironment keeps the facts of the first workload, and of each other one those that differ, under its name. Other kinds of facts
-// of the disks are kept with their number: what is missing there is not known, and not as it is for the first.
+// gatherEnvironment keeps the facts of the first workload, and those of each other workload that differ, under its name. If its disks have
+// facts of other names, all of these are kept, with the number of disks: a missing fact is then unknown, and not as for the first workload.
 func (s *session) gatherEnvironment(name string, facts map[string]string, first bool) {
 	others := !first && !slices.Equal(aboutDisks(facts), aboutDisks(s.environment))
 	if others {
@@ -284,8 +284,8 @@ func (s *session) judgeTogether(parts []*session) error {
 	return s.judgeNode(parts)
 }
 
-// judgeNode takes what belongs to all workloads from the counters around the first: the CPU of the pod and of the node, and its memory.
-// What others did on its devices is only known if all work on the same.
+// judgeNode takes the figures that belong to all workloads from the counters around the first: the CPU of the pod and of the node, and the
+// node's memory. The activity of others on the devices is only known if all workloads use the same devices.
 func (s *session) judgeNode(parts []*session) error {
 	delta := parts[0].delta
 	load, workers := delta.Load, 0

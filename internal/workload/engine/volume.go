@@ -184,8 +184,8 @@ func (v *volume) sync() error {
 	return err
 }
 
-// commit waits until all that was written to our files is in its place on ZFS, and counted. To sync makes it safe in the intent log, which
-// is enough elsewhere. But ZFS also waits for the transaction group when it is asked for a hole in a changed file.
+// commit waits until all writes to our files are in their final place on ZFS, and counted. A sync only makes them safe in the intent log,
+// which is enough elsewhere. ZFS also waits for the transaction group when it searches a changed file for a hole.
 func (v *volume) commit() error {
 	return v.eachFile(func(path string) error {
 		_, _, _, err := allocation(path)
