@@ -210,7 +210,8 @@ func (n *Node) MakeVolumeFolder(top, point, dataset string) error {
 }
 
 // NestedMounts are datasets of a pool that the node has mounted below some mount points, deepest first. Pods can write there, and the
-// mounts show in their volumes too.
+// mounts show in their volumes too. Snapshots are left out: the kernel mounts one when a program looks into .zfs/snapshot, and unmounts it
+// with its dataset.
 func (n *Node) NestedMounts(pool string, points ...string) ([]string, error) {
 	mounts, err := n.mountsOf(nodeProcess)
 	if err != nil {
@@ -222,7 +223,7 @@ func (n *Node) NestedMounts(pool string, points ...string) ([]string, error) {
 			continue
 		}
 		for _, point := range points {
-			if strings.HasPrefix(mount.Point, point+"/") {
+			if strings.HasPrefix(mount.Point, point+"/") && !strings.HasPrefix(mount.Point, point+"/.zfs/snapshot/") {
 				nested = append([]string{mount.Source}, nested...)
 				break
 			}

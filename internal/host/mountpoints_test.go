@@ -159,7 +159,7 @@ func TestMountsAreFound(t *testing.T) {
 		t.Errorf("mounted: %v, %v", is, err)
 	}
 	table("30 24 0:40 / /top/sb-1/lab rw - zfs sb-1/lab rw\n31 30 0:41 / /top/sb-1/lab/a rw - zfs sb-1/lab/a rw\n" +
-		"32 31 0:42 / /top/sb-1/lab/a/b rw - zfs sb-1/b rw\n33 24 0:43 / /top/sb-1/lab2 rw - zfs sb-1/c rw\n34 30 0:44 / /top/sb-1/lab/x rw - " +
+		"35 30 0:45 / /top/sb-1/lab/.zfs/snapshot/s ro - zfs sb-1/lab@s ro\n32 31 0:42 / /top/sb-1/lab/a/b rw - zfs sb-1/b rw\n33 24 0:43 / /top/sb-1/lab2 rw - zfs sb-1/c rw\n34 30 0:44 / /top/sb-1/lab/x rw - " +
 		"zfs other/x rw")
 	nested, err := n.NestedMounts("sb-1", "/top/sb-1/lab", "/top/sb-1/none")
 	if want := []string{"sb-1/b", "sb-1/lab/a"}; err != nil || !slices.Equal(nested, want) {

@@ -219,9 +219,20 @@ func testManagerPools(t *testing.T) {
 	if err := manager.Create(t.Context(), made); err != nil {
 		t.Fatalf("a pool of a run: %v", err)
 	}
-	refused(t, "operate on an admin's pool", operations, func(ctx context.Context) error {
-		return manager.Create(ctx, runOperation("o", "bench0", "n1"), client.DryRunAll)
-	})
+	for what, change := range map[string]func(*v1alpha1.PoolOperation){
+		"on an admin's pool": func(o *v1alpha1.PoolOperation) { o.Spec.Pool = "bench0" },
+		"that copies to an admin's pool": func(o *v1alpha1.PoolOperation) {
+			o.Spec.Action = v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "data", To: "home", ToPool: "bench0", Overwrite: true}}
+		},
+		"that replicates to an admin's pool": func(o *v1alpha1.PoolOperation) {
+			o.Spec.Action = v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "data", To: "home", ToPool: "bench0"}}
+		},
+		"for no namespace": func(o *v1alpha1.PoolOperation) { delete(o.Labels, v1alpha1.LabelNamespace) },
+	} {
+		operation := runOperation("sb-1a2b3c4d5e6f7081-o", made.Name, "n1")
+		change(operation)
+		refused(t, "make an operation "+what, operations, func(ctx context.Context) error { return manager.Create(ctx, operation.DeepCopy(), client.DryRunAll) })
+	}
 	operation := runOperation("sb-1a2b3c4d5e6f7081-o", made.Name, "n1")
 	if err := manager.Create(t.Context(), operation); err != nil {
 		t.Fatalf("an operation of a run: %v", err)
