@@ -229,11 +229,8 @@ func (p *poolPlan) alone(device v1alpha1.DevicePath) string {
 		"disk of one, or write a vdev with redundancy into the target", device)
 }
 
-// replace allows a spare of the same pool as the new disk.
+// replace takes a free disk. A spare is not free: ZFS keeps it as such, and the agent refuses it.
 func (p *poolPlan) replace(old, with v1alpha1.DevicePath, plans []*poolPlan) string {
-	if p.others[with] == "spare" {
-		return ""
-	}
 	if problem := taken(with, plans); problem != "" {
 		return problem
 	}

@@ -110,7 +110,7 @@ func TestDevices(t *testing.T) {
 		"a log removed":       {func(s *spec) { s.Target.ZFS.Pool.Cache = paths{b}; operate(s, remove(b), add(vdev("stripe", b))) }, ""},
 		"replaced and back":   {func(s *spec) { operate(s, replace(a, b), replace(b, a)) }, ""},
 		"replaced by itself":  {func(s *spec) { s.Target.ZFS.Pool.Cache = paths{b}; operate(s, replace(a, b)) }, "spec.phases[2]: /dev/disk/by-id/b is in cache"},
-		"replaced by a spare": {func(s *spec) { s.Target.ZFS.Pool.Spare = paths{b}; operate(s, replace(a, b)) }, ""},
+		"replaced by a spare": {func(s *spec) { s.Target.ZFS.Pool.Spare = paths{b}; operate(s, replace(a, b)) }, "spec.phases[2]: /dev/disk/by-id/b is in spare"},
 		"replaced, not there": {func(s *spec) { operate(s, replace(c, b)) }, "spec.phases[2]: /dev/disk/by-id/c is not in this pool by then: name one of /dev/disk/by-id/a"},
 		"of the variant that has them": {func(s *spec) {
 			s.Variants = []v1alpha1.Variant{{Name: "x"}, {Name: "y", Pool: &v1alpha1.PoolOverride{Vdevs: []v1alpha1.Vdev{vdev("stripe", b)}}}}

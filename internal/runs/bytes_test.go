@@ -118,7 +118,7 @@ func TestBytesBeside(t *testing.T) {
 	}
 }
 
-// TestJoinedBytesBeside: a phase with a scrub beside it stores what the disks did, without the ratios.
+// TestJoinedBytesBeside: a phase with a scrub beside it stores what the disks did, without relating it to the workload.
 func TestJoinedBytesBeside(t *testing.T) {
 	observed := &v1alpha1.PoolOperation{}
 	var err error
@@ -136,14 +136,20 @@ func TestJoinedBytesBeside(t *testing.T) {
 		}
 		received := &results.PhaseDocument{Version: results.PhaseVersion, Run: results.RunIdentity{Namespace: "lab", Name: "r", UID: "u"},
 			Phase: "fill", Kind: results.KindMeasure, Outcome: results.OutcomeValid, StartedAt: moment(4), FinishedAt: moment(14),
-			Metrics: map[string]int64{"readBytes": 5e6}}
+			Metrics: map[string]int64{"readBytes": 5e6, "readOperations": 10, "writeOperations": 10, "transactions": 10}}
 		joined, err := Joined(State{Run: run, Phases: []PhaseState{{Received: received,
 			Companions: map[Companion]*v1alpha1.PoolOperation{Observation: observed}}}}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		metrics := joined.Document.Metrics
-		if _, known := metrics[readRatio]; known == beside || metrics["diskReadBytesPerSecond"] != 2e6 {
+		for _, name := range []string{readRatio, "diskReadsPerReadMilli", "diskWritesPerWriteMilli", "diskReadBytesPerTransaction",
+			"diskWrittenBytesPerTransaction"} {
+			if _, known := metrics[name]; known == beside {
+				t.Errorf("beside: %v: %s is known: %v", beside, name, known)
+			}
+		}
+		if metrics["diskReadBytesPerSecond"] != 2e6 {
 			t.Errorf("beside: %v: %v", beside, metrics)
 		}
 	}

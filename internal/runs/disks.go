@@ -15,8 +15,9 @@ const minCoveredPercent = 50
 // metricGang is counted by ZFS for all pools of the node together.
 const metricGang = "gangBlocks"
 
-// diskMetrics are the metrics of a pool and its disks during a measured phase. Counters that an OpenZFS version lacks are absent.
-func diskMetrics(d poolseries.Document, phase results.PhaseDocument) map[string]int64 {
+// diskMetrics are the metrics of a pool and its disks during a measured phase. Counters that an OpenZFS version lacks are absent. Beside an
+// operation, the disks' work is not that of the workload alone, so that it is not related to it.
+func diskMetrics(d poolseries.Document, phase results.PhaseDocument, beside bool) map[string]int64 {
 	const partsPerMillionPerPercent = 10_000
 	metrics := map[string]int64{}
 	if d.After != nil {
@@ -36,15 +37,21 @@ func diskMetrics(d poolseries.Document, phase results.PhaseDocument) map[string]
 	}
 	if disks, elapsed, whole := disksWithin(d, phase.Times()); elapsed > 0 {
 		rates(metrics, disks, elapsed)
-		reads, writes := phase.Metrics["readOperations"], phase.Metrics["writeOperations"]
-		inflation(metrics, "diskReadsPerReadMilli", perSecond(disks.ReadOperations, elapsed), perSecond(reads, whole))
-		inflation(metrics, "diskWritesPerWriteMilli", perSecond(disks.WriteOperations, elapsed), perSecond(writes, whole))
-		if transactions := perSecond(phase.Metrics["transactions"], whole); transactions > 0 {
-			metrics["diskReadBytesPerTransaction"] = int64(math.Round(perSecond(disks.ReadBytes, elapsed) / transactions))
-			metrics["diskWrittenBytesPerTransaction"] = int64(math.Round(perSecond(disks.WriteBytes, elapsed) / transactions))
+		if !beside {
+			relate(metrics, disks, elapsed, phase.Metrics, whole)
 		}
 	}
 	return metrics
+}
+
+// relate adds the work of the disks for each read, write and transaction of the workload.
+func relate(metrics map[string]int64, disks poolseries.Counters, elapsed time.Duration, own map[string]int64, whole time.Duration) {
+	inflation(metrics, "diskReadsPerReadMilli", perSecond(disks.ReadOperations, elapsed), perSecond(own["readOperations"], whole))
+	inflation(metrics, "diskWritesPerWriteMilli", perSecond(disks.WriteOperations, elapsed), perSecond(own["writeOperations"], whole))
+	if transactions := perSecond(own["transactions"], whole); transactions > 0 {
+		metrics["diskReadBytesPerTransaction"] = int64(math.Round(perSecond(disks.ReadBytes, elapsed) / transactions))
+		metrics["diskWrittenBytesPerTransaction"] = int64(math.Round(perSecond(disks.WriteBytes, elapsed) / transactions))
+	}
 }
 
 // inflation is the number of requests or bytes of the disks per 1000 of the workload. The samples do not cover all of the workload's time,

@@ -40,7 +40,7 @@ func TestDiskMetrics(t *testing.T) {
 		"diskWriteOperationsPerSecond": 10, "diskWrittenBytesPerSecond": 655_360, "diskWriteRequestBytes": 65_536,
 		"diskReadsPerReadMilli": 2500, "diskReadBytesPerTransaction": 40_960, "diskWrittenBytesPerTransaction": 32_768,
 	}
-	if diff := cmp.Diff(want, diskMetrics(document, phase)); diff != "" {
+	if diff := cmp.Diff(want, diskMetrics(document, phase, false)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	for name := range want {
@@ -48,9 +48,15 @@ func TestDiskMetrics(t *testing.T) {
 			t.Errorf("metric %s is not in the vocabulary", name)
 		}
 	}
+	for _, name := range []string{"diskReadsPerReadMilli", "diskReadBytesPerTransaction", "diskWrittenBytesPerTransaction"} {
+		delete(want, name)
+	}
+	if diff := cmp.Diff(want, diskMetrics(document, phase, true)); diff != "" {
+		t.Errorf("beside an operation (-want +got)\n%s", diff)
+	}
 	document.Vdevs, document.RequestSizes, document.Gang, document.TransactionGroups, document.After.FragmentationPercent = nil, nil, nil, nil,
 		nil
-	if diff := cmp.Diff(map[string]int64{"poolAllocatedBytes": 5}, diskMetrics(document, phase)); diff != "" {
+	if diff := cmp.Diff(map[string]int64{"poolAllocatedBytes": 5}, diskMetrics(document, phase, false)); diff != "" {
 		t.Errorf("of an OpenZFS that counts nothing (-want +got)\n%s", diff)
 	}
 }
@@ -92,7 +98,7 @@ func TestDiskMetricsOfRounds(t *testing.T) {
 		{From: start.Add(20 * time.Second), To: start.Add(30 * time.Second)}}
 	phase := results.PhaseDocument{Kind: results.KindMeasure, StartedAt: start, FinishedAt: start.Add(30 * time.Second), Measured: rounds,
 		Metrics: map[string]int64{"durationNanoseconds": int64(20 * time.Second), "readOperations": 67, "readOperationsPerSecond": 3}}
-	metrics := diskMetrics(document, phase)
+	metrics := diskMetrics(document, phase, false)
 	if metrics["diskReadOperationsPerSecond"] != 428 || metrics["diskReadsPerReadMilli"] != 127_672 {
 		t.Errorf("4277 reads of the disk in each of two rounds, for 67 reads in all: %v", metrics)
 	}
@@ -110,7 +116,7 @@ func TestInflationOverPauses(t *testing.T) {
 		{Kind: results.KindFill, StartedAt: start, FinishedAt: end},
 	} {
 		phase.Metrics = map[string]int64{"durationNanoseconds": int64(10 * time.Second), "readOperations": 1000, "writeOperations": 1000}
-		metrics := diskMetrics(document, phase)
+		metrics := diskMetrics(document, phase, false)
 		if metrics["diskReadsPerReadMilli"] != 2000 || metrics["diskWritesPerWriteMilli"] != 2000 {
 			t.Errorf("%s: %v", phase.Kind, metrics)
 		}
@@ -125,11 +131,11 @@ func TestDiskMetricsLeaveOutWhatWasBefore(t *testing.T) {
 			ReadBytes: make([]int64, 5), WriteBytes: make([]int64, 5)}}}
 	phase := results.PhaseDocument{Kind: results.KindMeasure,
 		Measured: []results.Interval{{From: start.Add(7300 * time.Millisecond), To: start.Add(17600 * time.Millisecond)}}}
-	if got, known := diskMetrics(document, phase)["diskReadOperationsPerSecond"]; known {
+	if got, known := diskMetrics(document, phase, false)["diskReadOperationsPerSecond"]; known {
 		t.Errorf("%d reads a second from 5 s of 10.3", got)
 	}
 	phase.Measured[0].To = start.Add(17200 * time.Millisecond)
-	if got := diskMetrics(document, phase)["diskReadOperationsPerSecond"]; got != 100 {
+	if got := diskMetrics(document, phase, false)["diskReadOperationsPerSecond"]; got != 100 {
 		t.Errorf("%d reads a second", got)
 	}
 }
@@ -146,15 +152,15 @@ func TestDiskMetricsOfAShortWindow(t *testing.T) {
 	document.Vdevs = []poolseries.Vdev{disk}
 	phase := results.PhaseDocument{Kind: results.KindFill, StartedAt: start.Add(5 * time.Second),
 		FinishedAt: start.Add(5100 * time.Millisecond)}
-	if _, known := diskMetrics(document, phase)["diskReadOperationsPerSecond"]; known {
+	if _, known := diskMetrics(document, phase, false)["diskReadOperationsPerSecond"]; known {
 		t.Error("a rate over no time")
 	}
 	phase.FinishedAt = start.Add(12 * time.Second)
-	if got := diskMetrics(document, phase)["diskReadOperationsPerSecond"]; got != 1 {
+	if got := diskMetrics(document, phase, false)["diskReadOperationsPerSecond"]; got != 1 {
 		t.Errorf("the last seconds are not covered: %d", got)
 	}
 	phase.FinishedAt = start.Add(time.Hour)
-	if got, known := diskMetrics(document, phase)["diskReadOperationsPerSecond"]; known {
+	if got, known := diskMetrics(document, phase, false)["diskReadOperationsPerSecond"]; known {
 		t.Errorf("%d, though nearly all of the phase is not covered", got)
 	}
 }

@@ -123,7 +123,7 @@ func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOp
 	if document.Outcome != results.OutcomeValid {
 		return ""
 	}
-	metrics := diskMetrics(series, caused(*document, workloads))
+	metrics := diskMetrics(series, caused(*document, workloads), beside)
 	joinBytes(metrics, series, document, workloads, beside)
 	if gang, counted := metrics[metricGang]; counted { // on all pools of the node: not of one of several workloads
 		document.Metrics[metricGang] = max(document.Metrics[metricGang], gang)

@@ -157,6 +157,7 @@ func nameDataset(action *v1alpha1.PoolAction, volume, dataset string) {
 	}
 	for _, named := range []*v1alpha1.DatasetPath{
 		at(action.Snapshot, func(a *v1alpha1.SnapshotAction) *v1alpha1.DatasetPath { return &a.Dataset }),
+		at(action.DestroySnapshot, func(a *v1alpha1.DestroySnapshotAction) *v1alpha1.DatasetPath { return &a.Dataset }),
 		at(action.Replicate, func(a *v1alpha1.ReplicateAction) *v1alpha1.DatasetPath { return &a.Dataset }),
 		at(action.Copy, func(a *v1alpha1.CopyAction) *v1alpha1.DatasetPath { return &a.Dataset }),
 		at(action.SetProperty, func(a *v1alpha1.SetPropertyAction) *v1alpha1.DatasetPath { return &a.Dataset }),

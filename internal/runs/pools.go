@@ -34,8 +34,8 @@ type Pools struct {
 	Ready bool
 	// Broken says that one will not become ready by itself.
 	Broken bool
-	// OtherDisks says that one has other disks than in its spec. All else of it is ready.
-	OtherDisks bool
+	// OtherDisks are the pools that have other disks than in their specs, by the volumes that own them. All else of these is ready.
+	OtherDisks []string
 	// Kept says that the pools outlive the run. Earlier is the first that another run has used and this one is to reuse. KeptFrom
 	// are the previous runs of the pools, by volume.
 	Kept     bool
@@ -81,7 +81,7 @@ func PoolsOf(run *v1alpha1.BenchmarkRun, pools []*v1alpha1.BenchmarkPool, persis
 		reason, message, ready, broken := poolCondition(pool)
 		otherDisks := broken && reason == v1alpha1.ReasonPoolDisksDiffer
 		if otherDisks {
-			ready, broken, state.OtherDisks = true, false, true
+			ready, broken, state.OtherDisks = true, false, append(state.OtherDisks, wanted.Name)
 		}
 		if state.Kept {
 			if ready && !handedOn(run, pool) {

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -77,13 +78,16 @@ func poolsEnding(state State) *Ending {
 	return nil
 }
 
-// strangeDisks says that a pool has other disks than in its spec, and that no phase of the run that has begun changes disks.
+// strangeDisks says that a pool has other disks than in its spec, and that no phase of the run that has begun changes the disks of this pool.
 func (s State) strangeDisks() bool {
-	for i := range s.Run.Spec.Phases {
-		begun := s.Phases[i].Executor.Exists || s.Phases[i].Stored != nil
-		if begun && changesDisks(&s.Run.Spec.Phases[i]) {
-			return false
+	return slices.ContainsFunc(s.Pools.OtherDisks, func(pool string) bool {
+		for i := range s.Run.Spec.Phases {
+			phase := &s.Run.Spec.Phases[i]
+			begun := s.Phases[i].Executor.Exists || s.Phases[i].Stored != nil
+			if begun && changesDisks(phase) && HomeOf(s.Run, phase.Volume) == pool {
+				return false
+			}
 		}
-	}
-	return s.Pools.OtherDisks
+		return true
+	})
 }

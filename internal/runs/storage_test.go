@@ -23,8 +23,10 @@ func TestRunOnPools(t *testing.T) {
 		s.Phases[0] = runs.PhaseState{Stored: runstest.Result("m")}
 		s.Phases[0].Stored.StoredAt = runstest.Noon.Add(-time.Minute)
 	}
-	drifted := runs.Pools{Needed: true, Exist: true, Some: true, Ready: true, OtherDisks: true, Reason: v1alpha1.ReasonPoolDisksDiffer,
+	drifted := runs.Pools{Needed: true, Exist: true, Some: true, Ready: true, OtherDisks: []string{"data"}, Reason: v1alpha1.ReasonPoolDisksDiffer,
 		Message: "BenchmarkPool sb-1-data: the disks differ"}
+	another := drifted
+	another.OtherDisks = []string{"data", "log"}
 	replacing := func(s *runs.State) {
 		s.Run.Spec.Phases[0].Operate = &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{ReplaceDevice: &v1alpha1.ReplaceDeviceAction{}}}
 	}
@@ -78,6 +80,7 @@ func TestRunOnPools(t *testing.T) {
 		{"but not those before it", drifted, []runChange{replacing, jobless(false), volumeGone}, nil, "PreparingVolume", "",
 			"DisksDiffer: BenchmarkPool sb-1-data: the disks differ", 10 * time.Minute},
 		{"but they have to be good", broken, []runChange{replacing, received}, nil, "PoolNotReady", "retry", "DEGRADED", 0},
+		{"but not beside another pool that differs", another, []runChange{replacing, fillStored}, nil, "PoolNotReady", "retry", "differ", 0},
 		{"and no other phase may", drifted, []runChange{received}, nil, "PoolNotReady", "retry", "differ", 0},
 		{"they go after the volumes", ready, []runChange{deleted, jobless(false)}, []string{"DeleteVolumes"}, "TearingDown", "", "", 0},
 		{"a volume that is left half goes too", ready,
