@@ -56,6 +56,9 @@ func (s *session) fragment(ctx context.Context, phase v1alpha1.FragmentPhase) er
 	}
 	s.began = s.clock.start()
 	steady, err := s.passes(ctx, jobs, blocks, rounds, rule)
+	if err == nil {
+		err = s.sync(ctx) // the counters of the pool are compared with what was written: all of it has to be in its final place
+	}
 	s.ended = s.clock.start()
 	if err != nil || rule == nil {
 		return err

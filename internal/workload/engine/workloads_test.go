@@ -237,6 +237,21 @@ func TestFragment(t *testing.T) {
 	}
 }
 
+// TestFragmentLastsUntilAllIsWritten: what is still in a log when fio ends is written again, to its final place.
+func TestFragmentLastsUntilAllIsWritten(t *testing.T) {
+	b := newBench(t)
+	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("4Mi")}})
+	const sync = 700 * time.Millisecond
+	b.slowSync(sync)
+	document, _ := b.valid(fragmentPhase(1))
+	if lasted := document.FinishedAt.Sub(document.StartedAt); lasted < sync {
+		t.Errorf("the phase lasted %s, want at least the %s of the sync", lasted, sync)
+	}
+	if rate, slow := document.Metrics["writeBytesPerSecond"], perSecond(4<<20, document.FinishedAt.Sub(document.StartedAt)); rate <= slow {
+		t.Errorf("%d bytes/s: the rate contains the sync", rate)
+	}
+}
+
 // TestFragmentConverges has rounds of known lengths, which only an imitation of fio gives.
 func TestFragmentConverges(t *testing.T) {
 	b := newBench(t)
