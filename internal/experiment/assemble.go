@@ -68,6 +68,7 @@ func Assemble(evidence Evidence) results.Experiment {
 		}
 	}
 	evidence.Tally.giveUp(assembleGroups(&experiment)...)
+	wholeSeconds(experiment.Runs)
 	experiment.Variants = summarise(experiment.Runs, evidence)
 	experiment.Environment = results.MergeEnvironment(documents)
 	if evidence.Gates == nil {
@@ -201,7 +202,7 @@ func lostResult(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDo
 	return ""
 }
 
-// runResult is a run with the documents of its phases.
+// runResult is a run with the documents of its phases. The times of these are exact, see wholeSeconds.
 func runResult(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDocument) (results.RunResult, []results.PhaseDocument) {
 	result := results.RunResult{
 		Name: run.Name, UID: string(run.UID), Index: run.Spec.Index, Variant: run.Spec.Variant,
@@ -236,7 +237,7 @@ func runResult(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDoc
 		used = append(used, document)
 		result.Phases = append(result.Phases, results.RunPhase{
 			Name: document.Phase, Kind: document.Kind, Outcome: document.Outcome, Reason: document.Reason, Message: document.Message,
-			ConfigMap: phase.Result, Digest: phase.Digest, StartedAt: utc(document.StartedAt), FinishedAt: utc(document.FinishedAt),
+			ConfigMap: phase.Result, Digest: phase.Digest, StartedAt: &document.StartedAt, FinishedAt: &document.FinishedAt,
 			Metrics: document.Metrics, Seeds: document.Seeds,
 		})
 	}
@@ -259,6 +260,16 @@ func runVolume(volume v1alpha1.RunVolumeStatus) results.RunVolume {
 	}
 	return results.RunVolume{Name: string(volume.Name), Pool: volume.Pool, Provisioner: volume.Provisioner, ZFSVersion: volume.ZFSVersion,
 		Properties: properties}
+}
+
+// wholeSeconds truncates the times of phases, once it is known whether nodes measured together.
+func wholeSeconds(runs []results.RunResult) {
+	for _, run := range runs {
+		for i := range run.Phases {
+			phase := &run.Phases[i]
+			phase.StartedAt, phase.FinishedAt = utc(*phase.StartedAt), utc(*phase.FinishedAt)
+		}
+	}
 }
 
 func utc(t time.Time) *time.Time {

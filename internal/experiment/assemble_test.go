@@ -145,6 +145,42 @@ func TestAssembleCountsAGroupOnce(t *testing.T) {
 	}
 }
 
+// TestTogetherToTheInstant: whether nodes measured together is not judged on times that were cut to whole seconds, and what is found out
+// counts everywhere.
+func TestTogetherToTheInstant(t *testing.T) {
+	for name, test := range map[string]struct {
+		seconds  [2][2]float64 // of each node
+		together bool
+	}{
+		"80% in common, 90% in whole seconds": {[2][2]float64{{0, 10}, {1.99, 11.99}}, false},
+		"90% in common, 89% in whole seconds": {[2][2]float64{{0.1, 99.9}, {10, 109.8}}, true},
+	} {
+		state, documents := groupState(), map[string]results.PhaseDocument{}
+		at := func(second float64) time.Time { return runstest.Noon.Add(time.Duration(second * float64(time.Second))) }
+		for node, seconds := range test.seconds {
+			run := makeMember(state, state.Slots[0], 1, int32(node), "n1", "n2")
+			endsWith(runstest.ValidEnding)(&run)
+			result := naming.PhaseObjectName(run.Name, "read")
+			run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "read", ExecutorUID: "u", Result: result}}
+			documents[result] = results.PhaseDocument{Phase: "read", Kind: results.KindMeasure, Outcome: results.OutcomeValid,
+				StartedAt: at(seconds[0]), FinishedAt: at(seconds[1]), Metrics: map[string]int64{"readBytes": 1}}
+			state.Runs = append(state.Runs, run)
+		}
+		e := Assemble(Evidence{Now: runstest.Noon, Benchmark: state.Benchmark, Experiment: state.Experiment, Runs: state.Runs,
+			Documents: documents, Tally: Count(state)})
+		group := e.Groups[0]
+		if group.Valid != test.together || (group.Reason == results.ReasonNotTogether) == test.together ||
+			e.Runs[0].Valid != test.together || len(e.Variants[0].Phases) == 1 != test.together {
+			t.Errorf("%s: %v %s: %s; %+v", name, group.Valid, group.Reason, group.Message, e.Variants)
+		}
+		for _, run := range e.Runs {
+			if phase := run.Phases[0]; phase.StartedAt.Nanosecond()+phase.FinishedAt.Nanosecond() > 0 {
+				t.Errorf("%s: the results have fractions of seconds: %s to %s", name, phase.StartedAt, phase.FinishedAt)
+			}
+		}
+	}
+}
+
 // TestVariantsInTheOrderOfTheSpec: reports compare with the first variant, which must not depend on the order of execution.
 func TestVariantsInTheOrderOfTheSpec(t *testing.T) {
 	firsts := map[string]bool{}

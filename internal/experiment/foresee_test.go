@@ -340,6 +340,12 @@ func TestGatesOnMetrics(t *testing.T) {
 			s.Phases[1].Measure.Operate = &v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
 			bound("scan.trimmedBytes")(s)
 		}, "spec.gates[0].bound.metric: phase scan (scan beside scrub on a zfs target) of variant \"default\" never has trimmedBytes"},
+		"disks beside a scrub": {func(s *spec) {
+			s.Phases[1].Measure.Operate = &v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
+			bound("scan.diskReadsPerReadMilli")(s)
+		}, "spec.gates[0].bound.metric: phase scan (scan beside scrub on a zfs target) of variant \"default\" never has diskReadsPerReadMilli"},
+		"a sync of the fill": {bound("fill.flushNanoseconds"),
+			"spec.gates[0].bound.metric: phase fill (fill on a zfs target) of variant \"default\" never has flushNanoseconds"},
 		"space on a device": {func(s *spec) {
 			s.Target.ZFS.Dataset.Type = "Volume"
 			bound("fill.compressionRatioMilli")(s)
@@ -379,8 +385,8 @@ func TestGatesOnMetrics(t *testing.T) {
 		}, "warning: spec.gates[0].bound.metric: its readLatency.shareOver10ms mixes"},
 		"until it ends, disks": {func(s *spec) {
 			s.Phases = append(s.Phases, untilScrubbed)
-			expression("phase('busy').diskReadsPerReadMilli > 1.0")(s)
-		}, "warning: spec.gates[0].expression: its diskReadsPerReadMilli mixes"},
+			expression("phase('busy').diskReadBytesPerSecond > 1.0")(s)
+		}, "warning: spec.gates[0].expression: its diskReadBytesPerSecond mixes"},
 		"syncs of libaio": {func(s *spec) {
 			s.Phases = append(s.Phases, jobs("ioengine=libaio\nfdatasync=1"))
 			expression("phase('jobs').share('syncLatency', '>', '1ms') < 0.1")(s)

@@ -299,7 +299,7 @@ func (d Delta) WithApplication(own Application) Delta {
 	}
 	relate := func(metric, of string, factor, divisor int64) {
 		if value, found := d.Metrics[of]; found && divisor > 0 {
-			d.Metrics[metric] = mulDiv(value, factor, divisor)
+			d.Metrics[metric] = mulAddDiv(value, factor, divisor/2, divisor) // rounded, as for the disks of a pool
 		}
 	}
 	relate("readBytesPerApplicationByteMilli", "deviceReadBytes", 1000, own.ReadBytes)
@@ -318,13 +318,17 @@ func (d Delta) WithApplication(own Application) Delta {
 	return d
 }
 
-// mulDiv is value * factor / divisor without overflow. It is limited to the largest number, and 0 if the divisor is.
-func mulDiv(value, factor, divisor int64) int64 {
+// mulDiv is value * factor / divisor without overflow, rounded down. It is limited to the largest number, and 0 if the divisor is.
+func mulDiv(value, factor, divisor int64) int64 { return mulAddDiv(value, factor, 0, divisor) }
+
+// mulAddDiv is (value * factor + more) / divisor. With half of the divisor as more, it is rounded to the nearest number.
+func mulAddDiv(value, factor, more, divisor int64) int64 {
 	if value <= 0 || factor <= 0 || divisor <= 0 {
 		return 0
 	}
 	high, low := bits.Mul64(uint64(value), uint64(factor))
-	if high >= uint64(divisor) {
+	low, carry := bits.Add64(low, uint64(more), 0)
+	if high += carry; high >= uint64(divisor) {
 		return math.MaxInt64
 	}
 	quotient, _ := bits.Div64(high, low, uint64(divisor))

@@ -60,3 +60,14 @@ func TestNodeCPU(t *testing.T) {
 		t.Errorf("no bytes: %v", none.Metrics)
 	}
 }
+
+// TestBytesPerTransactionAreRounded to the nearest number, as on a pool.
+func TestBytesPerTransactionAreRounded(t *testing.T) {
+	for bytes, want := range map[int64]int64{149: 1, 150: 2, 199: 2, 201: 2, 49: 0, 0: 0} {
+		delta := Delta{Metrics: map[string]int64{"deviceReadBytes": bytes, "deviceWrittenBytes": bytes}}
+		metrics := delta.WithApplication(Application{Transactions: 100}).Metrics
+		if metrics["diskReadBytesPerTransaction"] != want || metrics["diskWrittenBytesPerTransaction"] != want {
+			t.Errorf("%d bytes of 100 transactions: %v, want %d", bytes, metrics, want)
+		}
+	}
+}

@@ -63,11 +63,17 @@ type GroupPhase struct {
 }
 
 // Join makes one result of the runs of each group, in the order of the runs. A group has numbers only of phases that are Valid on all
-// its nodes.
+// its nodes, and is Invalid if these were not measured together.
 func Join(runs []RunResult) []GroupResult {
 	var groups []GroupResult
 	for _, members := range byGroup(runs) {
-		groups = append(groups, joinGroup(members))
+		group, phases := joinGroup(members)
+		for _, measured := range phases {
+			if words := apart(measured); group.Valid && words != "" {
+				group.Valid, group.Reason, group.Message = false, ReasonNotTogether, fmt.Sprintf("phase %s: %s", measured[0].Name, words)
+			}
+		}
+		groups = append(groups, group)
 	}
 	return groups
 }
@@ -93,9 +99,10 @@ func byGroup(runs []RunResult) [][]RunResult {
 	return groups
 }
 
-func joinGroup(members []RunResult) GroupResult {
+// joinGroup also returns the phases that it has joined, as each node has them.
+func joinGroup(members []RunResult) (group GroupResult, phases [][]RunPhase) {
 	first := members[0]
-	group := GroupResult{Name: first.Group.Name, Index: first.Index, Variant: first.Variant, Repetition: first.Repetition,
+	group = GroupResult{Name: first.Group.Name, Index: first.Index, Variant: first.Variant, Repetition: first.Repetition,
 		Attempt: first.Attempt,
 		Valid:   len(members) == int(first.Group.Size)}
 	if !group.Valid {
@@ -112,12 +119,9 @@ func joinGroup(members []RunResult) GroupResult {
 		if len(measured) < int(first.Group.Size) {
 			continue
 		}
-		group.Phases = append(group.Phases, joined)
-		if words := apart(measured); group.Valid && words != "" {
-			group.Valid, group.Reason, group.Message = false, ReasonNotTogether, fmt.Sprintf("phase %s: %s", phase.Name, words)
-		}
+		group.Phases, phases = append(group.Phases, joined), append(phases, measured)
 	}
-	return group
+	return group, phases
 }
 
 // apart says why the nodes did not measure a phase together. Empty if they did.
@@ -234,7 +238,8 @@ func stragglers(members []RunResult, phases []RunPhase) []string {
 	return words
 }
 
-// Repetitions are the runs as they count: a group is one, with its joined figures. A run of a group is never counted by itself.
+// Repetitions are the runs as they count: a group is one, with its joined figures. A run of a group is never counted by itself. Those that
+// were not measured together are Invalid since Join: results have times in whole seconds, which do not tell it.
 func Repetitions(runs []RunResult) []RunResult {
 	counted := make([]RunResult, 0, len(runs))
 	for _, run := range runs {
@@ -242,7 +247,8 @@ func Repetitions(runs []RunResult) []RunResult {
 			counted = append(counted, run)
 		}
 	}
-	for _, group := range Join(runs) {
+	for _, members := range byGroup(runs) {
+		group, _ := joinGroup(members)
 		one := RunResult{Name: group.Name, Index: group.Index, Variant: group.Variant, Repetition: group.Repetition, Attempt: group.Attempt,
 			Valid: group.Valid, Reason: group.Reason, Message: group.Message}
 		for _, phase := range group.Phases {

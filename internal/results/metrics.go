@@ -74,10 +74,10 @@ func IsPrimary(name string) bool {
 	return byName[name[strings.LastIndexByte(name, '.')+1:]].Primary
 }
 
-// binned are the percentiles that fio reads from bins.
-var binned = regexp.MustCompile(`(^|\.)(read|write|sync)LatencyP[0-9]+Nanoseconds$`)
+// binned are the percentiles that come from bins: fio's, and those of operations on files, which are as wide.
+var binned = regexp.MustCompile(`(^|\.)(read|write|sync|create|stat|list|unlink)LatencyP[0-9]+Nanoseconds$`)
 
-// Binned says that the metric is only as exact as a bin of fio is wide: up to 1.6%.
+// Binned says that the metric is only as exact as a bin is wide: up to 1.6%.
 func (m Metric) Binned() bool { return binned.MatchString(m.Name) }
 
 // Step is what numbers of the metric are rounded to; 0 if they are counts, or so large that rounding never matters.
@@ -87,6 +87,8 @@ func (m Metric) Step() int64 {
 		return 10_000 // zpool knows whole percents
 	case m.Unit == UnitPerSecond, m.Unit == UnitMilli, m.Unit == UnitPartsPerMillion:
 		return 1
+	case m.Unit == UnitBytes && strings.HasSuffix(m.Name, "PerTransaction"):
+		return 1 // of a database in memory, it is a few bytes
 	}
 	return 0
 }

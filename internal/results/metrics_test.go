@@ -59,3 +59,22 @@ func TestLookupIsCheap(t *testing.T) {
 		t.Error("a statistic is found without parsing, so that this test shows nothing")
 	}
 }
+
+// TestRoundedMetrics: what gates have to know of small numbers and of percentiles, also of one of several workloads.
+func TestRoundedMetrics(t *testing.T) {
+	for name, want := range map[string]struct {
+		step   int64
+		binned bool
+	}{
+		"readBytesPerSecond": {0, false}, "readOperationsPerSecond": {1, false}, "diskReadBytesPerTransaction": {1, false},
+		"walBytesPerTransaction": {1, false}, "db.diskWrittenBytesPerTransaction": {1, false}, "transactions": {0, false},
+		"freeSpaceFragmentationPartsPerMillion": {10_000, false}, "writeLatency.shareOver10ms": {1, false},
+		"readLatencyP99Nanoseconds": {0, true}, "createLatencyP50Nanoseconds": {0, true}, "statLatencyP95Nanoseconds": {0, true},
+		"a.listLatencyP99Nanoseconds": {0, true}, "unlinkLatencyP999Nanoseconds": {0, true}, "createLatencyMeanNanoseconds": {0, false},
+		"transactionLatencyP99Nanoseconds": {0, false},
+	} {
+		if metric, known := LookupMetric(name); !known || metric.Step() != want.step || metric.Binned() != want.binned {
+			t.Errorf("%s, known: %v: rounded to %d, binned: %v", name, known, metric.Step(), metric.Binned())
+		}
+	}
+}

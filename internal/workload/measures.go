@@ -24,7 +24,7 @@ const (
 	files        = `metadataOperations|(create|stat|list|unlink)(Operations|Latency)`
 	transactions = `transaction|failedTransactions|walBytes|commitLatency|checkpoint|database|initialise`
 	filling      = `filledBytes|volumeBytes|allocatedBytes|compressionRatio`
-	freeing      = `freedBytes|volumeBytes|allocatedBytes|compressionRatio`
+	freeing      = `freedBytes|allocatedBytes|compressionRatio`
 	coverage     = `coverage`
 	rounds       = `rounds|steadyState`
 	operations   = `referencedBytes|freedBytes|sentBytes|resentBytes|received|copied|overwritten|scannedBytes|repairedBytes|errorsFound|` +
@@ -45,8 +45,7 @@ const (
 	disks = `disk(Read|Write)(OperationsPerSecond|BytesPerSecond|RequestBytes|LatencyMean|sPer(Read|Write)Milli)|diskWrittenBytesPerSecond|` +
 		`disk(Read|Written)BytesPerTransaction|` +
 		`diskQueue|diskBusy`
-	hosts = `cpuNanoseconds|node(User|System|CPU|Memory|ARC)|cacheHit|` + flush
-	flush = `flushNanoseconds`
+	hosts = `cpuNanoseconds|node(User|System|CPU|Memory|ARC)|cacheHit|flushNanoseconds`
 	// times are what only the pod of a measure phase sees of the disks of a pool.
 	times = `disk(Read|Write)Latency|diskQueue|diskBusy`
 	// plain is what only a volume without a pool has: in the pod, the disks of a pool are not known for sure.
@@ -112,8 +111,8 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 			metric = derived.Distribution
 		}
 	}
-	if besideOperation(phase) && begins(metric, `([^.]+\.)?`+perByte) {
-		return false // the disks' bytes are also those of the operation
+	if besideOperation(phase) && begins(metric, `([^.]+\.)?(`+perByte+`|`+perRequest+`)`) {
+		return false // the disks' work is also that of the operation
 	}
 	if parts := PartsOf(phase); len(parts) > 0 {
 		return togetherCanMeasure(parts, onPool, metric) || begins(metric, reported(phase)) && !begins(metric, copies)
@@ -131,8 +130,8 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 		return false
 	}
 	possible := []string{map[string]string{
-		results.KindFill:     strings.Join([]string{filling, writes, syncs, flush}, "|"),
-		results.KindFragment: strings.Join([]string{coverage, rounds, writes, syncs, flush, filling}, "|"),
+		results.KindFill:     strings.Join([]string{filling, writes, syncs}, "|"),
+		results.KindFragment: strings.Join([]string{coverage, rounds, writes, syncs}, "|"),
 		results.KindFree:     freeing,
 		results.KindMeasure:  pods,
 	}[kind], reported(phase)}

@@ -51,6 +51,8 @@ func TestCanMeasure(t *testing.T) {
 		measuring(v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{Sync: "fdatasync"}})
 	metadata, postgres := measuring(v1alpha1.Workload{Metadata: &v1alpha1.MetadataWorkload{}}),
 		measuring(v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{}})
+	scrubbed := measuring(postgres.Measure.Workload)
+	scrubbed.Measure.Operate = beside.Measure.Operate
 	fio := measuring(v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFile: jobs}})
 	one := measuring(v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFile: "[log]\nrw=write\nsize=1m\n"}})
 	aio := measuring(v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{
@@ -75,7 +77,11 @@ func TestCanMeasure(t *testing.T) {
 			"besidePartsPerMillion scannedBytes overwrittenFiles deviceReadBytes diskWritesPerCopiedMebibyteMilli " +
 				"writtenBytesPerApplicationByteMilli"},
 		{"appends on a pool", dsync, true, "writtenBytesPerApplicationByteMilli", "readBytesPerApplicationByteMilli deviceWrittenBytes"},
-		{"scan beside a scrub", beside, true, "besidePartsPerMillion scannedBytes dataErrors", "rounds copiedBytes freedBytes readBytesPerApplicationByteMilli"},
+		{"scan beside a scrub", beside, true, "besidePartsPerMillion scannedBytes dataErrors diskReadBytesPerSecond diskReadRequestBytes",
+			"rounds copiedBytes freedBytes readBytesPerApplicationByteMilli diskReadsPerReadMilli diskWritesPerWriteMilli"},
+		{"scan beside a scrub, without a pool", beside, false, "diskReadBytesPerSecond", "readBytesPerApplicationByteMilli diskReadsPerReadMilli"},
+		{"postgres beside a scrub", scrubbed, true, "transactionsPerSecond diskWrittenBytesPerSecond walBytesPerTransaction",
+			"diskReadBytesPerTransaction diskWrittenBytesPerTransaction"},
 		{"scan beside a copy", copying, true, "besidePartsPerMillion copiedBytes copiedBytesPerSecond",
 			"scannedBytes diskWritesPerCopiedMebibyteMilli"},
 		{"scan beside something newer", newer, true, "copiedBytes scannedBytes", "diskWritesPerCopiedMebibyteMilli rounds diskReadBytesPerTransaction"},
@@ -101,12 +107,14 @@ func TestCanMeasure(t *testing.T) {
 		{"jobs that read", measuring(v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFile: "[a]\n[b]\nrw=read"}}), false,
 			"readBytesPerSecond a.readBytes", "writeOperationsPerSecond writtenBytes b.writeBytesPerSecond"},
 		{"jobs of a ConfigMap", elsewhere, false, "any.readBytes readBytes", "any.transactions"},
-		{"fill", fill, false, "filledBytes allocatedBytes writeBytesPerSecond compressionRatioMilli flushNanoseconds",
-			"readBytesPerSecond poolAllocatedBytes cpuNanoseconds nodeMemoryAvailableBytes deviceWrittenBytes diskBusyPartsPerMillion " +
+		{"fill", fill, false, "filledBytes allocatedBytes volumeBytes writeBytesPerSecond compressionRatioMilli",
+			"flushNanoseconds readBytesPerSecond poolAllocatedBytes cpuNanoseconds nodeMemoryAvailableBytes deviceWrittenBytes diskBusyPartsPerMillion " +
 				"writtenBytesPerApplicationByteMilli"},
 		{"fill on a pool", fill, true, "writtenBytesPerApplicationByteMilli", "readBytesPerApplicationByteMilli"},
 		{"fragment on a plain volume", fragment, false, "rounds writtenBytes", "writtenBytesPerApplicationByteMilli"},
-		{"fragment", fragment, true, "rounds coveragePartsPerMillion writeBytesPerSecond diskWriteRequestBytes", "transactions diskQueueMilli"},
+		{"fragment", fragment, true, "rounds coveragePartsPerMillion writeBytesPerSecond diskWriteRequestBytes poolAllocatedBytes",
+			"transactions diskQueueMilli flushNanoseconds allocatedBytes filledBytes volumeBytes compressionRatioMilli"},
+		{"free", v1alpha1.Phase{Free: &v1alpha1.FreePhase{}}, true, "freedBytes allocatedBytes durationNanoseconds", "volumeBytes flushNanoseconds"},
 		{"copy", operate(v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{}}), true,
 			"copiedBytes durationNanoseconds diskWrittenBytesPerCopiedBytePartsPerMillion",
 			"readBytesPerSecond cpuNanoseconds gangBlocks diskReadBytesPerSecond layoutScorePartsPerMillion freedBytes"},
@@ -127,7 +135,7 @@ func TestCanMeasure(t *testing.T) {
 		{"together on one plain volume", together, false, "data.readLatencyP99Nanoseconds redo-log.writeLatency.shareOver10ms cpuNanoseconds",
 			"data.diskReadBytesPerSecond redo-log.deviceWrittenBytes data.readBytesPerApplicationByteMilli"},
 		{"together beside a copy", three, true, "copiedBytes besidePartsPerMillion data.readLatencyP99Nanoseconds",
-			"scannedBytes data.copiedBytes diskWritesPerCopiedMebibyteMilli data.readBytesPerApplicationByteMilli"},
+			"scannedBytes data.copiedBytes diskWritesPerCopiedMebibyteMilli data.readBytesPerApplicationByteMilli data.diskReadsPerReadMilli"},
 		{"a phase of a newer release", v1alpha1.Phase{}, false, "readBytesPerSecond transactionsPerSecond a.readBytes", ""},
 	} {
 		for _, name := range strings.Fields(c.has) {
@@ -161,6 +169,7 @@ func TestMetricsOfWorkloads(t *testing.T) {
 		{Redo: &v1alpha1.RedoWorkload{}}, {Metadata: &v1alpha1.MetadataWorkload{}}, {Postgres: &v1alpha1.PostgresWorkload{}},
 		{FIO: &v1alpha1.FIOWorkload{JobFile: "[a]"}}} {
 		phase := measuring(given)
+		note(phase)
 		phase.Measure.Operate = &v1alpha1.PoolAction{}
 		traits, _ := PhaseTraits(&phase)
 		names := note(phase)

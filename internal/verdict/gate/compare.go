@@ -3,6 +3,7 @@ package gate
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -68,7 +69,7 @@ func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string)
 	}
 	tolerance, err := parseTolerance(compare.Tolerance)
 	if err == nil && rule.metric.Binned() && tolerance < leastBinned {
-		err = fmt.Errorf("fio counts latencies in bins that are up to 1.6%% wide, so %s is too small for a percentile: write at least 3%%, or "+
+		err = fmt.Errorf("latencies are counted in bins that are up to 1.6%% wide, so %s is too small for a percentile: write at least 3%%, or "+
 			"compare a mean", cmp.Or(compare.Tolerance, defaultTolerance))
 	}
 	if err == nil && tolerance >= 1 {
@@ -124,16 +125,19 @@ func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opi
 		return *unknown
 	}
 	var one *comparison
+	var then span
 	switch c.to {
 	case toHistory:
 		if one, unknown = c.history(evidence, variant); unknown != nil {
 			return *unknown
 		}
 	case toVariant:
-		before, unknown := c.independent(evidence, reference{rival, c.of.phase, c.of.metric})
+		there := reference{rival, c.of.phase, c.of.metric}
+		before, unknown := c.independent(evidence, there)
 		if unknown != nil {
 			return *unknown
 		}
+		then = evidence.span(there, before)
 		if one = compareSamples(before, now, evidence.Order); len(one.now) == 0 {
 			return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData, text: fmt.Sprintf(
 				"no data: %s was never measured in the same repetition in both variants: see their BenchmarkRuns for the reason", c.of)}
@@ -143,6 +147,7 @@ func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opi
 		if one, unknown = c.baseline(evidence, of, now); unknown != nil {
 			return *unknown
 		}
+		then = evidence.Baseline.span(of)
 	}
 	one.of, one.better, one.tolerance = c.of, c.metric.Better, c.tolerance
 	if evidence.Noise.Floor != nil {
@@ -152,13 +157,33 @@ func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opi
 		return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoRatio, text: fmt.Sprintf(
 			"%s cannot be compared as a share: %v: use a bound or an expression", c.of, err)}
 	}
+	if few := c.tooFew(one, then, evidence.span(of, now)); few != nil {
+		return *few
+	}
 	if coarse := c.coarse(one); coarse != nil {
 		return *coarse
 	}
 	return opinion{comparison: one}
 }
 
-// leastBinned is the smallest tolerance for a percentile that fio reads from a bin: that of two runs may each be wrong by half of it.
+// tooFew refuses to compare shares that too few operations tell, unless the answer is the same whatever they are.
+func (c compareRule) tooFew(one *comparison, then, now span) *opinion {
+	if !then.few && !now.few {
+		return nil
+	}
+	least, most := math.Log(now.low/then.high), math.Log(now.high/then.low)
+	if one.better == results.Higher {
+		least, most = -most, -least
+	}
+	if least > one.limit() || most < one.accepted() {
+		return nil
+	}
+	return &opinion{verdict: v1alpha1.VerdictInconclusive, reason: fewOperations.reason, text: fmt.Sprintf(
+		"%s may be from %.0f to %.0f ppm %s, and from %.0f to %.0f now: %s", c.of, then.low, then.high, one.than, now.low, now.high,
+		fewOperations)}
+}
+
+// leastBinned is the smallest tolerance for a percentile that is read from a bin: that of two runs may each be wrong by half of it.
 const leastBinned = 0.03
 
 // finest is the smallest tolerance at which rounded numbers are evaluated: even with zero tolerance, 1000 cannot be distinguished from

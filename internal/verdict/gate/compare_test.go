@@ -110,6 +110,7 @@ func TestCompareVariants(t *testing.T) {
 	}
 	rates := func(before, after int64) Evidence { return steady(operations, before, after) }
 	const perRead, fragmentation = "aged-scan.diskReadsPerReadMilli", "aged-scan.freeSpaceFragmentationPartsPerMillion"
+	const perTransaction = "aged-scan.diskReadBytesPerTransaction"
 	equal := evidenceOf(measured("old", scanned, 7, 7, 7, 7, 7, 7), measured("new", scanned, 7, 7, 7, 7, 7, 7))
 	for name, c := range map[string]comparing{
 		"same": {evidence: now(scaled(1)...), verdict: passed, reason: ReasonHolds,
@@ -140,6 +141,8 @@ func TestCompareVariants(t *testing.T) {
 			message: "is as low as 3 a second: one step of it is 33.3%, too much for a tolerance of 5%"},
 		"thousandths": {evidence: steady(perRead, 2, 3), metric: perRead, verdict: inconclusive, reason: ReasonTooCoarse,
 			message: "is as low as 2: one step of it is 50%, too much for a tolerance of 5%: use a bound, or a larger tolerance"},
+		"whole bytes": {evidence: steady(perTransaction, 2, 1), metric: perTransaction, verdict: inconclusive, reason: ReasonTooCoarse,
+			message: "is as low as 1: one step of it is 100%"},
 		"whole percents": {evidence: steady(fragmentation, 30_000, 30_000), metric: fragmentation, verdict: inconclusive,
 			reason: ReasonTooCoarse, message: "one step of it is 33.3%"},
 		"enough percents": {evidence: steady(fragmentation, 500_000, 500_000), metric: fragmentation, verdict: passed, reason: ReasonHolds},

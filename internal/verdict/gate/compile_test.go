@@ -45,6 +45,8 @@ func TestCompileRefuses(t *testing.T) {
 	}{
 		"within a bin": {tolerating(compareGate("aged-scan.readLatencyP99Nanoseconds", "Baseline", ""), "2%"),
 			[]string{"compare.tolerance", "up to 1.6% wide", "2% is too small", "at least 3%"}},
+		"within a bin of files": {tolerating(compareGate("aged-scan.createLatencyP99Nanoseconds", "Baseline", ""), "1%"),
+			[]string{"compare.tolerance", "up to 1.6% wide", "1% is too small", "at least 3%"}},
 		"syntax":              {expression(aged + " >= "), []string{"1:42", "Syntax error"}},
 		"single equals":       {expression(aged + " = 5.0"), []string{"1:39", "write == for equal"}},
 		"words for operators": {expression(aged + " > 1.0 and " + fresh + " > 1.0"), []string{"write && for and"}},

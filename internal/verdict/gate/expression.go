@@ -1,9 +1,11 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -91,7 +93,7 @@ func (e expressionRule) judge(evidence *Evidence, variants []string) []opinion {
 func (e expressionRule) judgeVariant(ctx context.Context, measured measurements, variant string) opinion {
 	variables := map[string]any{}
 	figures := make([]string, 0, len(e.references))
-	var others []alternative
+	var unsure []alternatives
 	// All references need data, even those that && and || would skip.
 	for i, ref := range e.references {
 		full := ref
@@ -104,19 +106,30 @@ func (e expressionRule) judgeVariant(ctx context.Context, measured measurements,
 		}
 		variables[variableName(i)] = types.Double(asPart(ref, metric.Median))
 		figures = append(figures, figure(ref, metric))
-		for _, other := range measured.doubts(full, metric.Median) {
-			others = append(others, alternative{doubtAbout(full), variableName(i), asPart(ref, other)})
+		if others := measured.doubts(full, metric.Median); len(others) > 0 {
+			one := alternatives{doubt: doubtAbout(full), variable: variableName(i), median: asPart(ref, metric.Median)}
+			for _, other := range others {
+				one.values = append(one.values, asPart(ref, other))
+			}
+			unsure = append(unsure, one)
 		}
 	}
 	decided := e.evaluate(ctx, variables, strings.Join(figures, ", "))
 	decided.variant = variant
-	for _, other := range others {
-		// A value that is not known exactly decides only if the expression says the same of what it may be as well.
-		changed := maps.Clone(variables)
-		changed[other.variable] = types.Double(other.value)
-		if opposite := e.evaluate(ctx, changed, ""); opposite.verdict != decided.verdict && decided.reason != ReasonEvaluationFailed {
-			return opinion{variant: variant, verdict: v1alpha1.VerdictInconclusive, reason: other.reason, text: fmt.Sprintf(
-				"%s: %s: with %v the expression says the opposite: %s", decided.text, other.why, other.value, other.remedy)}
+	if decided.reason == ReasonEvaluationFailed {
+		return decided
+	}
+	// Values that are not known exactly decide only if the expression says the same of what they may be as well.
+	for _, changes := range combinations(unsure) {
+		changed, words := maps.Clone(variables), make([]string, 0, len(changes))
+		for _, one := range changes {
+			changed[one.variable] = types.Double(one.value)
+			words = append(words, fmt.Sprint(one.value))
+		}
+		if opposite := e.evaluate(ctx, changed, ""); opposite.verdict != decided.verdict {
+			return opinion{variant: variant, verdict: v1alpha1.VerdictInconclusive, reason: changes[0].reason, text: fmt.Sprintf(
+				"%s: %s: with %s the expression says the opposite: %s", decided.text, changes[0].why, strings.Join(words, " and "),
+				changes[0].remedy)}
 		}
 	}
 	return decided
@@ -130,11 +143,63 @@ func asPart(of reference, value int64) float64 {
 	return float64(value)
 }
 
-// alternative is another value that a reference may have.
+// alternatives are other values that a reference may have than its median.
+type alternatives struct {
+	doubt
+	variable string
+	median   float64
+	values   []float64
+}
+
+// alternative is one of them.
 type alternative struct {
 	doubt
 	variable string
 	value    float64
+}
+
+// pick one of the values.
+func (a alternatives) pick(at int) alternative { return alternative{a.doubt, a.variable, a.values[at]} }
+
+// mostCombinations is how many combinations of other values are tried.
+const mostCombinations = 64
+
+// combinations are the ways to change one or more of several references, those that change few first. If these are too many, each
+// reference changes alone, then all that may be smaller, and all that may be larger.
+func combinations(of []alternatives) [][]alternative {
+	ways := [][]alternative{nil}
+	for _, one := range of {
+		for _, way := range slices.Clone(ways) {
+			for at := range one.values {
+				ways = append(ways, append(slices.Clone(way), one.pick(at)))
+			}
+		}
+		if len(ways) > mostCombinations {
+			return extremes(of)
+		}
+	}
+	slices.SortStableFunc(ways, func(a, b []alternative) int { return cmp.Compare(len(a), len(b)) })
+	return ways[1:]
+}
+
+func extremes(of []alternatives) (ways [][]alternative) {
+	var smaller, larger []alternative
+	for _, one := range of {
+		for at, value := range one.values {
+			ways = append(ways, []alternative{one.pick(at)})
+			if value < one.median {
+				smaller = append(smaller, one.pick(at))
+			} else {
+				larger = append(larger, one.pick(at))
+			}
+		}
+	}
+	for _, all := range [][]alternative{smaller, larger} {
+		if len(all) > 0 {
+			ways = append(ways, all)
+		}
+	}
+	return ways
 }
 
 // evaluate returns the opinion on these values. text names them.

@@ -35,10 +35,11 @@ func TestRunsThatLack(t *testing.T) {
 	}
 }
 
-// TestRoundedNumbers: rates of a few operations a second are whole numbers, and the fragmentation of free space is whole percents.
+// TestRoundedNumbers: rates of a few operations a second and bytes of a transaction are whole numbers, and the fragmentation of free space
+// is whole percents.
 // Rounding must not decide.
 func TestRoundedNumbers(t *testing.T) {
-	const rate, percents = "readOperationsPerSecond", "freeSpaceFragmentationPartsPerMillion"
+	const rate, percents, bytes = "readOperationsPerSecond", "freeSpaceFragmentationPartsPerMillion", "diskReadBytesPerTransaction"
 	for name, test := range map[string]struct {
 		metric      string
 		aged, fresh int64
@@ -52,6 +53,8 @@ func TestRoundedNumbers(t *testing.T) {
 		"3% of 3% may be 72%":       {percents, 30_000, 30_000, inconclusive, ReasonTooCoarse},
 		"30% of 30% is 97%":         {percents, 300_000, 300_000, passed, ReasonHolds},
 		"1% of 3% is at most 60%":   {percents, 10_000, 30_000, failed, ReasonBelowMinimum},
+		"1 byte of 2 may be all":    {bytes, 1, 2, inconclusive, ReasonTooCoarse},
+		"1 kB of 2 is half":         {bytes, 1000, 2000, failed, ReasonBelowMinimum},
 	} {
 		t.Run(name, func(t *testing.T) {
 			aged, fresh := "aged-scan."+test.metric, "fresh-scan."+test.metric

@@ -32,11 +32,8 @@ func (r reference) roundedDown() bool {
 	return metric.PowerOfTwo()
 }
 
-// step is what the values of a metric were rounded to. A share that operations are counted for has larger doubts of its own.
+// step is what the values of a metric were rounded to.
 func (r reference) step() int64 {
-	if _, counted := countOf(r); counted {
-		return 0
-	}
 	metric, _ := results.LookupMetric(r.metric)
 	return metric.Step()
 }
@@ -113,11 +110,49 @@ func (e *Evidence) ends(of reference, found []sample) (low, high []int64) {
 			most = nextPowerOfTwo(one.value)
 		}
 		if count, known := counts[one.repetition]; known {
-			for _, other := range doubtful(one.value, count) {
-				least, most = min(least, other), max(most, other)
-			}
+			least, most = endsOf(one.value, count)
 		}
 		low, high = append(low, least), append(high, most)
 	}
 	return low, high
+}
+
+// endsOf are the smallest and the largest value that a share of so many operations may have.
+func endsOf(partsPerMillion, operations int64) (least, most int64) {
+	all := append(doubtful(partsPerMillion, operations), partsPerMillion)
+	return slices.Min(all), slices.Max(all)
+}
+
+// span is what a metric may be at least and at most on one side of a comparison. few says that too few operations tell it.
+type span struct {
+	low, high float64
+	few       bool
+}
+
+// spanOf some values, each of which may be between low and high.
+func spanOf(plain, low, high []int64) span {
+	return span{float64(slices.Min(low)), float64(slices.Max(high)), !slices.Equal(plain, low) || !slices.Equal(plain, high)}
+}
+
+// span of the samples of a metric.
+func (e *Evidence) span(of reference, found []sample) span {
+	var plain []int64
+	for _, one := range found {
+		plain = append(plain, one.value)
+	}
+	low, high := e.ends(of, found)
+	return spanOf(plain, low, high)
+}
+
+// span of the stored values of a metric. Without their numbers of operations, which baselines of other gates lack, they are exact.
+func (b Earlier) span(of reference) span {
+	plain := slices.Concat(b.Values(of.variant, of.phase, of.metric).Values...)
+	low, high := slices.Clone(plain), slices.Clone(plain)
+	if operations, is := countOf(of); is {
+		counts := slices.Concat(b.Values(of.variant, of.phase, operations.metric).Values...)
+		for i := 0; len(counts) == len(plain) && i < len(plain); i++ {
+			low[i], high[i] = endsOf(plain[i], counts[i])
+		}
+	}
+	return spanOf(plain, low, high)
 }

@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,6 +82,129 @@ func TestShares(t *testing.T) {
 				t.Errorf("%s, %s: %s", got.Verdict, got.Reason, got.Message)
 			}
 		})
+	}
+}
+
+// tails are six runs of a variant with one share of so many appends.
+func tails(variant, metric string, operations, partsPerMillion int64) []results.RunResult {
+	runs := appended(operations, slices.Repeat([]int64{partsPerMillion}, 6)...)
+	for i := range runs {
+		runs[i].Variant, runs[i].Phases[0].Metrics[metric] = variant, partsPerMillion
+	}
+	return runs
+}
+
+// TestSharesCompared: neither rounding nor too few operations decide a comparison, unless it would be the same without them.
+func TestSharesCompared(t *testing.T) {
+	const below, much = "writeLatency.shareBelow10ms", 150_000_000
+	for name, test := range map[string]struct {
+		metric                string
+		operations, then, now int64
+		inBaseline, uncounted bool
+		verdict               v1alpha1.Verdict
+		reason, says          string
+		operationsNow         int64 // if it is more
+	}{
+		"rounded to one": {metric: overTen, operations: much, then: 1, now: 1, verdict: inconclusive, reason: ReasonTooCoarse,
+			says: "as low as 1: one step of it is 100%"},
+		"a hundred times as much": {metric: overTen, operations: much, then: 100, now: 100, verdict: passed, reason: ReasonHolds},
+		"five of 20,000": {metric: overTen, operations: 20_000, then: 250, now: 250, verdict: inconclusive, reason: ReasonTooFewOperations,
+			says: "may be from 250 to 500 ppm in variant old, and from 250 to 500 now: fewer than ten operations lie beyond its bound"},
+		"five of 20,000, of an older name": {metric: overTwenty, operations: 20_000, then: 250, now: 250, verdict: inconclusive,
+			reason: ReasonTooFewOperations},
+		"many more":         {metric: overTen, operations: 20_000, then: 250, now: 20_000, verdict: failed, reason: ReasonWorse},
+		"many fewer":        {metric: overTen, operations: 20_000, then: 20_000, now: 250, verdict: passed, reason: ReasonHolds},
+		"perhaps no more":   {metric: overTen, operations: 20_000, then: 450, now: 510, verdict: inconclusive, reason: ReasonTooFewOperations},
+		"enough":            {metric: overTen, operations: 20_000, then: 20_000, now: 20_000, verdict: passed, reason: ReasonHolds},
+		"all of few":        {metric: below, operations: 100, then: 1e6, now: 1e6, verdict: inconclusive, reason: ReasonTooFewOperations},
+		"all of many":       {metric: below, operations: 1e6, then: 1e6, now: 1e6, verdict: passed, reason: ReasonHolds},
+		"few of a baseline": {metric: overTen, operations: 20_000, then: 450, now: 510, operationsNow: 1e6, inBaseline: true, verdict: inconclusive, reason: ReasonTooFewOperations},
+		"of an uncounted baseline": {metric: overTen, operations: 20_000, then: 450, now: 510, operationsNow: 1e6, inBaseline: true, uncounted: true,
+			verdict: failed, reason: ReasonWorse},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gate := compareGate("redo."+test.metric, toVariant, "old")
+			evidence := evidenceOf(tails("old", test.metric, test.operations, test.then),
+				tails("new", test.metric, max(test.operations, test.operationsNow), test.now))
+			if test.inBaseline {
+				gate = compareGate("redo."+test.metric, toBaseline, "")
+				gate.Compare.AcceptSingleDay, gate.Variants = true, []v1alpha1.VariantParts{"new"}
+				evidence.Baseline.Values = func(_, _, metric string) Stored {
+					stored := Stored{Values: [][]int64{slices.Repeat([]int64{test.then}, 6)}, Unit: results.UnitPartsPerMillion}
+					if metric == writes {
+						stored.Values = [][]int64{slices.Repeat([]int64{test.operations}, 6)}
+						if test.uncounted {
+							stored.Values = nil
+						}
+					}
+					return stored
+				}
+			}
+			set, err := Compile([]v1alpha1.Gate{gate}, redoPhases, []string{"new", "old"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := set.Judge(evidence)[0]
+			if got.Verdict != test.verdict || got.Reason != test.reason || !strings.Contains(got.Message, test.says) {
+				t.Errorf("%s, %s: %s", got.Verdict, got.Reason, got.Message)
+			}
+		})
+	}
+}
+
+// TestRatioOfRoundedShares: 90 and 210 of 150 million operations are both 1 ppm.
+func TestRatioOfRoundedShares(t *testing.T) {
+	for ppm, want := range map[int64]string{1: ReasonTooCoarse, 100: ReasonHolds} {
+		evidence := evidenceOf(tails("old", overTen, 150_000_000, ppm), tails("new", overTen, 150_000_000, ppm))
+		set, err := Compile([]v1alpha1.Gate{ratioGate("redo."+overTen, "", "old", "", "1.05")}, redoPhases, []string{"new", "old"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := set.Judge(evidence)[0]; got.Reason != want {
+			t.Errorf("%d ppm: %s, %s: %s", ppm, got.Verdict, got.Reason, got.Message)
+		}
+	}
+}
+
+// TestSharesInDoubtTogether: of 1,000 operations none is above the bounds, so that each share may be up to 1%. All of them together may be
+// more than any of them alone.
+func TestSharesInDoubtTogether(t *testing.T) {
+	sum := func(count int, limit string) v1alpha1.Gate {
+		var terms []string
+		for i := range count {
+			terms = append(terms, fmt.Sprintf("phase('redo').share('writeLatency', '>', '%dms')", 10+i))
+		}
+		return expression(strings.Join(terms, " + ") + " <= " + limit)
+	}
+	one, other := "phase('redo').share('writeLatency', '>', '10ms')", "phase('redo').share('writeLatency', '>', '11ms')"
+	for name, test := range map[string]struct {
+		gate   v1alpha1.Gate
+		reason string
+		says   string
+	}{
+		"one":              {sum(1, "0.015"), ReasonHolds, ""},
+		"two":              {sum(2, "0.015"), ReasonTooFewOperations, "with 0.01 and 0.01 the expression says the opposite"},
+		"two, and clear":   {sum(2, "0.021"), ReasonHolds, ""},
+		"either alone":     {expression(one + " + 2.0 * " + other + " <= 0.015"), ReasonTooFewOperations, "with 0.01 the expression"},
+		"opposite ends":    {expression("math.abs(" + one + " - " + other + ") < 0.005"), ReasonTooFewOperations, "with 0.01 the expression"},
+		"six":              {sum(6, "0.055"), ReasonTooFewOperations, "0.01 and 0.01 and 0.01 and 0.01 and 0.01 and 0.01"},
+		"three of six":     {sum(6, "0.025"), ReasonTooFewOperations, "with 0.01 and 0.01 and 0.01 the expression"},
+		"eight":            {sum(8, "0.075"), ReasonTooFewOperations, ""},
+		"eight, and clear": {sum(8, "0.09"), ReasonHolds, ""},
+	} {
+		runs := appended(1000, 0, 0)
+		for _, run := range runs {
+			for i := range 8 {
+				run.Phases[0].Metrics[fmt.Sprintf("writeLatency.shareOver%dms", 10+i)] = 0
+			}
+		}
+		set, err := Compile([]v1alpha1.Gate{test.gate}, redoPhases, []string{"default"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := set.Judge(evidenceOf(runs))[0]; got.Reason != test.reason || !strings.Contains(got.Message, test.says) {
+			t.Errorf("%s: %s, %s: %s", name, got.Verdict, got.Reason, got.Message)
+		}
 	}
 }
 
