@@ -15,6 +15,8 @@ type Traits struct {
 	// Name is the member of the API's Workload, and Spec a pointer to its value.
 	Name string
 	Spec any
+	// Version is raised by a release in which the numbers come to mean something else. Without one it is 1.
+	Version int
 	// Duration of a measurement, zero if the spec does not tell. RampUp comes before it.
 	Duration, RampUp time.Duration
 	// ReadsFill says that it works on what a fill phase wrote.
@@ -75,6 +77,23 @@ func KindOf(phase *v1alpha1.Phase) string {
 		return results.KindOperate
 	}
 	return ""
+}
+
+// Version says what the numbers of a phase mean: the kind of the phase or its workloads, and the version of each. Results that differ in it
+// are not compared.
+func Version(phase *v1alpha1.Phase) string {
+	if parts := PartsOf(phase); len(parts) > 0 {
+		var versions []string
+		for i := range parts {
+			versions = append(versions, Version(&parts[i].Phase))
+		}
+		return strings.Join(versions, ", ")
+	}
+	name, version := KindOf(phase), 1
+	if traits, measures := PhaseTraits(phase); measures {
+		name, version = traits.Name, max(version, traits.Version)
+	}
+	return fmt.Sprintf("%s %d", name, version)
 }
 
 // PhaseTraits are those of the workload of a measure phase, or of several together; false for other phases.

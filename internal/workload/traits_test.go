@@ -29,6 +29,21 @@ func TestEveryWorkloadHasTraits(t *testing.T) {
 	}
 }
 
+// TestVersion names each workload of a phase.
+func TestVersion(t *testing.T) {
+	oltp := v1alpha1.NamedWorkload{Name: "data", OLTP: &v1alpha1.OLTPWorkload{}}
+	redo := v1alpha1.NamedWorkload{Name: "log", Redo: &v1alpha1.RedoWorkload{}}
+	for want, phase := range map[string]v1alpha1.Phase{
+		"fill 1":         {Fill: &v1alpha1.FillPhase{}},
+		"scan 1":         {Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}}}},
+		"oltp 1, redo 1": {Measure: &v1alpha1.MeasurePhase{Workloads: []v1alpha1.NamedWorkload{oltp, redo}}},
+	} {
+		if got := Version(&phase); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // TestEveryPhaseHasAKind: a phase of the API without a kind would be taken for another one.
 func TestEveryPhaseHasAKind(t *testing.T) {
 	api, members := reflect.TypeFor[v1alpha1.Phase](), 0

@@ -222,6 +222,9 @@ func TestFragment(t *testing.T) {
 		m["readOperations"] != 0 {
 		t.Errorf("%v", m)
 	}
+	if version := document.Environment["workload.version"]; version != "fragment 1" {
+		t.Errorf("version %q", version)
+	}
 	if seeds := slices.Compact(slices.Sorted(slices.Values(document.Seeds))); len(seeds) != 3 || len(details.Rounds) != 3 ||
 		details.Rounds[2].Seed != document.Seeds[2] {
 		t.Errorf("seeds %v of rounds %+v", document.Seeds, details.Rounds)
