@@ -344,7 +344,7 @@ type BenchmarkPoolStatus struct {
 	// fragmentationPercent is the fragmentation of the free space.
 	// +optional
 	FragmentationPercent *int32 `json:"fragmentationPercent,omitempty"`
-	// vdevs is the flattened vdev tree.
+	// vdevs is the flattened vdev tree, followed by disks that have left the pool and may still have its label, in state LEFT.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=160

@@ -15,7 +15,8 @@ import (
 )
 
 var (
-	agentDisks = define(typeGauge, "agent_disks", "Disks in the pools of a node, by state as ZFS reports it.", "node", "state")
+	agentDisks = define(typeGauge, "agent_disks", "Disks in the pools of a node, by state as ZFS reports it, or LEFT after leaving.",
+		"node", "state")
 	diskErrors = define(typeGauge, "agent_disk_errors",
 		"Errors that ZFS counts for the disks in the pools of a node, by kind (read, write, checksum). They go with the pool.", "node", "kind")
 	hanging = define(typeGauge, "agent_hanging", "Commands, and checks of disks, that hang in the kernel of a node, by kind (command, disk).",

@@ -55,6 +55,8 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []pools.A
 			err = r.destroy(ctx, state, action.GUID)
 		case pools.ClearPoolLabels:
 			err = r.clearLabels(ctx, state.Pool, action)
+		case pools.ClearLeftLabels:
+			err = r.clearLeft(ctx, state, action)
 		case pools.RemovePoolFinalizer:
 			err = r.letGo(ctx, state)
 		}
@@ -326,8 +328,8 @@ func (r *Reconciler) clearLabels(ctx context.Context, pool *v1alpha1.BenchmarkPo
 	return nil
 }
 
-// clearLabel clears the label of our destroyed pool on a disk, if the disk carries no other label. Labels of spares and cache devices
-// identify only themselves. A disk that was taken out of the pool has such a label too, which would keep the next pool off the disk.
+// clearLabel clears the label that our destroyed pool has left on a disk, or that was left when the disk was taken out of the pool, if the
+// disk carries no other label. Labels of spares and cache devices identify only themselves.
 func (r *Reconciler) clearLabel(ctx context.Context, path, guid string, auxiliary []string) error {
 	disk, _ := r.Disks.Check(host.Wish{Path: path}) // a label is a reason to refuse the disk, but here it is expected
 	if len(disk.Pools) == 0 {
@@ -335,12 +337,12 @@ func (r *Reconciler) clearLabel(ctx context.Context, path, guid string, auxiliar
 	}
 	for _, label := range disk.Pools {
 		if !pools.OwnLabel(label, guid) && !pools.OwnAuxiliary(label, auxiliary) {
-			return fmt.Errorf("disk %s carries a label of the %s pool %q (guid %d), which is not the destroyed pool %s: its labels are left: %w",
+			return fmt.Errorf("disk %s carries a label of the %s pool %q (guid %d), which is not what pool %s leaves: its labels are left: %w",
 				path, label.State, label.Name, label.GUID, guid, guard.ErrNotOurs)
 		}
 	}
 	if !pools.OnlyLabels(disk) {
-		return fmt.Errorf("disk %s has other contents since pool %s was destroyed, or is in use: its labels are left: %w", path, guid,
+		return fmt.Errorf("disk %s has other contents than the labels of pool %s, or is in use: its labels are left: %w", path, guid,
 			guard.ErrNotOurs)
 	}
 	if err := guard.Steady(r.Disks, []host.Disk{disk}, func() error { return r.ZFS.ClearLabel(ctx, path) }); err != nil {

@@ -59,7 +59,7 @@ func TestAReplacedDiskIsLeftClean(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	pool := w.settle("bench0")
 	node := w.node.pools[0]
-	node.mirror, node.left, node.labels[diskC] = [][]string{{diskA, diskC}}, diskB, true
+	node.replace(diskB, diskC)
 	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolDisksDiffer)
 	w.delete(pool)
 	if left := w.settle("bench0"); left != nil || !node.destroyed || len(node.labels) > 0 {

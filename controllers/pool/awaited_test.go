@@ -150,6 +150,7 @@ func TestFinishedOperationsWakeTheirPool(t *testing.T) {
 		"a copy elsewhere": {v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{To: "fresh", ToPool: "bench1"}}, "bench1"},
 		"a replica":        {v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{To: "fresh", ToPool: "bench1"}}, "bench1"},
 		"a new disk":       {v1alpha1.PoolAction{AddVdev: &v1alpha1.AddVdevAction{}}, "bench0"},
+		"a removed disk":   {v1alpha1.PoolAction{RemoveVdev: &v1alpha1.RemoveVdevAction{}}, "bench0"},
 		"a scrub":          {v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}, ""},
 	} {
 		before := &v1alpha1.PoolOperation{Spec: v1alpha1.PoolOperationSpec{Pool: "bench0", Action: test.action}}

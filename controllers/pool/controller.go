@@ -108,6 +108,7 @@ func (r *Reconciler) step(ctx context.Context, pool *v1alpha1.BenchmarkPool, nam
 	if err := r.writeStatus(ctx, observed.Pool, summarise(observed, decision)); err != nil {
 		return reconcile.Result{}, errors.Join(actErr, err)
 	}
+	r.tellLost(observed.Pool, decision)
 	return reconcile.Result{RequeueAfter: decision.Recheck}, actErr
 }
 

@@ -26,6 +26,8 @@ type fakeNode struct {
 	dead    bool
 	resets  bool
 	refused map[string]error
+	// also is what disks have besides labels of pools.
+	also    map[string]host.Reason
 	swapped bool
 	// opened are the disks that were opened.
 	opened []string
@@ -58,8 +60,8 @@ type fakePool struct {
 	// swappedCache says that the cache device of the pool was replaced by a foreign one.
 	swappedCache bool
 	labels       map[string]bool
-	// left is a disk that was taken out of the pool.
-	left string
+	// left are the labels of disks that were taken out of the pool.
+	left map[string]host.PoolLabel
 	// offline is the disk that is offline. Its label is not written.
 	offline string
 	// mounted are the datasets that are mounted.
@@ -207,9 +209,13 @@ func (n *fakeNode) change(key string, args []string, command zfs.Command) error 
 		n.pools = append(n.pools, created(args, strconv.Itoa(700+len(n.pools))))
 		return nil
 	case "zpool labelclear":
+		disk := strings.TrimSuffix(last, "-part1")
 		for _, pool := range n.pools {
-			if pool.destroyed && pool.offline != strings.TrimSuffix(last, "-part1") {
-				delete(pool.labels, strings.TrimSuffix(last, "-part1"))
+			if _, left := pool.left[disk]; left || pool.destroyed && pool.offline != disk {
+				delete(pool.labels, disk)
+				delete(pool.left, disk)
+			} else if pool.labels[disk] {
+				return failure(zfs.DeviceInUse, command)
 			}
 		}
 		return nil
@@ -317,6 +323,9 @@ func (n *fakeNode) Check(wish host.Wish) (host.Disk, error) {
 		}
 		disk.Pools = append(disk.Pools, pool.label(wish.Path))
 		disk.Findings = append(disk.Findings, host.Finding{Reason: host.PoolMember, Detail: "it belongs to pool " + pool.name})
+	}
+	if reason := n.also[wish.Path]; reason != "" {
+		disk.Findings = append(disk.Findings, host.Finding{Reason: reason, Detail: string(reason)})
 	}
 	if len(disk.Findings) > 0 {
 		return disk, &host.RefusedError{Path: wish.Path, Serial: disk.Serial, Findings: disk.Findings}

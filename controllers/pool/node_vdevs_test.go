@@ -47,9 +47,10 @@ func (p *fakePool) in(devices []string) bool {
 // label is the label of a disk of the pool. Labels of cache devices and spares never name the pool.
 func (p *fakePool) label(disk string) host.PoolLabel {
 	guid, _ := strconv.ParseUint(p.guid, 10, 64)
+	if label, left := p.left[disk]; left {
+		return label
+	}
 	switch {
-	case disk == p.left:
-		return host.PoolLabel{Name: p.name, GUID: guid, State: host.PoolActive}
 	case slices.Contains(p.cache, disk) && p.swappedCache:
 		return host.PoolLabel{State: host.PoolCache, VdevGUID: 1}
 	case slices.Contains(p.cache, disk):
@@ -139,10 +140,37 @@ func (p *fakePool) attach(member, device string) {
 	at, _ := p.mirrorOf(member)
 	p.mirror[at] = append(p.mirror[at], device)
 	p.labels[device] = true
+	delete(p.left, device)
 }
 
 func (p *fakePool) detach(member string) {
 	at, side := p.mirrorOf(member)
-	delete(p.labels, p.mirror[at][side])
-	p.mirror[at] = slices.Delete(slices.Clone(p.mirror[at]), side, side+1)
+	p.remove(p.mirror[at][side])
+}
+
+// remove takes a disk out of the pool. As in OpenZFS, the label of a cache device or spare stays as it is, and that of a data disk says from
+// then on that it is of no transaction group, unless the disk is offline.
+func (p *fakePool) remove(disk string) {
+	label := p.label(disk)
+	if label.State == host.PoolActive && disk != p.offline {
+		label.Txg = 0
+	}
+	if p.left == nil {
+		p.left = map[string]host.PoolLabel{}
+	}
+	p.left[disk] = label
+	without := func(disks []string) []string {
+		return slices.DeleteFunc(slices.Clone(disks), func(other string) bool { return other == disk })
+	}
+	p.cache, p.spare = without(p.cache), without(p.spare)
+	for at := range p.mirror {
+		p.mirror[at] = without(p.mirror[at])
+	}
+	p.mirror = slices.DeleteFunc(p.mirror, func(mirror []string) bool { return len(mirror) == 0 })
+}
+
+// replace puts a disk in place of another.
+func (p *fakePool) replace(old, with string) {
+	p.attach(strconv.Itoa(leafGUID(old)), with)
+	p.remove(old)
 }

@@ -25,6 +25,10 @@ type observed struct {
 	ashifts map[string]string
 	// lookedOn are the disks that were searched for a pool that is not imported.
 	lookedOn []string
+	// gone are the disks that the status names and the live pool does not have.
+	gone []string
+	// cleared are the disks whose labels were to be cleared because they have left the pool, with the error.
+	cleared map[string]error
 }
 
 // observe reads the state of a pool. Its absence is concluded only from a successful list: programs also print "no such file" when
@@ -60,11 +64,14 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 	if err := r.observeOperations(ctx, &state); err != nil {
 		return state, err
 	}
+	for _, vdev := range pools.Gone(pool, state.Live) {
+		state.gone = append(state.gone, vdev.Name)
+	}
 	if deleting {
 		if state.Users, err = r.Disks.PoolUsers(state.Live.Name, naming.MountPoints(pool)...); err != nil {
 			return state, fmt.Errorf("find the users of pool %s: %w", state.Live.Name, err)
 		}
-		return state, nil
+		return state, r.observeGone(ctx, &state)
 	}
 	if outdated := state.OutdatedDataset(); outdated != nil {
 		if state.Users, err = r.Disks.PoolUsers(outdated.Name, naming.MountPoints(pool)...); err != nil {
@@ -72,9 +79,17 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 		}
 	}
 	if pools.SameWords(pool, state.Live) {
-		return state, nil
+		return state, r.observeGone(ctx, &state)
 	}
 	return state, r.observeDisks(ctx, &state)
+}
+
+// observeGone checks only the disks that have left the live pool.
+func (r *Reconciler) observeGone(ctx context.Context, state *observed) error {
+	if len(state.gone) == 0 {
+		return nil
+	}
+	return r.survey(ctx, state, state.gone)
 }
 
 // observeAbsent searches for the pool on its disks. They are checked first: on a silent disk ZFS would search forever, and block
@@ -222,12 +237,17 @@ func (r *Reconciler) observeMarks(ctx context.Context, state *observed, known []
 	return err
 }
 
-// observeDisks checks the disks of the spec and, for the remains of a pool, its last known disks, and finds the disks of the live
-// pool and of the other BenchmarkPools of the node.
+// observeDisks checks the disks of the spec, those that have left the live pool and, for the remains of a pool, its last known disks, and
+// finds the disks of the live pool and of the other BenchmarkPools of the node.
 func (r *Reconciler) observeDisks(ctx context.Context, state *observed) error {
 	wanted := objects.SpecDevices(state.Pool)
 	if !state.Pool.DeletionTimestamp.IsZero() {
 		wanted = objects.ClaimedDevices(state.Pool)
+	}
+	for _, path := range state.gone {
+		if !slices.Contains(wanted, path) {
+			wanted = append(wanted, path)
+		}
 	}
 	return r.survey(ctx, state, wanted)
 }
@@ -243,6 +263,9 @@ func (r *Reconciler) survey(ctx context.Context, state *observed, wanted []strin
 		leaves = state.Live.Status.Leaves()
 	}
 	pool := state.Pool
-	state.Disks = guard.Survey(r.Disks, pool, r.Policy, wanted, func(path string) bool { return r.mayOpen(pool, path) }, leaves, state.Rivals)
+	granted := func(path string) bool { // a disk that has left the pool is not opened without a grant
+		return r.mayOpen(pool, path) && (!slices.Contains(state.gone, path) || r.Policy.Allows(pool.Spec.Namespace, path))
+	}
+	state.Disks = guard.Survey(r.Disks, pool, r.Policy, wanted, granted, leaves, state.Rivals)
 	return nil
 }

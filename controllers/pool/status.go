@@ -38,6 +38,7 @@ func summarise(state observed, decision pools.Decision) v1alpha1.BenchmarkPoolSt
 	status.ZFSVersion = spelling.Shorten(state.version.Full(), 128)
 	// The guid and the disks of a pool that is not visible now are kept: they show what to look for.
 	status.Health = ""
+	left, stillLeft := remembered(state, decision)
 	if live := state.Live; live != nil && live.OwnedBy(string(pool.UID)) {
 		status.GUID, status.Health = live.GUID, string(live.Status.Health())
 		status.SizeBytes, status.AllocatedBytes, status.FreeBytes = live.Size, live.Allocated, live.Free
@@ -46,7 +47,8 @@ func summarise(state observed, decision pools.Decision) v1alpha1.BenchmarkPoolSt
 			status.FragmentationPercent = new(int32(*live.FragmentationPercent)) //nolint:gosec // a percentage
 		}
 		// What was joining is in the tree by now, or not in the pool. What this turn adds is seen by the next one.
-		status.Vdevs, status.Joining = vdevStatuses(state), decision.Joining()
+		vdevs := vdevStatuses(state)
+		status.Vdevs, status.Joining = append(vdevs[:min(len(vdevs), maxVdevs-len(left))], left...), decision.Joining()
 		status.Properties = effective(state)
 	}
 	for _, path := range objects.SpecDevices(pool) {
@@ -55,6 +57,9 @@ func summarise(state observed, decision pools.Decision) v1alpha1.BenchmarkPoolSt
 		}
 	}
 	message := decision.Message
+	if pool.DeletionTimestamp.IsZero() { // deletedPool compares its own message
+		message += stillLeft
+	}
 	if missing := state.version.Missing(); decision.Phase == pools.PoolDone && len(missing) > 0 {
 		message += "; with " + state.version.Userland + ": " + strings.Join(missing, "; ")
 	}

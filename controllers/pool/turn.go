@@ -81,14 +81,15 @@ func poolDisks(pool *v1alpha1.BenchmarkPool, live *pools.LivePool) []string {
 	return guard.StablePaths(paths)
 }
 
-// changesPool passes operations that have just finished and may have added disks or datasets to a pool, or brought a disk back. The pool
-// then reacts at once: its object has to claim new disks, because a pool that is not imported is searched only on the disks of its object,
-// and the agent mounts awaited datasets.
+// changesPool passes operations that have just finished and may have added disks or datasets to a pool, removed disks, or brought one back.
+// The pool then reacts at once: its object has to claim new disks, because a pool that is not imported is searched only on the disks of its
+// object, and the agent mounts awaited datasets, and clears the labels of removed disks.
 func changesPool() predicate.Predicate {
 	ended := func(object client.Object) bool {
 		operation, isOne := object.(*v1alpha1.PoolOperation)
 		return isOne && operation.Status.Outcome != "" && (operation.Spec.Action.AddVdev != nil ||
-			operation.Spec.Action.ReplaceDevice != nil || operation.Spec.Action.OfflineDevice != nil || operate.To(&operation.Spec.Action) != "")
+			operation.Spec.Action.RemoveVdev != nil || operation.Spec.Action.ReplaceDevice != nil ||
+			operation.Spec.Action.OfflineDevice != nil || operate.To(&operation.Spec.Action) != "")
 	}
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },

@@ -15,8 +15,8 @@ import (
 func AuxiliaryGUIDs(pool *v1alpha1.BenchmarkPool, live *LivePool) []string {
 	var guids []string
 	for _, vdev := range pool.Status.Vdevs {
-		if vdev.Parent == "" && vdev.GUID != "" && (vdev.Class == "cache" || vdev.Class == "spare") {
-			guids = append(guids, vdev.GUID)
+		if vdev.Parent == "" {
+			guids = append(guids, auxiliaryOf(vdev)...)
 		}
 	}
 	if live == nil {

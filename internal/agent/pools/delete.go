@@ -22,7 +22,7 @@ func deletedPool(state State) Decision {
 		return Leave(state)
 	}
 	if state.Live != nil && state.Live.OwnedBy(string(pool.UID)) {
-		return destroyPool(state)
+		return state.withLeft(destroyPool(state))
 	}
 	if silence := state.silence(); silence != "" {
 		return stall(v1alpha1.ReasonPoolUnhealthy, "what is left of pool %s is unknown: %s. Bring it back, or %s", naming.PoolName(pool),
@@ -109,21 +109,19 @@ func afterPool(state State) Decision {
 	own, asked := AuxiliaryGUIDs(pool, nil), objects.SpecDevices(pool)
 	for _, path := range objects.ClaimedDevices(pool) { // an operation may have added disks that are not in the spec
 		disk := state.Disks[path]
-		if disk.missing() {
-			if slices.Contains(asked, path) {
-				unseen = append(unseen, path)
-			}
-			continue
-		}
 		served := slices.ContainsFunc(disk.Pools, func(label host.PoolLabel) bool {
 			return OwnAuxiliary(label, own) || label.Left() && OwnLabel(label, guid)
 		})
-		switch state := carried(disk, guid); {
-		case state == host.PoolActive, state == host.PoolExported:
+		switch is := carried(disk, guid); {
+		case disk.missing(): // one may show its label, but not who uses it
+			if served || is != noLabel || slices.Contains(asked, path) {
+				unseen = append(unseen, path)
+			}
+		case is == host.PoolActive, is == host.PoolExported:
 			whole = append(whole, path)
-		case (state == host.PoolDestroyed || served) && !OnlyLabels(disk.Disk):
+		case (is == host.PoolDestroyed || served) && !OnlyLabels(disk.Disk), served && state.holder(path) != "":
 			taken = append(taken, path)
-		case state == host.PoolDestroyed:
+		case is == host.PoolDestroyed:
 			destroyed = append(destroyed, disk)
 		case served:
 			others = append(others, disk)
@@ -146,7 +144,7 @@ func afterPool(state State) Decision {
 			Action{Kind: ClearPoolLabels, GUID: guid, Disks: others})
 	}
 	if len(taken) > 0 {
-		done.Message = fmt.Sprintf("nothing is left of the pool but labels on %s, which now have other contents: the labels stay",
+		done.Message = fmt.Sprintf("nothing is left of the pool but labels on %s, which now have other contents or users: the labels stay",
 			objects.SomeOf(taken))
 	}
 	return done

@@ -115,6 +115,8 @@ type Action struct {
 	Dataset zfs.DatasetSpec
 	// DatasetGUID is the guid of the dataset to destroy: a later one of the same name has another.
 	DatasetGUID string
+	// Auxiliary are the guids of cache devices and spares whose labels are cleared.
+	Auxiliary []string
 }
 
 // ActionKind is the kind of an Action.
@@ -139,6 +141,7 @@ const (
 	DestroyDataset      ActionKind = "DestroyDataset"
 	DestroyPool         ActionKind = "DestroyPool"
 	ClearPoolLabels     ActionKind = "ClearLabels"
+	ClearLeftLabels     ActionKind = "ClearLeftLabels"
 	RemovePoolFinalizer ActionKind = "RemoveFinalizer"
 )
 
@@ -161,6 +164,10 @@ type Decision struct {
 	Message string
 	// Recheck is when to check again if no watch reports a change. Zero is never.
 	Recheck time.Duration
+	// Left are the disks that have left the live pool and may have a label of it.
+	Left []LeftDisk
+	// Lost says which disks have left the live pool and may keep a label of it for good.
+	Lost []string
 }
 
 // Joining are the disks that the decision adds to the pool.
@@ -194,7 +201,7 @@ func Plan(state State) Decision {
 	if !state.Live.OwnedBy(string(state.Pool.UID)) {
 		return foreignPool(state)
 	}
-	return livePool(state)
+	return state.withLeft(livePool(state))
 }
 
 // absentPool imports the pool, or creates it if it never existed. A pool that existed is never recreated: its data would be lost
