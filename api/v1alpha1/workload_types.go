@@ -17,7 +17,7 @@ type Workload struct {
 	// redo runs small synchronous appends, like a write-ahead log.
 	// +optional
 	Redo *RedoWorkload `json:"redo,omitempty"`
-	// metadata creates, looks up, lists and removes many small files.
+	// metadata replaces many small files one after another, looks each up and lists the folders.
 	// +optional
 	Metadata *MetadataWorkload `json:"metadata,omitempty"`
 	// postgres runs PostgreSQL with pgbench.
@@ -170,7 +170,8 @@ type BlockSizeShare struct {
 	Percent int32 `json:"percent"`
 }
 
-// MetadataWorkload creates many small files, looks each up, lists the folders and removes all of them, again and again.
+// MetadataWorkload creates many small files before the measurement. Then each worker goes round its files: it removes a file, creates it
+// again with new content and looks it up, and it lists each folder after the last file in it. All files are removed at the end.
 type MetadataWorkload struct {
 	// workers that do this at the same time, each in folders of its own.
 	// +optional
@@ -178,7 +179,7 @@ type MetadataWorkload struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	Workers int32 `json:"workers,omitempty"`
-	// filesPerWorker is how many files a worker creates before it removes them, 100 to a folder.
+	// filesPerWorker is how many files each worker has, 100 to a folder. They are created before the measurement.
 	// +optional
 	// +default=1000
 	// +kubebuilder:validation:Minimum=1
@@ -188,7 +189,7 @@ type MetadataWorkload struct {
 	// +optional
 	// +default="4Ki"
 	FileSize *BlockSize `json:"fileSize,omitempty"`
-	// sync is None, or File to make each file durable with fsync before it is closed.
+	// sync is None, or File to make each file that the measurement creates durable with fsync before it is closed.
 	// +optional
 	// +default="None"
 	// +kubebuilder:validation:Enum=None;File

@@ -189,8 +189,8 @@ func shareMetrics() []Metric {
 // metadataMetrics: each rate is that of the time which the workers spent with this kind of operation.
 func metadataMetrics() []Metric {
 	return []Metric{
-		{"metadataOperationsPerSecond", UnitPerSecond, "Files created, looked up and removed and folders listed per second.", Higher, true},
-		{"metadataOperations", UnitCount, "Files created, looked up and removed and folders listed.", Neither, false},
+		{"metadataOperationsPerSecond", UnitPerSecond, "Files removed, created and looked up and folders listed per second.", Higher, true},
+		{"metadataOperations", UnitCount, "Files removed, created and looked up and folders listed.", Neither, false},
 		{"createOperationsPerSecond", UnitPerSecond, "Files created, written and closed per second of creating.", Higher, false},
 		{"statOperationsPerSecond", UnitPerSecond, "Files looked up per second of looking up.", Higher, false},
 		{"listOperationsPerSecond", UnitPerSecond, "Folders of up to 100 files listed per second of listing.", Higher, false},

@@ -78,7 +78,7 @@ func poolsEnding(state State) *Ending {
 	return nil
 }
 
-// strangeDisks says that a pool has other disks than in its spec, and that no phase of the run that has begun changes the disks of this pool.
+// strangeDisks says that a pool has other disks than in its spec, and that no phase of the run that has begun changes its disks.
 func (s State) strangeDisks() bool {
 	return slices.ContainsFunc(s.Pools.OtherDisks, func(pool string) bool {
 		for i := range s.Run.Spec.Phases {

@@ -1,11 +1,25 @@
 package workload
 
-import "github.com/storagebench/storagebench/api/v1alpha1"
+import (
+	"cmp"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// filesPerSecond is about how many files are created in a second, and removed at the end.
+const filesPerSecond = 2000
 
 func metadata(w *v1alpha1.Workload) (Traits, bool) {
 	if w.Metadata == nil {
 		return Traits{}, false
 	}
-	return Traits{Name: "metadata", Spec: w.Metadata, Duration: length(w.Metadata.Duration), Dated: true, Files: true, HidesCache: noReads,
-		Yields: files}, true
+	return Traits{Name: "metadata", Version: 2, Spec: w.Metadata, Duration: length(w.Metadata.Duration), Dated: true, Files: true,
+		HidesCache: noReads, Yields: files, Guess: creation(w.Metadata)}, true
+}
+
+// creation is about how long it takes to create the files of all workers, which comes before the measurement.
+func creation(given *v1alpha1.MetadataWorkload) time.Duration {
+	all := int64(cmp.Or(given.Workers, 4)) * int64(cmp.Or(given.FilesPerWorker, 1000))
+	return time.Duration(all) * time.Second / filesPerSecond
 }

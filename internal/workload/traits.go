@@ -43,8 +43,8 @@ type Traits struct {
 	Refused func() string
 	// Postgres says that it needs the runner image with PostgreSQL.
 	Postgres bool
-	// Moves is about how many bytes it reads and writes besides the measurement's duration, and Guess about how long it takes if the
-	// duration is not known. Both are for estimates only.
+	// Moves is about how many bytes it reads and writes besides the measurement's duration, and Guess about how long it takes besides, or if
+	// the duration is not known. Both are for estimates only.
 	Moves func(filledBytes int64) int64
 	Guess time.Duration
 }

@@ -129,7 +129,7 @@ type span struct {
 	few       bool
 }
 
-// spanOf some values, each of which may be between low and high.
+// spanOf some values, which may each be between low and high.
 func spanOf(plain, low, high []int64) span {
 	return span{float64(slices.Min(low)), float64(slices.Max(high)), !slices.Equal(plain, low) || !slices.Equal(plain, high)}
 }

@@ -52,7 +52,7 @@ func TestFlushCounts(t *testing.T) {
 func TestMetadataFlushCounts(t *testing.T) {
 	b := newBench(t)
 	b.slowSync(600 * time.Millisecond)
-	document, _ := b.valid(measurePhase(v1alpha1.Workload{Metadata: &v1alpha1.MetadataWorkload{Workers: 2, FilesPerWorker: 100,
+	document, _ := b.valid(measurePhase(v1alpha1.Workload{Metadata: &v1alpha1.MetadataWorkload{Workers: 2, FilesPerWorker: 10,
 		Duration: seconds(0.3)}}))
 	operations, took := document.Metrics["metadataOperations"], document.Metrics["durationNanoseconds"]
 	if got := document.Metrics["metadataOperationsPerSecond"]; took < 9e8 || got != perSecond(operations, time.Duration(took)) {

@@ -167,7 +167,7 @@ func TestKnownMetadataLatencies(t *testing.T) {
 		took[kind] = append(took[kind], time.Since(begun))
 	}
 	document, _ := b.valid(metadataPhase(func(m *v1alpha1.MetadataWorkload) {
-		m.Workers, m.FilesPerWorker, m.Duration = 4, 50, seconds(6)
+		m.Workers, m.FilesPerWorker, m.Duration = 4, 10, seconds(6)
 	}))
 	for kind, least := range usual {
 		slices.Sort(took[kind])

@@ -16,6 +16,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/workload"
 )
 
 const (
@@ -24,25 +25,57 @@ const (
 	defaultFileSize       = 4 << 10
 	filesPerFolder        = 100
 	syncFile              = "File"
+	// The rate of new files counts after a lateShare-th of the time until the measurement has to begin.
+	lateShare = 20
 )
 
-// metadata creates many small files, looks them up, lists the folders and removes them, again and again.
+// metadata keeps many small files. Its workers replace them one after another, look each up and list the folders, so that each part of the
+// measured time has the same mix of operations.
 type metadata struct {
 	given   v1alpha1.MetadataWorkload
 	workers int
 	files   int
 	size    int64
+	lasting time.Duration
 	folder  string
 	// delay is called within each operation, in tests.
 	delay func(kind string)
-	// took has the latencies of the last round, by kind of operation.
-	took map[string]*fio.Latency
-	// done are the operations of all workers in this round.
+	// crew are the workers. They have their files from the first round on.
+	crew []*clerk
+	// rounds have the latencies of each round, by kind of operation.
+	rounds []latencies
+	// done are the operations of all workers in this round; before the first one, the files that they have created.
 	done atomic.Int64
 	// slowest of them since the series was asked for it last.
 	slowest atomic.Int64
 	// over ends the workers before their time.
 	over atomic.Bool
+}
+
+// latencies by kind of operation.
+type latencies map[string]*fio.Latency
+
+// of a kind. It has no operations at first.
+func (l latencies) of(kind string) *fio.Latency {
+	if l[kind] == nil {
+		l[kind] = &fio.Latency{}
+	}
+	return l[kind]
+}
+
+func (l latencies) add(other latencies) {
+	for kind, latency := range other {
+		l.of(kind).Add(*latency)
+	}
+}
+
+// total is how many operations there were, and how long all of them took.
+func (l latencies) total() (operations int64, took time.Duration) {
+	for _, latency := range l {
+		operations += latency.Count
+		took += time.Duration(latency.Total())
+	}
+	return operations, took
 }
 
 func (m *metadata) prepare(_ context.Context, s *session) error {
@@ -53,7 +86,7 @@ func (m *metadata) prepare(_ context.Context, s *session) error {
 	if m.given.FilesPerWorker > 0 {
 		m.files = int(m.given.FilesPerWorker)
 	}
-	m.size = size(m.given.FileSize, defaultFileSize)
+	m.size, m.lasting = size(m.given.FileSize, defaultFileSize), length(m.given.Duration, defaultDuration)
 	m.folder = filepath.Join(s.volume.path, namePrefix+"metadata")
 	room, err := s.volume.room()
 	if err != nil {
@@ -68,13 +101,11 @@ func (m *metadata) prepare(_ context.Context, s *session) error {
 }
 
 func (m *metadata) round(ctx context.Context, s *session, _ int) (figures, error) {
-	lasting := length(m.given.Duration, defaultDuration)
-	seed := s.random.next()
-	crew := make([]*clerk, m.workers)
-	for i := range crew {
-		crew[i] = m.newClerk(i, seed)
+	seed, from, to := s.random.next(), s.progress.from, s.progress.to
+	if err := m.populate(ctx, s, seed); err != nil {
+		return figures{}, err
 	}
-	s.progress.stretch("metadata", s.progress.from, s.progress.to, 0, lasting)
+	s.progress.stretch("metadata", from, to, 0, m.lasting)
 	if err := s.begin(ctx); err != nil {
 		return figures{}, err
 	}
@@ -87,8 +118,8 @@ func (m *metadata) round(ctx context.Context, s *session, _ int) (figures, error
 		s.recorder.took(m.slowest.Swap(0))
 		return fio.Usage{Operations: m.done.Load()}
 	})()
-	if err := crewed(ctx, len(crew), func(ctx context.Context, number int) error {
-		return crew[number].work(ctx, began.Add(lasting))
+	if err := crewed(ctx, len(m.crew), func(ctx context.Context, number int) error {
+		return m.crew[number].work(ctx, began.Add(m.lasting))
 	}); err != nil {
 		return figures{}, err
 	}
@@ -98,43 +129,96 @@ func (m *metadata) round(ctx context.Context, s *session, _ int) (figures, error
 	if err != nil {
 		return figures{}, err
 	}
-	all := m.figures(crew, took, flush)
+	all := m.figures(took, flush)
 	all.seed = seed
-	return all, os.RemoveAll(m.folder)
+	return all, nil
 }
 
-// figures adds up what the workers did. The rate of a kind of operation is that of the time which was spent with it.
-func (m *metadata) figures(crew []*clerk, took, flush time.Duration) figures {
-	m.took = map[string]*fio.Latency{}
-	for _, one := range crew {
-		for kind, latency := range one.took {
-			if m.took[kind] == nil {
-				m.took[kind] = &fio.Latency{}
-			}
-			m.took[kind].Add(*latency)
+// populate creates the files, unless they are there from an earlier round. None of them is synced: begin syncs the volume.
+func (m *metadata) populate(ctx context.Context, s *session, seed int64) error {
+	if m.crew != nil {
+		for _, one := range m.crew {
+			one.randomise(seed)
 		}
+		return nil
 	}
-	all := figures{sum: fio.Sum{Duration: took}, metrics: map[string]int64{}}
+	for number := range m.workers {
+		m.crew = append(m.crew, m.newClerk(number, seed))
+	}
+	s.progress.stretch("creating the files", s.progress.from, s.progress.from, int64(m.workers)*int64(m.files)*m.size, 0)
+	defer s.recordEach(func() fio.Usage { return fio.Usage{WrittenBytes: m.done.Load() * m.size} })() // shown, and not in the series
+	inTime := m.inTime(ctx, leastTime(s.request.Phase, m.lasting))
+	return crewed(ctx, len(m.crew), func(ctx context.Context, number int) error { return m.crew[number].populate(ctx, inTime) })
+}
+
+// inTime refuses files that cannot be created before the measurement has to begin because of the deadline of the phase.
+func (m *metadata) inTime(ctx context.Context, measuring time.Duration) func() error {
+	due, limited := ctx.Deadline()
+	began, all := time.Now(), int64(m.workers)*int64(m.files)
+	return func() error {
+		made, spent, left := m.done.Load(), time.Since(began), time.Until(due)-measuring
+		if !limited || !late(made, all, spent, left) {
+			return nil
+		}
+		return invalidf(ReasonNotPossible, "%d of %d files were created in %s, and the deadline of the phase leaves %s for the others: use "+
+			"fewer workers or filesPerWorker, or write a longer deadline", made, all, spent.Round(time.Millisecond),
+			max(left, 0).Round(time.Second))
+	}
+}
+
+// late says that files will be missing when the time that is left is over, even if the others are created twice as fast.
+func late(made, all int64, spent, left time.Duration) bool {
+	rest := float64(spent) / float64(made) * float64(all-made) / 2
+	return spent > (spent+left)/lateShare && rest > float64(left)
+}
+
+// leastTime is how long a phase measures at least.
+func leastTime(phase v1alpha1.Phase, round time.Duration) time.Duration {
+	switch {
+	case workload.EndsWithOperation(&phase):
+		return 0
+	case phase.Measure.SteadyState == nil:
+		return round
+	}
+	return round * time.Duration(steadyRule(phase.Measure.SteadyState).Window)
+}
+
+// figures adds up what the workers did in a round.
+func (m *metadata) figures(took, flush time.Duration) figures {
+	round := latencies{}
+	for _, one := range m.crew {
+		round.add(one.took)
+		one.took = latencies{}
+	}
+	m.rounds = append(m.rounds, round)
+	all := figures{sum: fio.Sum{Duration: took}}
 	all.sum.Flushed(flush)
-	for kind, latency := range m.took {
-		all.operations += latency.Count
-		all.waited += time.Duration(latency.Total())
-		all.metrics[kind+"OperationsPerSecond"] = perSecond(latency.Count, time.Duration(latency.Total()/int64(len(crew))))
-	}
-	all.metrics["metadataOperations"] = all.operations
-	all.metrics["metadataOperationsPerSecond"] = perSecond(all.operations, all.sum.Duration)
+	all.operations, all.waited = round.total()
 	all.throughput = float64(all.operations) / all.sum.Duration.Seconds()
 	return all
 }
 
-func (m *metadata) finish(s *session, _ fio.Sum) error {
-	kinds := slices.Sorted(maps.Keys(m.took))
-	for _, kind := range kinds {
-		s.addLatency(kind, *m.took[kind])
+// finish adds up the rounds that count, and removes the files. The rate of a kind of operation is that of the time that was spent with it.
+func (m *metadata) finish(s *session, sum fio.Sum) error {
+	took := latencies{}
+	for _, round := range m.rounds[len(m.rounds)-len(s.measured):] {
+		took.add(round)
 	}
-	if len(kinds) < 4 {
-		return invalidf(ReasonNoNumbers, "in %s the workers came only to these operations: %v: measure longer, or use fewer filesPerWorker",
-			length(m.given.Duration, defaultDuration), kinds)
+	for kind, latency := range took {
+		s.metrics[kind+"OperationsPerSecond"] = perSecond(latency.Count, time.Duration(latency.Total()/int64(m.workers)))
+	}
+	operations, _ := took.total()
+	s.metrics["metadataOperations"], s.metrics["metadataOperationsPerSecond"] = operations, perSecond(operations, sum.Duration)
+	names := slices.Sorted(maps.Keys(took))
+	for _, kind := range names {
+		s.addLatency(kind, *took[kind])
+	}
+	if err := os.RemoveAll(m.folder); err != nil {
+		return err
+	}
+	if len(names) < len(turn) {
+		return invalidf(ReasonNoNumbers, "in %s the workers came only to these operations: %v: measure longer, or use fewer filesPerWorker: a "+
+			"folder has up to %d files, and is listed after them", m.lasting, names, filesPerFolder)
 	}
 	return nil
 }
@@ -143,20 +227,28 @@ func (m *metadata) finish(s *session, _ fio.Sum) error {
 type clerk struct {
 	*metadata
 	folder string
-	took   map[string]*fio.Latency
-	// content of the next file: random, and unlike that of any other file of the round.
+	took   latencies
+	// content of the next file: random, and unlike that of any other file.
 	content []byte
+	number  int
 	created uint64
+	// slot is the file that is worked on, and step the next operation with it. The next round goes on from there.
+	slot, step int
 }
 
 func (m *metadata) newClerk(number int, seed int64) *clerk {
-	c := &clerk{metadata: m, folder: filepath.Join(m.folder, fmt.Sprint(number)), took: map[string]*fio.Latency{},
-		content: make([]byte, m.size), created: uint64(number) << 48}
-	random := rand.New(rand.NewPCG(uint64(seed), uint64(number)))
+	c := &clerk{metadata: m, folder: filepath.Join(m.folder, fmt.Sprint(number)), took: latencies{}, content: make([]byte, m.size),
+		number: number, created: uint64(number) << 48}
+	c.randomise(seed)
+	return c
+}
+
+// randomise makes the content of the round.
+func (c *clerk) randomise(seed int64) {
+	random := rand.New(rand.NewPCG(uint64(seed), uint64(c.number)))
 	for at := 0; at+8 <= len(c.content); at += 8 {
 		binary.LittleEndian.PutUint64(c.content[at:], random.Uint64())
 	}
-	return c
 }
 
 // refresh turns the content into that of the next file. All of each 4 KiB is random, so that it does not compress, and a part of it is
@@ -168,82 +260,95 @@ func (c *clerk) refresh() {
 	}
 }
 
-// work repeats the life of the files until the time is over.
-func (c *clerk) work(ctx context.Context, until time.Time) error {
-	paths := make([]string, c.files)
-	var folders []string
-	for i := range paths {
-		folder := filepath.Join(c.folder, fmt.Sprint(i/filesPerFolder))
-		if i%filesPerFolder == 0 {
-			folders = append(folders, folder)
-			if err := os.MkdirAll(folder, 0o700); err != nil {
+// path of the file in a slot.
+func (c *clerk) path(slot int) string {
+	return fmt.Sprintf("%s/%d/file.%06d", c.folder, slot/filesPerFolder, slot)
+}
+
+// populate creates all files of the worker.
+func (c *clerk) populate(ctx context.Context, inTime func() error) error {
+	for slot := range c.files {
+		path, first := c.path(slot), slot%filesPerFolder == 0
+		if first {
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				return err
 			}
 		}
-		paths[i] = filepath.Join(folder, fmt.Sprintf("file.%06d", i))
-	}
-	steps := []struct {
-		kind  string
-		paths []string
-		do    func(path string) error
-	}{
-		{"create", paths, c.create},
-		{"stat", paths, func(path string) error { _, err := os.Lstat(path); return err }},
-		{"list", folders, func(path string) error { _, err := os.ReadDir(path); return err }},
-		{"unlink", paths, os.Remove},
-	}
-	for {
-		for _, step := range steps {
-			if over, err := c.each(ctx, step.kind, step.paths, c.slowed(step.kind, step.do), until); over || err != nil {
-				return err
-			}
+		if err := c.create(path, false); err != nil {
+			return err
 		}
-	}
-}
-
-// slowed is an operation on a storage that takes longer, in tests.
-func (c *clerk) slowed(kind string, do func(path string) error) func(path string) error {
-	if c.delay == nil {
-		return do
-	}
-	return func(path string) error {
-		c.delay(kind)
-		return do(path)
-	}
-}
-
-// each does one kind of operation to all paths, until the time is over.
-func (c *clerk) each(ctx context.Context, kind string, paths []string, do func(path string) error, until time.Time) (over bool, err error) {
-	latency := c.took[kind]
-	if latency == nil {
-		latency = &fio.Latency{}
-		c.took[kind] = latency
-	}
-	for _, path := range paths {
-		began := time.Now()
-		if err := do(path); err != nil {
-			return false, err
-		}
-		ended := time.Now()
-		latency.Observe(ended.Sub(began).Nanoseconds())
-		raise(&c.slowest, ended.Sub(began).Nanoseconds())
 		c.done.Add(1)
-		if ctx.Err() != nil || c.over.Load() || !ended.Before(until) {
-			return true, ctx.Err()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !first {
+			continue
+		}
+		if err := inTime(); err != nil {
+			return err
 		}
 	}
-	return false, nil
+	return nil
+}
+
+// turn is what is done with each file: a new one takes its place and is looked up. A folder is listed after its last file.
+var turn = []struct {
+	kind string
+	do   func(c *clerk, path string) error
+}{
+	{"unlink", func(_ *clerk, path string) error { return os.Remove(path) }},
+	{"create", func(c *clerk, path string) error { return c.create(path, c.given.Sync == syncFile) }},
+	{"stat", func(_ *clerk, path string) error { _, err := os.Lstat(path); return err }},
+	{"list", func(_ *clerk, path string) error { _, err := os.ReadDir(filepath.Dir(path)); return err }},
+}
+
+// work goes round the files until the time is over.
+func (c *clerk) work(ctx context.Context, until time.Time) error {
+	for {
+		path, steps := c.path(c.slot), len(turn)
+		if next := c.slot + 1; next < c.files && next%filesPerFolder != 0 {
+			steps--
+		}
+		for c.step < steps {
+			step := turn[c.step]
+			ended, err := c.timed(step.kind, path, step.do)
+			if err != nil {
+				return err
+			}
+			c.step++
+			if ctx.Err() != nil || c.over.Load() || !ended.Before(until) {
+				return ctx.Err()
+			}
+		}
+		c.slot, c.step = (c.slot+1)%c.files, 0
+	}
+}
+
+// timed does one operation and returns when it ended.
+func (c *clerk) timed(kind, path string, do func(c *clerk, path string) error) (ended time.Time, err error) {
+	began := time.Now()
+	if c.delay != nil {
+		c.delay(kind)
+	}
+	if err := do(c, path); err != nil {
+		return ended, err
+	}
+	ended = time.Now()
+	c.took.of(kind).Observe(ended.Sub(began).Nanoseconds())
+	raise(&c.slowest, ended.Sub(began).Nanoseconds())
+	c.done.Add(1)
+	return ended, nil
 }
 
 // create makes a file that was not there.
-func (c *clerk) create(path string) error {
+func (c *clerk) create(path string, durable bool) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	c.refresh()
 	_, err = file.Write(c.content)
-	if err == nil && c.given.Sync == syncFile {
+	if err == nil && durable {
 		err = file.Sync()
 	}
 	if closed := file.Close(); err == nil {
