@@ -56,7 +56,7 @@ func remembered(state observed, decision pools.Decision) (vdevs []v1alpha1.VdevS
 	return vdevs, words
 }
 
-// tellLost says of which disks the labels stay for good. The status forgets these disks.
+// tellLost reports the disks whose labels stay for good. The status forgets these disks.
 func (r *Reconciler) tellLost(pool *v1alpha1.BenchmarkPool, decision pools.Decision) {
 	for _, what := range decision.Lost {
 		r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, v1alpha1.ReasonPoolLeftBehind, "ClearLabels", "%s", spelling.Shorten(what, 900))
