@@ -56,6 +56,9 @@ func Metrics(request workload.Request) map[string]int64 {
 
 // document is the result of a phase as the script wants it.
 func document(request workload.Request, script Script, started, finished time.Time) results.PhaseDocument {
+	if request.StartAt != nil { // the nodes of a group would wait for each other, and measure together
+		finished = started
+	}
 	d := results.PhaseDocument{
 		Version: results.PhaseVersion, Run: request.Run, Phase: string(request.Phase.Name), Kind: workload.KindOf(&request.Phase),
 		Outcome: results.OutcomeValid, StartedAt: started, FinishedAt: latest(started, finished), Metrics: Metrics(request),
