@@ -65,8 +65,8 @@ func TestHints(t *testing.T) {
 			dataset + `.type: Unsupported value: "filesystem": supported values: "Filesystem", "Volume": write Filesystem`}},
 		"list of operations": {phase: "{name: r, measure: {workload: {oltp: {}}, operate: [{snapshot: {dataset: data, name: s}}]}}", want: []string{
 			"spec.phases[1].measure.operate: write a map of fields instead of a list"}},
-		"unknown operation": {phase: "{name: r, operate: {destroySnapshot: {}}}", want: []string{
-			"spec.phases[1].operate.destroySnapshot: unknown field: write one of "}},
+		"unknown operation": {phase: "{name: r, operate: {rollback: {}}}", want: []string{
+			"spec.phases[1].operate.rollback: unknown field: write one of "}},
 		"settings of PostgreSQL": {phase: "{name: r, measure: {workload: {postgres: {settings: {full_page_write: 'off', max_wal_size: 8Gi}}}}}",
 			want: []string{
 				"spec.phases[1].measure.workload.postgres.settings.full_page_write: only settings that affect I/O can be set: did you mean full_page_writes?",
