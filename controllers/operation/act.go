@@ -265,7 +265,7 @@ func (r *Reconciler) destroyDataset(ctx context.Context, state operations.State)
 	if err := proof(guard.Unused(r.Disks, name)); err != nil {
 		return operations.Result{}, err
 	}
-	return r.destroy(ctx, state.Live.Name, state.Source, func() error {
+	return r.destroy(ctx, name, state.Source, func() error {
 		return r.ZFS.DestroyDataset(ctx, name, state.Operation.Spec.Action.DestroyDataset.Recursive)
 	})
 }
@@ -275,16 +275,16 @@ func (r *Reconciler) destroySnapshot(ctx context.Context, state operations.State
 	if err := r.prove(ctx, state); err != nil {
 		return operations.Result{}, err
 	}
-	return r.destroy(ctx, state.Live.Name, state.Snapshot, func() error { return r.ZFS.DestroySnapshot(ctx, state.Snapshot.Name, false) })
+	return r.destroy(ctx, state.Source.Name, state.Snapshot, func() error { return r.ZFS.DestroySnapshot(ctx, state.Snapshot.Name, false) })
 }
 
-// destroy runs the command that destroys an object if this still has its guid.
-func (r *Reconciler) destroy(ctx context.Context, pool string, was operations.Object, command func() error) (operations.Result, error) {
-	now := operations.Object{Name: was.Name}
-	if err := r.lookUp(ctx, pool, &now); err != nil {
+// destroy runs the command that destroys a dataset, or a snapshot of it, if the object still has its guid.
+func (r *Reconciler) destroy(ctx context.Context, dataset string, was operations.Object, command func() error) (operations.Result, error) {
+	now, err := r.ZFS.Datasets(ctx, dataset)
+	if err != nil {
 		return operations.Result{}, proof(err)
 	}
-	if !now.Exists || now.GUID != was.GUID {
+	if !slices.ContainsFunc(now, func(d zfs.Dataset) bool { return d.Name == was.Name && d.GUID == was.GUID }) {
 		return operations.Result{}, fmt.Errorf("%s is not the one with guid %s that was to be destroyed", was.Name, was.GUID)
 	}
 	took, err := r.stopwatch(command)

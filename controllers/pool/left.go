@@ -53,7 +53,7 @@ func remembered(state observed, decision pools.Decision) (vdevs []v1alpha1.VdevS
 	if len(why) > 0 {
 		words = "; disks that have left the pool and may still have its label: " + objects.SomeOf(why)
 	}
-	return vdevs, words
+	return vdevs[:min(len(vdevs), maxVdevs)], words
 }
 
 // tellLost reports the disks whose labels stay for good. The status forgets these disks.

@@ -238,3 +238,11 @@ func TestAnotherPoolGetsTheDisk(t *testing.T) {
 		t.Errorf("left are %+v and %+v", left, taken)
 	}
 }
+
+// TestRememberedDisksFit: a pool can lose as many disks as its status names, and as many that were to join it.
+func TestRememberedDisksFit(t *testing.T) {
+	decision := pools.Decision{Left: make([]pools.LeftDisk, 2*maxVdevs)}
+	if vdevs, _ := remembered(observed{}, decision); len(vdevs) != maxVdevs {
+		t.Errorf("%d disks are remembered, and the status has room for %d", len(vdevs), maxVdevs)
+	}
+}

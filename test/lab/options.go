@@ -107,7 +107,8 @@ func (o *Options) override(text string) error {
 
 // delays of a disk, by the key that sets them.
 func delays(disk *vm.Disk) map[string]*time.Duration {
-	return map[string]*time.Duration{"delay": &disk.Delay, "flush": &disk.FlushDelay, "unaligned": &disk.UnalignedDelay, "seek": &disk.SeekDelay}
+	return map[string]*time.Duration{"delay": &disk.Delay, "flush": &disk.FlushDelay, "unaligned": &disk.UnalignedDelay,
+		"seek": &disk.SeekDelay}
 }
 
 // ParseQuantity reads a whole number, also as 100Mi.

@@ -182,8 +182,8 @@ func addOptions(flags *flag.FlagSet) *options {
 	flags.StringVar(&o.bps, "disk-bps", "50Mi", "bytes per second of a disk, 0 for no limit")
 	flags.IntVar(&o.logical, "disk-logical", 512, "`BYTES` of a logical sector, 512 or 4096")
 	flags.IntVar(&o.physical, "disk-physical", 4096, "`BYTES` of a physical sector, 512 or 4096")
-	flags.Func("disk", "differences of one disk, like `2:size=8Gi,iops=100,bps=50Mi,logical=4096,physical=4096,delay=5ms,flush=5ms,unaligned=8ms,heads=1,seek=8ms`; "+
-		"may be repeated",
+	flags.Func("disk", "differences of one disk, like `2:size=8Gi,iops=100,bps=50Mi,logical=4096,physical=4096,"+
+		"delay=5ms,flush=5ms,unaligned=8ms,heads=1,seek=8ms`; may be repeated",
 		func(text string) error { o.overrides = append(o.overrides, strings.Fields(text)...); return nil })
 	flags.StringVar(&o.until, "until", lab.UntilAddons,
 		"when up returns: when the `machines` boot, when the nodes are ready, or the addons (DNS, storage classes) too; up again waits for the "+
