@@ -20,7 +20,6 @@ import (
 // observed is the planner's State, and what only the status needs.
 type observed struct {
 	pools.State
-	version zfs.Version
 	// ashifts are the ashifts of vdevs by their name in the tree, if this OpenZFS version reports them.
 	ashifts map[string]string
 	// lookedOn are the disks that were searched for a pool that is not imported.
@@ -36,7 +35,7 @@ type observed struct {
 func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) (observed, error) {
 	state := observed{State: pools.State{Pool: pool, Policy: r.Policy, Multihost: r.Multihost}}
 	var err error
-	if state.version, err = r.ZFS.Version(ctx); err != nil {
+	if state.Version, err = r.ZFS.Version(ctx); err != nil {
 		return state, fmt.Errorf("read the version of ZFS: %w", err)
 	}
 	live, err := r.ZFS.Pools(ctx)
@@ -173,7 +172,7 @@ func (r *Reconciler) observeLive(ctx context.Context, state *observed, summary z
 	live := &pools.LivePool{PoolSummary: summary}
 	state.Live = live
 	var err error
-	if live.Status, err = r.ZFS.Status(ctx, state.version, summary.Name); err != nil {
+	if live.Status, err = r.ZFS.Status(ctx, state.Version, summary.Name); err != nil {
 		return err
 	}
 	if err = r.ZFS.AuxiliaryGUIDs(ctx, &live.Status); err != nil {
@@ -210,7 +209,7 @@ func (r *Reconciler) observeLive(ctx context.Context, state *observed, summary z
 	if err := r.observeMarks(ctx, state, objects); err != nil {
 		return err
 	}
-	if !state.version.VdevProperties() {
+	if !state.Version.VdevProperties() {
 		return nil
 	}
 	ashifts, err := r.ZFS.VdevProperties(ctx, summary.Name, "ashift")

@@ -35,7 +35,7 @@ func summarise(state observed, decision pools.Decision) v1alpha1.BenchmarkPoolSt
 	pool := state.Pool
 	status := *pool.Status.DeepCopy()
 	status.ObservedGeneration = pool.Generation
-	status.ZFSVersion = spelling.Shorten(state.version.Full(), 128)
+	status.ZFSVersion = spelling.Shorten(state.Version.Full(), 128)
 	// The guid and the disks of a pool that is not visible now are kept: they show what to look for.
 	status.Health = ""
 	left, stillLeft := remembered(state, decision)
@@ -60,8 +60,8 @@ func summarise(state observed, decision pools.Decision) v1alpha1.BenchmarkPoolSt
 	if pool.DeletionTimestamp.IsZero() { // deletedPool compares its own message
 		message += stillLeft
 	}
-	if missing := state.version.Missing(); decision.Phase == pools.PoolDone && len(missing) > 0 {
-		message += "; with " + state.version.Userland + ": " + strings.Join(missing, "; ")
+	if missing := state.Version.Missing(); decision.Phase == pools.PoolDone && len(missing) > 0 {
+		message += "; with " + state.Version.Userland + ": " + strings.Join(missing, "; ")
 	}
 	switch decision.Phase {
 	case pools.PoolDone:

@@ -56,6 +56,12 @@ var calls = map[string][]call{
 		},
 			"zpool create -o cachefile=none -o autoreplace=off -m none -O canmount=off -O setuid=off -O devices=off -O exec=off -O volmode=dev -o " +
 				"multihost=on p " + d1},
+		{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error {
+			return c.CreatePool(ctx, zfs.PoolSpec{Name: a[0], NoSnapdir: true,
+				Layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Stripe, Devices: a[1:]}}}})
+		},
+			"zpool create -o cachefile=none -o autoreplace=off -m none -O canmount=off -O setuid=off -O devices=off -O exec=off -O volmode=dev -O " +
+				"snapdir=disabled p " + d1},
 	},
 	"DestroyPool": {{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.DestroyPool(ctx, a[0]) },
 		"zpool destroy p"}},

@@ -38,6 +38,9 @@ type PoolSpec struct {
 	// Multihost makes ZFS write to each disk about once a second, so that no other host imports the pool meanwhile. ZFS refuses it on a
 	// host without a host id.
 	Multihost bool
+	// NoSnapdir makes .zfs inaccessible, in which a program that looks into a snapshot makes the kernel mount it on the node, for as long
+	// as the program likes. It needs OpenZFS 2.3.
+	NoSnapdir bool
 	// Properties of the pool.
 	Properties map[string]string
 	// RootProperties of the root dataset; all others inherit them. Here belong the user properties that say whose
@@ -67,11 +70,14 @@ func createPool(spec PoolSpec) (Command, error) {
 	if len(spec.Layout.Data) == 0 {
 		return Command{}, invalid("pool %s without data vdevs: name at least one", spec.Name)
 	}
-	var multihost []string
+	var optional []string
 	if spec.Multihost {
-		multihost = []string{"-o", "multihost=on"}
+		optional = append(optional, "-o", "multihost=on")
 	}
-	command := zpool(slices.Concat([]string{"create", "-o", "cachefile=none", "-o", "autoreplace=off", "-m", "none"}, rootSettings, multihost,
+	if spec.NoSnapdir {
+		optional = append(optional, "-O", "snapdir=disabled")
+	}
+	command := zpool(slices.Concat([]string{"create", "-o", "cachefile=none", "-o", "autoreplace=off", "-m", "none"}, rootSettings, optional,
 		ashift, pool, root, []string{spec.Name}, layout)...).onPool(spec.Name)
 	command.Timeout = poolTimeout
 	return command, nil
@@ -82,7 +88,7 @@ func createPool(spec PoolSpec) (Command, error) {
 var rootSettings = []string{"-O", "canmount=off", "-O", "setuid=off", "-O", "devices=off", "-O", "exec=off", "-O", "volmode=dev"}
 
 // nodeProperties say what the node does with what a dataset holds. A pool gets them when it is made; nothing else sets them.
-var nodeProperties = []string{"setuid", "devices", "exec", "volmode"}
+var nodeProperties = []string{"setuid", "devices", "exec", "volmode", "snapdir"}
 
 // poolProperties are those that a pool can be given: others reach beyond it, to the other pools of the node, or are this package's own.
 var poolProperties = []string{"autoexpand", "autotrim", "comment", "compatibility", "dedup_table_quota", "failmode"}

@@ -83,6 +83,9 @@ func (v Version) JSON() bool { return v.since(3) }
 // VdevProperties says whether zpool get knows vdevs, with their counters since import.
 func (v Version) VdevProperties() bool { return v.since(2) }
 
+// Snapdir says whether access to .zfs can be disabled.
+func (v Version) Snapdir() bool { return v.since(3) }
+
 // Missing names what this version cannot give, in words for a status.
 func (v Version) Missing() []string {
 	var missing []string
@@ -93,7 +96,8 @@ func (v Version) Missing() []string {
 		missing = append(missing, "exact operations and bytes of each vdev need OpenZFS 2.2")
 	}
 	if !v.JSON() {
-		missing = append(missing, "exact progress of scrub, resilver and trim needs OpenZFS 2.3; it is read in rounded numbers",
+		missing = append(missing, "preventing that a pod with a volume of the OpenEBS driver keeps a snapshot mounted needs OpenZFS 2.3",
+			"exact progress of scrub, resilver and trim needs OpenZFS 2.3; it is read in rounded numbers",
 			"guids of vdevs in the status need OpenZFS 2.3", "expanding a raidz needs OpenZFS 2.3", "O_DIRECT needs OpenZFS 2.3")
 	}
 	return missing

@@ -75,6 +75,8 @@ var invalidPools = []invalid{
 		"spec.datasets[0].properties", "setuid"},
 	{"dataset-volmode", "pool", `spec.datasets = [{path: a, properties: {volmode: full}}]`,
 		"spec.datasets[0].properties", "volmode"},
+	{"dataset-snapdir", "pool", `spec.datasets = [{path: a, properties: {snapdir: visible}}]`,
+		"spec.datasets[0].properties", "snapdir"},
 	{"root-exec", "pool", `spec.rootProperties = {exec: "on"}`,
 		"spec.rootProperties", "exec"},
 	{"mounted-in-mounted", "pool", "spec.datasets = [{path: a/b, mounted: true}, {path: a, mounted: true}]",

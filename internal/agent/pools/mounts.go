@@ -27,7 +27,7 @@ func nestedMounts(state State) *Decision {
 
 // agentProperties are those that no spec sets: where datasets are mounted, and what the node may do with their contents.
 var agentProperties = []string{"mountpoint", "canmount", "zoned", "sharenfs", "sharesmb", "keylocation", "setuid", "devices", "exec",
-	"volmode"}
+	"volmode", "snapdir"}
 
 // unsafeDatasets refuses what the API refuses too: an object may be older than the API's rules.
 func unsafeDatasets(state State) *Decision {

@@ -31,6 +31,8 @@ type State struct {
 	Policy DevicePolicy
 	// Multihost is set on new pools.
 	Multihost bool
+	// Version of ZFS on the node.
+	Version zfs.Version
 	// HostName is the host name that the node writes into labels.
 	HostName string
 	// Live is the imported pool of that name, whoever created it.
@@ -235,7 +237,8 @@ func absentPool(state State) Decision {
 		return *refused
 	}
 	action := Action{Kind: CreatePool, Disks: disks, Create: zfs.PoolSpec{
-		Name: naming.PoolName(state.Pool), Layout: layout, Ashift: int(state.Pool.Spec.Ashift), Multihost: state.Multihost,
+		Name: naming.PoolName(state.Pool), Layout: layout, Ashift: int(state.Pool.Spec.Ashift),
+		Multihost: state.Multihost, NoSnapdir: state.Version.Snapdir(),
 		Properties: plain(state.Pool.Spec.Properties), RootProperties: plain(state.Pool.Spec.RootProperties),
 	}}
 	action.Create.RootProperties[naming.PropertyUID] = string(state.Pool.UID)

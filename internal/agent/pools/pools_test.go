@@ -232,6 +232,17 @@ func TestMultihost(t *testing.T) {
 	}
 }
 
+// TestSnapdir: pods cannot look into snapshots where this version of ZFS can prevent it.
+func TestSnapdir(t *testing.T) {
+	for minor, wanted := range map[int]bool{2: false, 3: true, 4: true} {
+		state := absentState()
+		state.Version = zfs.Version{Major: 2, Minor: minor}
+		if made := Plan(state).Actions[1].Create; made.NoSnapdir != wanted {
+			t.Errorf("OpenZFS 2.%d makes %+v", minor, made)
+		}
+	}
+}
+
 // TestRivals: of two objects that want the same, at most one acts, whichever is planned.
 func TestRivals(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -768,6 +779,7 @@ func TestMountsWithinOthers(t *testing.T) {
 			"remove exec from the properties of dataset a"},
 		"programs of the root": {nil, v1alpha1.Properties{"setuid": "on"}, "remove setuid from spec.rootProperties"},
 		"partitions":           {[]v1alpha1.PoolDataset{dataset("a", false, v1alpha1.Properties{"volmode": "full"})}, nil, "remove volmode"},
+		"a look at snapshots":  {[]v1alpha1.PoolDataset{dataset("a", false, v1alpha1.Properties{"snapdir": "hidden"})}, nil, "remove snapdir"},
 	} {
 		pool := wantedPool()
 		pool.Spec.Datasets = test.datasets

@@ -56,7 +56,7 @@ func allProperties() map[string]property {
 	}
 	for remedy, names := range map[string]string{
 		keyless:   "encryption keyformat pbkdf2iters",
-		operators: "mountpoint canmount zoned zoned_uid sharenfs sharesmb keylocation setuid devices exec volmode",
+		operators: "mountpoint canmount zoned zoned_uid sharenfs sharesmb keylocation setuid devices exec volmode snapdir",
 		readOnly: `available clones compressratio createtxg creation defer_destroy encryptionroot filesystem_count guid keystatus
 			logicalreferenced logicalused mounted name objsetid origin receive_resume_token redact_snaps refcompressratio referenced
 			snapshot_count snapshots_changed snapshots_changed_nsecs type used usedbychildren usedbydataset usedbyrefreservation
@@ -106,7 +106,6 @@ func filesystemProperties() map[string]values {
 		"atime": onOff, "relatime": onOff, "vscan": onOff, "nbmand": onOff, "overlay": onOff, "longname": onOff,
 		"xattr":            words{known: []string{"on", "off", "sa", "dir"}, more: true},
 		"dnodesize":        words{known: []string{"legacy", "auto", "1k", "2k", "4k", "8k", "16k"}},
-		"snapdir":          words{known: []string{"hidden", "visible", "disabled"}, more: true},
 		"direct":           words{known: []string{"disabled", "standard", "always"}, more: true},
 		"acltype":          words{known: []string{"off", "posix", "nfsv4", "disabled", "noacl", "posixacl"}, more: true},
 		"aclmode":          words{known: []string{"discard", "groupmask", "passthrough", "restricted"}},
