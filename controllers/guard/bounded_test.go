@@ -15,6 +15,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/agent/pools"
 	"github.com/storagebench/storagebench/internal/host"
+	"github.com/storagebench/storagebench/internal/zfs"
 )
 
 const silentDisk, sameDisk, goodDisk = "/dev/disk/by-id/silent", "/dev/disk/by-path/silent", "/dev/disk/by-id/good"
@@ -63,6 +64,8 @@ func (s *stubborn) Answer(path string) error {
 	s.at("Answer", path)
 	return nil
 }
+
+func (s *stubborn) Settle() { s.at("Settle", "") }
 
 func (s *stubborn) Wipe(wish host.Wish) (host.Disk, error) {
 	s.at("Wipe", wish.Path)
@@ -316,6 +319,41 @@ func TestASwappedDiskIsNotTaken(t *testing.T) {
 		change(&other.Disk)
 		if err := OnDisks(b, v1alpha1.PoolTemplate{}, []pools.Disk{other}, run); err == nil || ran != 1 {
 			t.Errorf("another disk: %v, ran %d times", err, ran)
+		}
+	}
+}
+
+// TestACommandThatMissesItsPartitionRunsAgain after the same checks, and no other one does.
+func TestACommandThatMissesItsPartitionRunsAgain(t *testing.T) {
+	path := "/dev/disk/by-id/good"
+	lost, other := &zfs.Error{Kind: zfs.NotFound, Stderr: "lost"}, &zfs.Error{Kind: zfs.Busy, Stderr: "busy"}
+	for name, test := range map[string]struct {
+		answers []error // of the command, one after another
+		becomes string  // the disk at that path after the first one
+		says    string
+	}{
+		"at once":       {answers: []error{nil}},
+		"found":         {answers: []error{lost, nil}},
+		"found late":    {answers: []error{&zfs.Error{Kind: zfs.NoPartition}, lost, nil}},
+		"never found":   {answers: []error{lost, lost, lost}, says: "lost"},
+		"another error": {answers: []error{other}, says: "busy"},
+		"another disk":  {answers: []error{lost}, becomes: "7:7", says: "leads to another disk"},
+	} {
+		disks, b := bounded()
+		ran := 0
+		taken := []pools.Disk{{Disk: host.Disk{Path: path, Number: path, Sequence: path}}}
+		err := OnDisks(b, v1alpha1.PoolTemplate{}, taken, func() error {
+			ran++
+			if disks.count("Check "+path) != ran || disks.count("Settle ") != 2*ran {
+				t.Errorf("%s: run %d is after %q", name, ran, disks.begun)
+			}
+			if test.becomes != "" {
+				taken[0].Number = test.becomes
+			}
+			return test.answers[ran-1]
+		})
+		if ran != len(test.answers) || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: ran %d times: %v", name, ran, err)
 		}
 	}
 }

@@ -26,6 +26,7 @@ type Disks interface {
 	Verify(checked host.Disk) error
 	Wipe(wish host.Wish) (host.Disk, error)
 	Answer(path string) error
+	Settle()
 	PoolUsers(pool string, own ...string) ([]string, error)
 	RemoveFolders(top, folder string) error
 	MakeMountPoint(top, point string) error
@@ -114,9 +115,31 @@ func Unused(disks Disks, name string, own ...string) error {
 	return nil
 }
 
+// takes is how often a command that takes disks is run until it finds the partitions that it has made.
+const takes = 3
+
 // OnDisks runs a command that takes disks: they are checked again, wiped if they are listed for reuse, and verified right before
-// and right after.
+// and right after. The command partitions them, and then looks for the partition by a link that udev makes: on a slow disk udev may just
+// be making it again. Then the pool has not changed, and the command runs again after the same checks.
 func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, command func() error) error {
+	var failed error
+	for range takes {
+		disks.Settle()
+		checked, err := ready(disks, template, taken)
+		if err != nil {
+			return errors.Join(failed, err)
+		}
+		disks.Settle() // a wipe is an event too
+		failed = Steady(disks, checked, command)
+		if !errors.Is(failed, zfs.NotFound) && !errors.Is(failed, zfs.NoPartition) {
+			break
+		}
+	}
+	return failed
+}
+
+// ready checks or wipes the disks that a command takes right after.
+func ready(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk) ([]host.Disk, error) {
 	var checked []host.Disk
 	for _, disk := range taken {
 		wish := host.Wish{Path: disk.Path, MinBytes: minBytes(template), Reuse: disk.Reuse, Right: disk.Right}
@@ -126,14 +149,14 @@ func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, co
 		}
 		now, err := prepare(wish)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if now.Number != disk.Number || now.Sequence != disk.Sequence { // the turn covers the disk that was checked
-			return fmt.Errorf("%s leads to another disk since it was checked: it was %s and is %s now", disk.Path, disk.Number, now.Number)
+			return nil, fmt.Errorf("%s leads to another disk since it was checked: it was %s and is %s now", disk.Path, disk.Number, now.Number)
 		}
 		checked = append(checked, now)
 	}
-	return Steady(disks, checked, command)
+	return checked, nil
 }
 
 // Record writes disks into the status of a BenchmarkPool before a command adds them to its pool, if the object is still the given

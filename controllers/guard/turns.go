@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/agent/objects"
+	"github.com/storagebench/storagebench/internal/agent/pools"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
@@ -171,6 +172,25 @@ func StablePaths(paths []string) []string {
 	stable := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !strings.HasPrefix(path, "/dev/disk/by-") })
 	slices.Sort(stable)
 	return slices.Compact(stable)
+}
+
+// PoolDisks are the disks for which commands on a pool wait: those of a live pool, with those that may be joining it, or all that the
+// object claims. A disk that has left a live pool is not among them, even if the spec still lists it: a broken one would stop the pool for
+// good.
+func PoolDisks(pool *v1alpha1.BenchmarkPool, live *zfs.Status) []string {
+	claimed := StablePaths(objects.ClaimedDevices(pool))
+	if live == nil {
+		return claimed
+	}
+	paths := objects.Texts(pool.Status.Joining)
+	for _, leaf := range live.Leaves() {
+		own := StablePaths(pools.LeafPaths(leaf))
+		if len(own) == 0 { // it may be any of them
+			own = claimed
+		}
+		paths = append(paths, own...)
+	}
+	return StablePaths(paths)
 }
 
 // Answering checks that the disks of a pool respond, before a command that waits for them while it holds the kernel's lock on all

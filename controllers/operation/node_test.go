@@ -360,6 +360,8 @@ func (n *fakeNode) Identify(path string) (host.Disk, error) {
 // Answer answers.
 func (n *fakeNode) Answer(string) error { return nil }
 
+func (n *fakeNode) Settle() {}
+
 // Verify believes.
 func (n *fakeNode) Verify(host.Disk) error { return nil }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/agent/operations"
-	"github.com/storagebench/storagebench/internal/agent/pools"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -97,23 +96,14 @@ func (r *Reconciler) sayBusy(ctx context.Context, operation *v1alpha1.PoolOperat
 	return err
 }
 
-// disksOf are the disks of a live pool and those that its object claims.
-func disksOf(pool *v1alpha1.BenchmarkPool, live *operations.Pool) []string {
-	paths := objects.ClaimedDevices(pool)
-	for _, leaf := range live.Status.Leaves() {
-		paths = append(paths, pools.LeafPaths(leaf)...)
-	}
-	return guard.StablePaths(paths)
-}
-
 // answering checks that all disks of the pool respond, right before a command that blocks all other pools while it waits for them.
 func (r *Reconciler) answering(state operations.State) error {
-	return proof(guard.Answering(r.Disks, disksOf(state.Pool, state.Live)))
+	return proof(guard.Answering(r.Disks, guard.PoolDisks(state.Pool, &state.Live.Status)))
 }
 
 // importOptions import the pool from its disks.
 func importOptions(state operations.State) zfs.ImportOptions {
-	return zfs.ImportOptions{GUID: state.Live.GUID, Pool: state.Live.Name, Devices: disksOf(state.Pool, state.Live)}
+	return zfs.ImportOptions{GUID: state.Live.GUID, Pool: state.Live.Name, Devices: guard.PoolDisks(state.Pool, &state.Live.Status)}
 }
 
 // releaser is a separate controller: the worker of the operation may itself wait for ZFS.

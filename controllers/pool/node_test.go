@@ -350,6 +350,8 @@ func (n *fakeNode) Verify(checked host.Disk) error {
 // Answer answers.
 func (n *fakeNode) Answer(string) error { return nil }
 
+func (n *fakeNode) Settle() {}
+
 // Wipe is not for these tests.
 func (n *fakeNode) Wipe(wish host.Wish) (host.Disk, error) {
 	return host.Disk{}, fmt.Errorf("the contents of %s were not given up", wish.Path)

@@ -185,6 +185,26 @@ func TestASilentPoolIsNotDestroyed(t *testing.T) {
 	}
 }
 
+// TestASilentDiskThatHasLeftKeepsNoPool: an operation has taken it out because it was dying. The object waits for its label only.
+func TestASilentDiskThatHasLeftKeepsNoPool(t *testing.T) {
+	w := newWorld(t, withAuxiliaries())
+	node, looks := w.hanging()
+	pool := w.settle("bench0")
+	w.node.pools[0].remove(diskC)
+	heal := node.silence(diskC)
+	w.settle("bench0")
+	w.delete(pool)
+	left := w.settle("bench0")
+	if !w.node.pools[0].destroyed || left == nil || !strings.Contains(message(left), diskC) {
+		t.Errorf("left are %+v and %+v", left, w.node.pools[0])
+	}
+	heal()
+	soon(t, func() bool { return len(looks.Hanging()) == 0 })
+	if left := w.settle("bench0"); left != nil {
+		t.Errorf("after its disk answers again, left is %+v", left)
+	}
+}
+
 // TestASilentPoolIsNotImported: nor does the agent conclude anything from not finding it.
 func TestASilentPoolIsNotImported(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))

@@ -70,17 +70,6 @@ func (r *Reconciler) covered(pool *v1alpha1.BenchmarkPool, names []string) bool 
 	return guard.Covers(names, guard.TurnNames(r.Disks, nil, pool))
 }
 
-// poolDisks are the disks of a live pool and those that its object claims.
-func poolDisks(pool *v1alpha1.BenchmarkPool, live *pools.LivePool) []string {
-	paths := objects.ClaimedDevices(pool)
-	if live != nil {
-		for _, leaf := range live.Status.Leaves() {
-			paths = append(paths, pools.LeafPaths(leaf)...)
-		}
-	}
-	return guard.StablePaths(paths)
-}
-
 // changesPool passes operations that have just finished and may have added disks or datasets to a pool, removed disks, or brought one back.
 // The pool then reacts at once: its object has to claim new disks, because a pool that is not imported is searched only on the disks of its
 // object, and the agent mounts awaited datasets, and clears the labels of removed disks.
@@ -110,12 +99,19 @@ func poolOf(_ context.Context, object client.Object) []reconcile.Request {
 
 // answering checks that all disks of a pool respond, right before a command that waits for them.
 func (r *Reconciler) answering(pool *v1alpha1.BenchmarkPool, live *pools.LivePool) error {
-	return guard.Answering(r.Disks, poolDisks(pool, live))
+	return guard.Answering(r.Disks, disksOf(pool, live))
+}
+
+func disksOf(pool *v1alpha1.BenchmarkPool, live *pools.LivePool) []string {
+	if live == nil {
+		return guard.PoolDisks(pool, nil)
+	}
+	return guard.PoolDisks(pool, &live.Status)
 }
 
 // importOptions import the pool from its disks, if all of them respond.
 func (r *Reconciler) importOptions(state *observed, guid string) (zfs.ImportOptions, error) {
-	devices := guard.StablePaths(append(poolDisks(state.Pool, state.Live), state.lookedOn...))
+	devices := guard.StablePaths(append(disksOf(state.Pool, state.Live), state.lookedOn...))
 	return zfs.ImportOptions{GUID: guid, Pool: naming.PoolName(state.Pool), Devices: devices}, guard.Answering(r.Disks, devices)
 }
 

@@ -12,6 +12,7 @@ type Kind string
 const (
 	Busy           Kind = "busy"
 	NotFound       Kind = "not found"
+	NoPartition    Kind = "partition not found"
 	Exists         Kind = "exists already"
 	NoSpace        Kind = "no space"
 	DeviceInUse    Kind = "device in use"
@@ -43,6 +44,7 @@ var remedies = map[Kind]string{
 	NoSpace:        "free space, or grow the pool",
 	DeviceInUse:    "use another disk; force is never used",
 	DeviceTooSmall: "use a larger disk",
+	NoPartition:    "see what udev does on the node: it makes the links of partitions, here not in time",
 	Permission:     "run as root with access to /dev/zfs and the disks",
 	Suspended:      "bring the pool's disks back, then run 'zpool clear'; 'dmesg' on the node shows what failed",
 	Unavailable:    "bring the missing disks back",
@@ -152,6 +154,7 @@ var phrases = []struct {
 	{"vdevs cannot be used more than once", DeviceInUse},
 	{"is busy", Busy},
 	{"has active shared spare", Busy},
+	{"failed to detect device partitions", NoPartition},
 	{"no such pool", NotFound},
 	{"dataset does not exist", NotFound},
 	{"parent does not exist", NotFound},

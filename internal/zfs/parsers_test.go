@@ -36,11 +36,13 @@ func TestClassifyRealMessages(t *testing.T) {
 // TestClassifyOtherMessages has messages from the source of OpenZFS that the lab did not provoke.
 func TestClassifyOtherMessages(t *testing.T) {
 	for said, want := range map[string]Kind{
-		"cannot export 'p': pool is busy\n":                          Busy,
-		"cannot scrub p: pool I/O is currently suspended\n":          Suspended,
-		"cannot create 'p/out of space/x': dataset already exists\n": Exists,
-		"cannot destroy 'is busy': no such pool\n":                   NotFound,
-		"cannot create 'p': pool already exists\n":                   Exists,
+		"cannot export 'p': pool is busy\n":                                                                                Busy,
+		"cannot scrub p: pool I/O is currently suspended\n":                                                                Suspended,
+		"cannot create 'p/out of space/x': dataset already exists\n":                                                       Exists,
+		"cannot label '/dev/x': failed to detect device partitions on '/dev/x-part1': 19\n":                                NoPartition,
+		"cannot replace 12 with /dev/x: no such pool or dataset\n":                                                         NotFound,
+		"cannot destroy 'is busy': no such pool\n":                                                                         NotFound,
+		"cannot create 'p': pool already exists\n":                                                                         Exists,
 		"cannot import 'p': a pool with that name already exists\nuse the form 'zpool import <pool | id> <newpool>' ...\n": Exists,
 		"cannot import 'p': pool was previously in use from another system.\nLast accessed by n2 (hostid=1) at Sat\nThe pool can be imported, " +
 			"use 'zpool import -f' to import the pool.\n": OtherHost,

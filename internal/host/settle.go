@@ -1,0 +1,29 @@
+package host
+
+import (
+	"os"
+	"time"
+)
+
+const (
+	// settleTime limits how long udev is waited for: another disk may keep it busy all the time.
+	settleTime = 30 * time.Second
+	settleLook = settleTime / 300
+)
+
+// Settle waits until udev has processed what has happened to disks. Until then it removes links of partitions and makes them again, and a
+// program that takes a disk may not find them. udevadm settle looks at the same file.
+func (n *Node) Settle() {
+	looks, end := time.NewTicker(settleLook), time.After(settleTime)
+	defer looks.Stop()
+	for {
+		if _, err := os.Lstat(n.path("run/udev/queue")); err != nil {
+			return
+		}
+		select {
+		case <-looks.C:
+		case <-end:
+			return
+		}
+	}
+}
