@@ -299,7 +299,7 @@ func (d Delta) WithApplication(own Application) Delta {
 	}
 	relate := func(metric, of string, factor, divisor int64) {
 		if value, found := d.Metrics[of]; found && divisor > 0 {
-			d.Metrics[metric] = mulAddDiv(value, factor, divisor/2, divisor) // rounded, as for the disks of a pool
+			d.Metrics[metric] = nearest(value, factor, divisor)
 		}
 	}
 	relate("readBytesPerApplicationByteMilli", "deviceReadBytes", 1000, own.ReadBytes)
@@ -321,7 +321,10 @@ func (d Delta) WithApplication(own Application) Delta {
 // mulDiv is value * factor / divisor without overflow, rounded down. It is limited to the largest number, and 0 if the divisor is.
 func mulDiv(value, factor, divisor int64) int64 { return mulAddDiv(value, factor, 0, divisor) }
 
-// mulAddDiv is (value * factor + more) / divisor. With half of the divisor as more, it is rounded to the nearest number.
+// nearest is mulDiv rounded to the nearest number, as the figures of pools are.
+func nearest(value, factor, divisor int64) int64 { return mulAddDiv(value, factor, divisor/2, divisor) }
+
+// mulAddDiv is (value * factor + more) / divisor.
 func mulAddDiv(value, factor, more, divisor int64) int64 {
 	if value <= 0 || factor <= 0 || divisor <= 0 {
 		return 0

@@ -46,7 +46,7 @@ func (c *comparison) fillRates(disks []*device) {
 		c.noteOverTime(disks, direction.rate, operations, int64(time.Second))
 		c.noteOverTime(disks, direction.bandwidth, bytes, int64(time.Second))
 		if operations > 0 {
-			c.note(disks, direction.size, bytes/operations)
+			c.note(disks, direction.size, nearest(bytes, 1, operations))
 		}
 		if c.requests == nil {
 			c.requests = map[string]int64{}
@@ -64,7 +64,7 @@ func (c *comparison) fillTimes(disks []*device) {
 		took, found := sumOf(c.details.Sources, disks, of.time)
 		operations, known := sumOf(c.details.Sources, disks, of.operations)
 		if found && known && operations > 0 {
-			c.note(disks, metric, took/operations)
+			c.note(disks, metric, nearest(took, 1, operations))
 		}
 	}
 	if waiting, found := sumOf(c.details.Sources, disks, "queueNanoseconds"); found {
@@ -106,7 +106,7 @@ func (c *comparison) nameSource(disks []*device, metric string) {
 func (d Delta) relateDisks(own Application) {
 	for metric, of := range d.overTime {
 		if own.Lasting > 0 {
-			d.Metrics[metric] = mulDiv(of.value, of.factor, own.Lasting.Nanoseconds())
+			d.Metrics[metric] = nearest(of.value, of.factor, own.Lasting.Nanoseconds())
 		}
 	}
 	if busy, known := d.Metrics[metricDiskBusy]; known { // the kernel rounds up to its ticks, and counts what was before and after too
@@ -114,7 +114,7 @@ func (d Delta) relateDisks(own Application) {
 	}
 	for metric, operations := range map[string]int64{metricDiskReads: own.ReadOperations, metricDiskWrites: own.WriteOperations} {
 		if requests, known := d.requests[metric]; known && operations > 0 {
-			d.Metrics[metric] = mulDiv(requests, 1000, operations)
+			d.Metrics[metric] = nearest(requests, 1000, operations)
 		}
 	}
 }

@@ -49,6 +49,15 @@ func TestDisksOfAPlainVolume(t *testing.T) {
 	if some["diskWriteOperationsPerSecond"] != 10 {
 		t.Errorf("the writes are lost too: %v", some)
 	}
+	disk = map[string]uint64{"writeOperations": 298, "writtenBytes": 298*4096 + 149, "writeNanoseconds": 2*298 - 1} // a half is rounded up
+	odd := changed(o, map[string]map[string]uint64{"device.sdb": disk}).WithApplication(own).Metrics
+	for name, nearest := range map[string]int64{"diskWriteOperationsPerSecond": 10, "diskWrittenBytesPerSecond": 40_692,
+		"diskWriteRequestBytes": 4097, "diskWritesPerWriteMilli": 497, "diskWriteLatencyMeanNanoseconds": 2} {
+		if odd[name] != nearest {
+			t.Errorf("%s is %d, and not rounded to %d", name, odd[name], nearest)
+		}
+	}
+	disk["busyNanoseconds"] = 15e9
 	own.Lasting = 10 * time.Second
 	if busy := changed(o, map[string]map[string]uint64{"device.sdb": disk}).WithApplication(own).Metrics["diskBusyPartsPerMillion"]; busy != million {
 		t.Errorf("15 s of work, which was not all in the 10 s of the workload: %d ppm", busy)
