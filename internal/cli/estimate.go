@@ -152,12 +152,7 @@ func estimateRun(slot *experiment.Slot) spent {
 		case phase.Free != nil:
 			filled -= shareOf(phase.Free.Share, filled)
 		case phase.Measure != nil:
-			once := estimateMeasure(&phase, filled)
-			rounds := int64(1)
-			if rule := phase.Measure.SteadyState; rule != nil {
-				rounds = max(1, int64(rule.WindowRounds))
-			}
-			all.add(spent{once.asked * time.Duration(rounds), once.bytes * rounds})
+			all.add(estimateMeasure(&phase, filled))
 		}
 	}
 	return all
@@ -185,12 +180,17 @@ func fragmentRounds(fragment *v1alpha1.FragmentPhase) int32 {
 	return min(assumedRounds, max(1, fragment.MaxRounds))
 }
 
-// estimateMeasure is the time that a workload requests, or needs for its data. Several workloads take as long as the longest one.
+// estimateMeasure is the time that a workload requests, or needs for its data. Several workloads take as long as the longest one, and
+// rounds until a steady state are at least as many as are compared.
 func estimateMeasure(phase *v1alpha1.Phase, filled int64) spent {
 	traits, _ := workload.PhaseTraits(phase)
-	all := spent{asked: traits.Duration + traits.RampUp + traits.Guess}
+	rounds := 1
+	if rule := phase.Measure.SteadyState; rule != nil {
+		rounds = max(1, int(rule.WindowRounds))
+	}
+	all := spent{asked: traits.Setup + time.Duration(rounds)*(traits.RampUp+traits.Duration+traits.Guess)}
 	if traits.Moves != nil {
-		all.bytes = traits.Moves(filled)
+		all.bytes = int64(rounds) * traits.Moves(filled)
 	}
 	return all
 }

@@ -35,6 +35,8 @@ func TestEstimate(t *testing.T) {
 		{"{name: p, measure: {workload: {postgres: {duration: 1m, databaseSize: 100Mi}}}}", overhead + 2*time.Minute, 3 * time.Second},
 		{`{name: p, measure: {workload: {fio: {jobFile: "[a]\nrw=read\nsize=1m\nruntime=90\n"}}}}`, overhead + 90*time.Second, 0},
 		{`{name: p, measure: {workload: {fio: {jobFile: "[a]\nrw=read\nsize=1m\n"}}}}`, overhead + time.Minute, 0},
+		{"{name: p, measure: {steadyState: {windowRounds: 5}, workload: {metadata: {duration: 1m, workers: 4, filesPerWorker: 30000}}}}",
+			overhead + time.Minute + 5*time.Minute, 0},
 		{"{name: p, fill: {to: 50%}}\n  - {name: q, fragment: {until: Rounds, rounds: 2}}", 2 * overhead, 15 * time.Second},
 		{"{name: p, fill: {to: 50%}}\n  - {name: q, fragment: {until: Converged, maxRounds: 25}}", 2 * overhead, 45 * time.Second},
 	} {

@@ -193,7 +193,7 @@ func StartAllowanceOf(phase v1alpha1.Phase) time.Duration {
 		return 0
 	}
 	traits, _ := workload.PhaseTraits(&phase)
-	return StartAllowance + traits.RampUp
+	return StartAllowance + traits.Setup + traits.RampUp
 }
 
 // latenessFactor scales the lag of a pod to the extra time for the next one.

@@ -152,6 +152,7 @@ func TestStartAllowance(t *testing.T) {
 		{measure(v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}}), runs.StartAllowance},
 		{measure(v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{RampUp: runstest.Lasting(time.Minute)}}), runs.StartAllowance + time.Minute},
 		{measure(v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{RampUp: runstest.Lasting(time.Hour)}}), runs.StartAllowance + time.Hour},
+		{measure(v1alpha1.Workload{Metadata: &v1alpha1.MetadataWorkload{Workers: 2, FilesPerWorker: 60_000}}), runs.StartAllowance + time.Minute},
 	} {
 		if got := runs.StartAllowanceOf(test.phase); got != test.want {
 			t.Errorf("%+v: %s, want %s", test.phase, got, test.want)

@@ -15,7 +15,7 @@ func metadata(w *v1alpha1.Workload) (Traits, bool) {
 		return Traits{}, false
 	}
 	return Traits{Name: "metadata", Version: 2, Spec: w.Metadata, Duration: length(w.Metadata.Duration), Dated: true, Files: true,
-		HidesCache: noReads, Yields: files, Guess: creation(w.Metadata)}, true
+		HidesCache: noReads, Yields: files, Setup: creation(w.Metadata)}, true
 }
 
 // creation is about how long it takes to create the files of all workers, which comes before the measurement.

@@ -15,8 +15,8 @@ func TestMetadataEstimate(t *testing.T) {
 	}{{0, 0, 2 * time.Second}, {4, 1000, 2 * time.Second}, {64, 100_000, 3200 * time.Second}, {64, 1_000_000, 32_000 * time.Second}} {
 		traits := TraitsOf(&v1alpha1.Workload{Metadata: &v1alpha1.MetadataWorkload{Workers: c.workers, FilesPerWorker: c.files,
 			Duration: lasting(time.Minute)}})
-		if traits.Guess != c.want || traits.Duration != time.Minute {
-			t.Errorf("%d workers with %d files: %s to create them and %s to measure, want %s and 1m", c.workers, c.files, traits.Guess,
+		if traits.Setup != c.want || traits.Duration != time.Minute {
+			t.Errorf("%d workers with %d files: %s to create them and %s to measure, want %s and 1m", c.workers, c.files, traits.Setup,
 				traits.Duration, c.want)
 		}
 	}

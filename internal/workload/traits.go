@@ -19,6 +19,8 @@ type Traits struct {
 	Version int
 	// Duration of a measurement, zero if the spec does not tell. RampUp comes before it.
 	Duration, RampUp time.Duration
+	// Setup is about how long it prepares before its first measurement.
+	Setup time.Duration
 	// ReadsFill says that it works on what a fill phase wrote.
 	ReadsFill bool
 	// Writes names what it writes to on its volume, if another workload can do that at the same time: the data, or logs.
@@ -43,8 +45,8 @@ type Traits struct {
 	Refused func() string
 	// Postgres says that it needs the runner image with PostgreSQL.
 	Postgres bool
-	// Moves is about how many bytes it reads and writes besides the measurement's duration, and Guess about how long it takes besides, or if
-	// the duration is not known. Both are for estimates only.
+	// Moves is about how many bytes it reads and writes besides the measurement's duration, and Guess about how long a measurement
+	// takes whose duration the spec does not tell. Both are for estimates only.
 	Moves func(filledBytes int64) int64
 	Guess time.Duration
 }
