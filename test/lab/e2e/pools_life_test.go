@@ -69,6 +69,7 @@ func (p *pools) life() {
 	g.Expect(property(pool, name, "compression")).To(gomega.Equal("off"))
 	g.Expect(property(pool, "", "autotrim")).To(gomega.Equal("on"))
 	g.Expect(p.run("zfs", "get", "-Hpo", "value", "storagebench.dev:uid", name)).To(gomega.Equal(uid))
+	g.Expect(p.run("zfs", "get", "-Hpo", "value", "snapdir", name+"/data")).To(gomega.Equal("disabled"), "no pod keeps a snapshot mounted")
 	g.Expect(p.run("zfs", "get", "-Hpo", "value", "volsize", name+"/volume")).To(gomega.Equal("67108864"))
 
 	p.run("zfs", "set", "recordsize=16k", name+"/data")
