@@ -204,9 +204,11 @@ func (p BaselinePhase) runs(day int) int {
 	return most
 }
 
-// Days is the variation of a metric between experiments, pooled over the variants.
+// Days is the variation of a metric between experiments, averaged over the variants. The variants of one experiment see the same day: more
+// of them tell no more about days than one.
 func (b Baseline) Days(phase, metric string) stats.Days {
 	var pooled stats.Days
+	var freedom float64
 	for _, variant := range b.Variants {
 		days, err := Logarithms(b.Values(variant.Name, phase, metric))
 		if err != nil || len(days) == 0 {
@@ -214,8 +216,10 @@ func (b Baseline) Days(phase, metric string) stats.Days {
 		}
 		if found, err := stats.VarianceOfDays(days); err == nil {
 			pooled = pooled.Join(found)
+			freedom = max(freedom, found.LevelFreedom)
 		}
 	}
+	pooled.LevelFreedom = freedom
 	return pooled
 }
 

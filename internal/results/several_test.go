@@ -62,7 +62,7 @@ func TestAddDays(t *testing.T) {
 	if names := got.Environment["device.0.name"]; !cmp.Equal(names, []string{"sdb"}) || len(got.Environment["kernel"]) != 1 {
 		t.Errorf("environment %v", got.Environment)
 	}
-	if days := got.Days("scan", "readBytesPerSecond"); days.LevelFreedom != 4 || days.Levels < 0.02 || days.Levels > 0.1 {
+	if days := got.Days("scan", "readBytesPerSecond"); days.LevelFreedom != 2 || days.Levels < 0.02 || days.Levels > 0.1 {
 		t.Errorf("days %+v", days)
 	}
 	text, err := got.Encode()

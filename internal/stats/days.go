@@ -10,8 +10,9 @@ type Day []float64
 
 // Days is the variation of equal experiments: how much their levels differ, and their runs within them.
 type Days struct {
-	// Levels is the variance of the level of an experiment, with LevelFreedom degrees of freedom.
-	Levels, LevelFreedom float64
+	// Levels is the variance of the level of an experiment, with LevelFreedom degrees of freedom. LevelShare of the variance within is in
+	// it: a level of few runs varies more.
+	Levels, LevelFreedom, LevelShare float64
 	// Within is the variance of a run around its level, with WithinFreedom degrees of freedom.
 	Within, WithinFreedom float64
 }
@@ -25,7 +26,7 @@ func VarianceOfDays(days []Day) (Days, error) {
 	var found Days
 	found.LevelFreedom = float64(len(levels) - 1)
 	if found.LevelFreedom > 0 {
-		found.Levels = squaresAround(levels) / found.LevelFreedom
+		found.Levels, found.LevelShare = squaresAround(levels)/found.LevelFreedom, shareOf(days)
 	}
 	var squares float64
 	for _, day := range days {
@@ -48,6 +49,7 @@ func (d Days) Join(other Days) Days {
 	}
 	var joined Days
 	joined.Levels, joined.LevelFreedom = pool(d.Levels, d.LevelFreedom, other.Levels, other.LevelFreedom)
+	joined.LevelShare, _ = pool(d.LevelShare, d.LevelFreedom, other.LevelShare, other.LevelFreedom)
 	joined.Within, joined.WithinFreedom = pool(d.Within, d.WithinFreedom, other.Within, other.WithinFreedom)
 	return joined
 }
@@ -66,17 +68,22 @@ func CompareDays(before []Day, now Day, variation Days) (LevelTest, error) {
 	if !(variation.LevelFreedom > 0) {
 		return LevelTest{}, errors.New("the variation between experiments needs two of them")
 	}
-	var share float64 // of the variance within, in the mean of the earlier levels
-	for _, day := range before {
-		share += 1 / float64(len(day))
-	}
-	share /= float64(len(before))
-	// Levels vary at least as their runs do, even if a few of them lie close together by chance.
-	levels := max(variation.Levels, variation.Within*share)
+	share := shareOf(before)
+	// The variation may be known from experiments with more runs than the earlier ones. And levels vary at least as their runs do, even if a
+	// few of them lie close together by chance.
+	levels := max(variation.Levels+variation.Within*max(0, share-variation.LevelShare), variation.Within*share)
 	// An experiment of fewer runs than the earlier ones is known less well.
 	newest := levels + variation.Within*max(0, 1/float64(len(now))-share)
 	return LevelTest{Estimate: level - mean(earlier), Error: math.Sqrt(levels/float64(len(before)) + newest),
 		Freedom: variation.LevelFreedom}, nil
+}
+
+// shareOf is the share of the variance within experiments that is in their levels, on average.
+func shareOf(days []Day) (share float64) {
+	for _, day := range days {
+		share += 1 / float64(len(day))
+	}
+	return share / float64(len(days))
 }
 
 // levelOf is the pseudomedian of Hodges and Lehmann: an outlier moves it little.

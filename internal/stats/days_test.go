@@ -7,11 +7,11 @@ import (
 
 func TestVarianceOfDays(t *testing.T) {
 	got, err := VarianceOfDays([]Day{{1, 1, 1}, {3, 3, 3}, {5, 4.5, 5.5}})
-	if err != nil || math.Abs(got.Levels-4) > 1e-12 || got.LevelFreedom != 2 || math.Abs(got.Within-0.5/6) > 1e-12 || got.WithinFreedom != 6 {
+	if err != nil || math.Abs(got.Levels-4) > 1e-12 || got.LevelFreedom != 2 || math.Abs(got.LevelShare-1.0/3) > 1e-12 || math.Abs(got.Within-0.5/6) > 1e-12 || got.WithinFreedom != 6 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	joined := got.Join(Days{Levels: 1, LevelFreedom: 2})
-	if joined.Levels != 2.5 || joined.LevelFreedom != 4 || joined.Within != got.Within || (Days{}).Join(Days{}) != (Days{}) {
+	joined := got.Join(Days{Levels: 1, LevelFreedom: 2, LevelShare: 1})
+	if joined.Levels != 2.5 || joined.LevelFreedom != 4 || math.Abs(joined.LevelShare-2.0/3) > 1e-12 || joined.Within != got.Within || (Days{}).Join(Days{}) != (Days{}) {
 		t.Errorf("%+v", joined)
 	}
 	for _, days := range [][]Day{nil, {{}}, {{math.NaN()}}} {
@@ -35,6 +35,12 @@ func TestCompareDays(t *testing.T) {
 	alike, err := CompareDays([]Day{{-1, 1}, {1, -1}}, Day{0}, Days{LevelFreedom: 1, Within: 2, WithinFreedom: 2})
 	if err != nil || math.Abs(alike.Error-math.Sqrt(1.0/2+1+1)) > 1e-12 {
 		t.Errorf("%+v, %v", alike, err)
+	}
+	// Levels of many runs do not vary as those of six do.
+	six := Day{-1, 1, -1, 1, -1, 1}
+	fewer, err := CompareDays([]Day{six}, six, Days{Levels: 1, LevelFreedom: 9, Within: 6, WithinFreedom: 370})
+	if err != nil || math.Abs(fewer.Error-2) > 1e-12 {
+		t.Errorf("%+v, %v", fewer, err)
 	}
 	if _, err := CompareDays(before[:1], Day{7}, Days{}); err == nil {
 		t.Error("a comparison without any variation")

@@ -5,10 +5,12 @@ package verdict
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/stats"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 	"github.com/storagebench/storagebench/internal/verdict/history"
 )
@@ -99,10 +101,7 @@ func baselineFor(reference *v1alpha1.Baseline, standards Standards, experiment *
 			reference.ConfigMap.Name)}}
 	}
 	baseline = &others
-	now := map[string]string{}
-	for _, variant := range experiment.Variants {
-		now[variant.Name] = variant.Definition
-	}
+	now := definitionsOf(experiment)
 	mayDiffer := results.DifferenceAllowed(definitionKey, reference.AllowDifferences)
 	return gate.Earlier{Values: func(variant, phase, metric string) gate.Stored {
 		stored := gate.Stored{Values: baseline.Values(variant, phase, metric)}
@@ -118,6 +117,15 @@ func baselineFor(reference *v1alpha1.Baseline, standards Standards, experiment *
 	}}
 }
 
+// definitionsOf the variants of an experiment, by their names.
+func definitionsOf(experiment *results.Experiment) map[string]string {
+	now := map[string]string{}
+	for _, variant := range experiment.Variants {
+		now[variant.Name] = variant.Definition
+	}
+	return now
+}
+
 func noiseFor(reference *v1alpha1.Calibration, standards Standards, experiment *results.Experiment) gate.Noise {
 	calibration := standards.Calibration
 	switch {
@@ -130,7 +138,24 @@ func noiseFor(reference *v1alpha1.Calibration, standards Standards, experiment *
 		reference.AllowDifferences); words != "" {
 		return gate.Noise{Refused: &gate.Refusal{Reason: gate.ReasonCalibrationUnlike, Invalid: true, Message: words}}
 	}
-	return gate.Noise{Days: calibration.Days, Floor: func(phase, metric string) (float64, bool) {
+	// An experiment that is in the baseline too shows only once how days differ, and this one shows nothing about itself.
+	others := calibration.Without(experiment.Experiment)
+	if standards.Baseline != nil {
+		for _, accepted := range standards.Baseline.Experiments {
+			others = others.Without(accepted.Experiment)
+		}
+	}
+	mayDiffer, now := results.DifferenceAllowed(definitionKey, reference.AllowDifferences), definitionsOf(experiment)
+	days := func(variant, phase, metric string) stats.Days {
+		alike := others
+		if !mayDiffer { // other work varies in another way
+			alike.Variants = slices.DeleteFunc(slices.Clone(others.Variants), func(v results.BaselineVariant) bool {
+				return v.Definition != now[variant]
+			})
+		}
+		return alike.Days(phase, metric)
+	}
+	return gate.Noise{Days: days, Floor: func(phase, metric string) (float64, bool) {
 		floor, found := calibration.Floor(phase, metric)
 		return math.Abs(float64(floor.NoisePartsPerMillion)) / 1e6, found
 	}}

@@ -25,8 +25,8 @@ func compareState() (*v1alpha1.StorageBenchmarkSpec, Standards, *results.Experim
 		Baseline: &results.Baseline{Environment: environment, Experiments: []results.Accepted{{Experiment: "other"}}, Variants: []results.BaselineVariant{{Name: "v", Definition: "d",
 			Phases: []results.BaselinePhase{{Name: "scan",
 				Metrics: []results.BaselineMetric{{Name: "readBytesPerSecond", Unit: "bytes/s", Values: [][]int64{{5, 6}}}}}}}}},
-		Calibration: &results.Baseline{Environment: environment, Experiments: make([]results.Accepted, 2), Variants: []results.BaselineVariant{
-			{Name: "v", Phases: []results.BaselinePhase{{Name: "scan", Metrics: []results.BaselineMetric{
+		Calibration: &results.Baseline{Environment: environment, Experiments: []results.Accepted{{Experiment: "x"}, {Experiment: "y"}}, Variants: []results.BaselineVariant{
+			{Name: "v", Definition: "d", Phases: []results.BaselinePhase{{Name: "scan", Metrics: []results.BaselineMetric{
 				{Name: "readBytesPerSecond", Unit: "bytes/s", Better: "Higher", Values: [][]int64{{1000, 1010}, {2000, 1990}}}}}}}}},
 	}
 	return &spec, standards, &results.Experiment{Environment: environment, Variants: []results.VariantResult{{Name: "v", Definition: "d"}}}
@@ -42,7 +42,7 @@ func TestComparedFindsTheValues(t *testing.T) {
 	if floor, known := evidence.Noise.Floor("scan", "readBytesPerSecond"); !known || floor < math.Log(1.01) || floor > math.Log(1.01)+1e-6 {
 		t.Errorf("noise %g, %v", floor, known)
 	}
-	if days := evidence.Noise.Days("scan", "readBytesPerSecond"); days.LevelFreedom != 1 || days.Levels < 0.2 || days.Levels > 0.3 {
+	if days := evidence.Noise.Days("v", "scan", "readBytesPerSecond"); days.LevelFreedom != 1 || days.Levels < 0.2 || days.Levels > 0.3 {
 		t.Errorf("days %+v", days)
 	}
 	if _, known := evidence.Noise.Floor("scan", "writeBytesPerSecond"); known {
@@ -50,6 +50,41 @@ func TestComparedFindsTheValues(t *testing.T) {
 	}
 	if stored := evidence.Baseline.Values("other", "scan", "readBytesPerSecond"); len(stored.Values) > 0 {
 		t.Errorf("%+v", stored)
+	}
+}
+
+// TestDaysOfTheCalibration: only experiments of the same work count, and only those that are not in the baseline and not this one.
+func TestDaysOfTheCalibration(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.StorageBenchmarkSpec, *Standards, *results.Experiment)
+		want   float64 // degrees of freedom
+	}{
+		"as they are": {func(*v1alpha1.StorageBenchmarkSpec, *Standards, *results.Experiment) {}, 1},
+		"no baseline": {func(_ *v1alpha1.StorageBenchmarkSpec, s *Standards, _ *results.Experiment) { s.Baseline = nil }, 1},
+		"one document": {func(_ *v1alpha1.StorageBenchmarkSpec, s *Standards, _ *results.Experiment) {
+			s.Baseline = s.Calibration
+		}, 0},
+		"one experiment in both": {func(_ *v1alpha1.StorageBenchmarkSpec, s *Standards, _ *results.Experiment) {
+			s.Baseline.Experiments[0].Experiment = "y"
+		}, 0},
+		"this experiment": {func(_ *v1alpha1.StorageBenchmarkSpec, _ *Standards, e *results.Experiment) { e.Experiment = "x" }, 0},
+		"other work": {func(_ *v1alpha1.StorageBenchmarkSpec, s *Standards, _ *results.Experiment) {
+			s.Calibration.Variants[0].Definition = "e"
+		}, 0},
+		"other work allowed": {func(spec *v1alpha1.StorageBenchmarkSpec, s *Standards, _ *results.Experiment) {
+			s.Calibration.Variants[0].Definition = "e"
+			spec.Calibration.AllowDifferences = []string{"definition"}
+		}, 1},
+	} {
+		spec, standards, experiment := compareState()
+		c.change(spec, &standards, experiment)
+		evidence := compared(spec, standards, experiment)
+		if days := evidence.Noise.Days("v", "scan", "readBytesPerSecond"); days.LevelFreedom != c.want {
+			t.Errorf("%s: %+v, want a freedom of %g", name, days, c.want)
+		}
+		if _, known := evidence.Noise.Floor("scan", "readBytesPerSecond"); !known {
+			t.Errorf("%s: the noise of runs is lost", name)
+		}
 	}
 }
 

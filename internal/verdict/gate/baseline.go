@@ -38,7 +38,7 @@ func (n Noise) variation(of reference) stats.Days {
 	if n.Days == nil {
 		return stats.Days{}
 	}
-	return n.Days(of.phase, of.metric)
+	return n.Days(of.variant, of.phase, of.metric)
 }
 
 // variationTest tests the level of this experiment against those before. False if nothing shows how levels vary.

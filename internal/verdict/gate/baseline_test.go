@@ -19,7 +19,7 @@ func TestBaselineOfDays(t *testing.T) {
 		return evidence
 	}
 	calibrated := func(evidence Evidence, variance, freedom float64) Evidence {
-		evidence.Noise.Days = func(_, _ string) stats.Days { return stats.Days{Levels: variance, LevelFreedom: freedom} }
+		evidence.Noise.Days = func(_, _, _ string) stats.Days { return stats.Days{Levels: variance, LevelFreedom: freedom} }
 		return evidence
 	}
 	quiet := []float64{1, 1.005, 0.995, 1.002, 0.998}

@@ -65,8 +65,8 @@ type Noise struct {
 	Refused *Refusal
 	// Floor of a metric as a logarithm, ln(b/a) of equal runs. False if not measured.
 	Floor func(phase, metric string) (floor float64, known bool)
-	// Days is how a metric varies between experiments. Nil if not known.
-	Days func(phase, metric string) stats.Days
+	// Days is how a metric of a variant varies between experiments that are not in the baseline. Nil if not known.
+	Days func(variant, phase, metric string) stats.Days
 }
 
 func (e *Evidence) measured() measurements { return measurements{e} }
