@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -300,7 +301,7 @@ func TestNothingWaitsForASilentDisk(t *testing.T) {
 	}
 	ran := false
 	taken := []pools.Disk{{Disk: host.Disk{Path: silentDisk, Number: silentDisk, Sequence: silentDisk}}}
-	if err := OnDisks(b, v1alpha1.PoolTemplate{}, taken, func() error { ran = true; return nil }); !IsSilent(err) || ran {
+	if err := OnDisks(b, v1alpha1.PoolTemplate{}, taken, wanted, func() error { ran = true; return nil }); !IsSilent(err) || ran {
 		t.Errorf("%v, ran: %v", err, ran)
 	}
 }
@@ -311,49 +312,96 @@ func TestASwappedDiskIsNotTaken(t *testing.T) {
 	ran := 0
 	run := func() error { ran++; return nil }
 	taken := pools.Disk{Disk: host.Disk{Path: goodDisk, Number: goodDisk, Sequence: goodDisk}}
-	if err := OnDisks(b, v1alpha1.PoolTemplate{}, []pools.Disk{taken}, run); err != nil || ran != 1 {
+	if err := OnDisks(b, v1alpha1.PoolTemplate{}, []pools.Disk{taken}, wanted, run); err != nil || ran != 1 {
 		t.Errorf("the same disk: %v, ran %d times", err, ran)
 	}
 	for _, change := range []func(d *host.Disk){func(d *host.Disk) { d.Number = "8:0" }, func(d *host.Disk) { d.Sequence = "7" }} {
 		other := taken
 		change(&other.Disk)
-		if err := OnDisks(b, v1alpha1.PoolTemplate{}, []pools.Disk{other}, run); err == nil || ran != 1 {
+		if err := OnDisks(b, v1alpha1.PoolTemplate{}, []pools.Disk{other}, wanted, run); err == nil || ran != 1 {
 			t.Errorf("another disk: %v, ran %d times", err, ran)
 		}
 	}
 }
 
-// TestACommandThatMissesItsPartitionRunsAgain after the same checks, and no other one does.
+// wanted is a command that is still wanted.
+func wanted() error { return nil }
+
+// TestACommandThatMissesItsPartitionRunsAgain if it is still wanted, and after the same checks. No other one does.
 func TestACommandThatMissesItsPartitionRunsAgain(t *testing.T) {
 	path := "/dev/disk/by-id/good"
 	lost, other := &zfs.Error{Kind: zfs.NotFound, Stderr: "lost"}, &zfs.Error{Kind: zfs.Busy, Stderr: "busy"}
 	for name, test := range map[string]struct {
 		answers []error // of the command, one after another
 		becomes string  // the disk at that path after the first one
+		deleted bool    // the object, after the first one
 		says    string
 	}{
-		"at once":       {answers: []error{nil}},
-		"found":         {answers: []error{lost, nil}},
-		"found late":    {answers: []error{&zfs.Error{Kind: zfs.NoPartition}, lost, nil}},
-		"never found":   {answers: []error{lost, lost, lost}, says: "lost"},
-		"another error": {answers: []error{other}, says: "busy"},
-		"another disk":  {answers: []error{lost}, becomes: "7:7", says: "leads to another disk"},
+		"at once":            {answers: []error{nil}},
+		"found":              {answers: []error{lost, nil}},
+		"found late":         {answers: []error{&zfs.Error{Kind: zfs.NoPartition}, lost, nil}},
+		"never found":        {answers: []error{lost, lost, lost}, says: "lost"},
+		"another error":      {answers: []error{other}, says: "busy"},
+		"another disk":       {answers: []error{lost}, becomes: "7:7", says: "leads to another disk"},
+		"not wanted anymore": {answers: []error{lost}, deleted: true, says: "lost\ndeleted"},
 	} {
-		disks, b := bounded()
-		ran := 0
-		taken := []pools.Disk{{Disk: host.Disk{Path: path, Number: path, Sequence: path}}}
-		err := OnDisks(b, v1alpha1.PoolTemplate{}, taken, func() error {
-			ran++
-			if disks.count("Check "+path) != ran || disks.count("Settle ") != 2*ran {
-				t.Errorf("%s: run %d is after %q", name, ran, disks.begun)
+		for _, reuse := range []string{"", "serial"} {
+			disks, b := bounded()
+			ran, asked := 0, 0
+			taken := []pools.Disk{{Disk: host.Disk{Path: path, Number: path, Sequence: path}, Reuse: reuse}}
+			still := func() error {
+				asked++
+				if test.deleted && ran > 0 {
+					return errors.New("deleted")
+				}
+				return nil
 			}
-			if test.becomes != "" {
-				taken[0].Number = test.becomes
+			err := OnDisks(b, v1alpha1.PoolTemplate{}, taken, still, func() error {
+				ran++
+				if disks.count("Check "+path)+disks.count("Wipe "+path) != ran || disks.count("Settle ") != ran || asked != ran {
+					t.Errorf("%s: run %d, asked %d times, is after %q", name, ran, asked, disks.begun)
+				}
+				if test.becomes != "" {
+					taken[0].Number = test.becomes
+				}
+				return test.answers[ran-1]
+			})
+			if ran != len(test.answers) || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+				t.Errorf("%s: ran %d times: %v", name, ran, err)
 			}
-			return test.answers[ran-1]
-		})
-		if ran != len(test.answers) || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
-			t.Errorf("%s: ran %d times: %v", name, ran, err)
+			if test.deleted && disks.count("Wipe "+path) > 1 {
+				t.Errorf("%s: wiped for an object that is gone: %q", name, disks.begun)
+			}
+		}
+	}
+}
+
+// TestPoolDisks: commands wait for the disks of a live pool, and for all that the object claims where one of them is not known.
+func TestPoolDisks(t *testing.T) {
+	const a, b, joining = "/dev/disk/by-id/a", "/dev/disk/by-id/b", "/dev/disk/by-id/c"
+	pool := &v1alpha1.BenchmarkPool{}
+	pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{a, b}}}
+	pool.Status.Joining = []v1alpha1.DevicePath{joining}
+	status := func(paths ...string) *zfs.Status {
+		live := &zfs.Status{}
+		for _, path := range paths {
+			live.Vdevs = append(live.Vdevs, zfs.VdevStatus{Type: "disk", Name: path, Path: path})
+		}
+		return live
+	}
+	for name, test := range map[string]struct {
+		live *zfs.Status
+		want []string
+	}{
+		"not imported":    {nil, []string{a, b, joining}},
+		"both":            {status(a+"-part1", b+"-part1"), []string{a, b, joining}},
+		"one has left":    {status(a + "-part1"), []string{a, joining}},
+		"with a spare":    {status(a+"-part1", "draid1-0-0"), []string{a, joining}},
+		"by another path": {status("/dev/disk/by-partuuid/1"), []string{a, b, joining, "/dev/disk/by-partuuid/1"}},
+		"by kernel name":  {status("/dev/sdb1"), []string{a, b, joining}},
+	} {
+		if got := PoolDisks(pool, test.live); !slices.Equal(got, slices.Sorted(slices.Values(test.want))) {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
 }

@@ -118,18 +118,20 @@ func Unused(disks Disks, name string, own ...string) error {
 // takes is how often a command that takes disks is run until it finds the partitions that it has made.
 const takes = 3
 
-// OnDisks runs a command that takes disks: they are checked again, wiped if they are listed for reuse, and verified right before
-// and right after. The command partitions them, and then looks for the partition by a link that udev makes: on a slow disk udev may just
-// be making it again. Then the pool has not changed, and the command runs again after the same checks.
-func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, command func() error) error {
+// OnDisks runs a command that takes disks, if it is still wanted: they are checked again, wiped if they are listed for reuse, and verified
+// right before and right after. The command partitions them, and then looks for the partition by a link that udev makes: on a slow disk udev
+// may just be making it again. Then the pool has not changed, and the command runs again, if it is still wanted and after the same checks.
+func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, still, command func() error) error {
 	var failed error
 	for range takes {
-		disks.Settle()
+		disks.Settle() // nothing waits between the checks and the command
+		if err := still(); err != nil {
+			return errors.Join(failed, err)
+		}
 		checked, err := ready(disks, template, taken)
 		if err != nil {
 			return errors.Join(failed, err)
 		}
-		disks.Settle() // a wipe is an event too
 		failed = Steady(disks, checked, command)
 		if !errors.Is(failed, zfs.NotFound) && !errors.Is(failed, zfs.NoPartition) {
 			break

@@ -12,6 +12,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
@@ -183,10 +184,10 @@ func PoolDisks(pool *v1alpha1.BenchmarkPool, live *zfs.Status) []string {
 		return claimed
 	}
 	paths := objects.Texts(pool.Status.Joining)
-	for _, leaf := range live.Leaves() {
+	for _, leaf := range pools.Disks(*live) {
 		own := StablePaths(pools.LeafPaths(leaf))
-		if len(own) == 0 { // it may be any of them
-			own = claimed
+		if !slices.ContainsFunc(own, host.Stable) { // it may be any of them
+			own = append(own, claimed...)
 		}
 		paths = append(paths, own...)
 	}

@@ -167,10 +167,32 @@ func (r *Reconciler) work(state operations.State) work {
 
 // onDisks runs a command that takes disks.
 func (r *Reconciler) onDisks(ctx context.Context, state operations.State, action operations.Action, command func() error) error {
-	if err := r.answering(state); err != nil {
-		return err
+	still := func() error {
+		if err := r.wanted(ctx, state); err != nil {
+			return err
+		}
+		return r.answering(state)
 	}
-	return guard.OnDisks(r.Disks, state.Pool.Spec.PoolTemplate, action.Disks, func() error { return r.proven(ctx, state, command) })
+	return guard.OnDisks(r.Disks, state.Pool.Spec.PoolTemplate, action.Disks, still, func() error { return r.proven(ctx, state, command) })
+}
+
+// wanted checks that the pool and the operation are still there: they may have been deleted while the disks were waited for.
+func (r *Reconciler) wanted(ctx context.Context, state operations.State) error {
+	var pool v1alpha1.BenchmarkPool
+	var operation v1alpha1.PoolOperation
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(state.Pool), &pool); err != nil {
+		return fmt.Errorf("confirm that the pool is still wanted: %w", err)
+	}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(state.Operation), &operation); err != nil {
+		return fmt.Errorf("confirm that the operation is still wanted: %w", err)
+	}
+	if pool.UID != state.Pool.UID || !pool.DeletionTimestamp.IsZero() {
+		return fmt.Errorf("BenchmarkPool %s has just been deleted", state.Pool.Name)
+	}
+	if operation.UID != state.Operation.UID || !operation.DeletionTimestamp.IsZero() || operation.Spec.Cancel {
+		return errors.New("the operation has just been deleted or cancelled")
+	}
+	return nil
 }
 
 // exportImport exports the pool and imports it again. If the agent ends in between, the pool controller imports it.

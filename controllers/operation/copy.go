@@ -87,8 +87,29 @@ func (r *Reconciler) copyTo(ctx context.Context, state operations.State, copier 
 		return operations.Result{}, err
 	}
 	copier.to = to
-	result, err := r.measured(ctx, state, copier)
+	var result operations.Result
+	if err = r.opened(ctx, state); err == nil {
+		result, err = r.measured(ctx, state, copier)
+	}
 	return result, errors.Join(err, to.Close())
+}
+
+// opened proves that the target, now that it is open and can no longer be destroyed, is the one that the operation started with or has
+// created: the source was walked through since it was looked up, and that takes minutes.
+func (r *Reconciler) opened(ctx context.Context, state operations.State) error {
+	_, live := state.Destination()
+	state.Target = operations.Object{Name: state.Target.Name}
+	if err := r.lookUp(ctx, live.Name, &state.Target); err != nil {
+		return err
+	}
+	other := state.OtherTarget()
+	if other == "" && !state.Target.Exists {
+		other = "dataset " + state.Target.Name + " was renamed meanwhile"
+	}
+	if other != "" {
+		return fmt.Errorf("%s: %w", other, operations.ErrPermanent)
+	}
+	return nil
 }
 
 // measured copies between two looks at the counters of the pools. Before the second one everything is on the disks.

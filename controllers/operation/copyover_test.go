@@ -52,6 +52,29 @@ func TestACopyOverwrites(t *testing.T) {
 	}
 }
 
+// TestACopyIntoAnotherDataset: while the source is walked through, the target is destroyed, and another dataset gets its name.
+func TestACopyIntoAnotherDataset(t *testing.T) {
+	for name, change := range map[string]func(target *fakeDataset){
+		"another one": func(target *fakeDataset) { target.guid = "999" },
+		"none":        func(target *fakeDataset) { target.name = "bench0/renamed" },
+	} {
+		w := over(t)
+		opened := false
+		w.node.onOpen = func(dataset string, readOnly bool) {
+			for _, target := range w.node.pools[0].datasets {
+				if dataset == "bench0/copy" && target.name == dataset && !readOnly {
+					opened = true
+					change(target)
+				}
+			}
+		}
+		expect(t, w.settle("op"), "Failed", v1alpha1.ReasonActionFailed)
+		if !opened || w.node.read(t, "/mnt/copy/large") != strings.Repeat("old", 2000) {
+			t.Errorf("%s: opened %v, and it was written into", name, opened)
+		}
+	}
+}
+
 // TestOverwritingStaysInside: a tenant has put something else where a file is to be overwritten.
 func TestOverwritingStaysInside(t *testing.T) {
 	for name, put := range map[string]func(path string) error{

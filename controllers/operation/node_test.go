@@ -58,6 +58,8 @@ type fakeNode struct {
 	syncs time.Duration
 	// takes is how long a command that changes something takes.
 	takes time.Duration
+	// onOpen is called before a dataset is opened.
+	onOpen func(dataset string, readOnly bool)
 	// sampled is when a sample was timed last.
 	sampled time.Time
 }
@@ -399,7 +401,10 @@ func (n *fakeNode) Mounted(string, string, string) (bool, error) { return true, 
 func (n *fakeNode) NestedMounts(string, ...string) ([]string, error) { return nil, nil }
 
 // OpenDataset opens the folder that stands for the dataset.
-func (n *fakeNode) OpenDataset(dataset string, _ bool) (*os.Root, error) {
+func (n *fakeNode) OpenDataset(dataset string, readOnly bool) (*os.Root, error) {
+	if n.onOpen != nil {
+		n.onOpen(dataset, readOnly)
+	}
 	text, err := os.ReadFile(filepath.Join(n.root, "/proc/1/mountinfo"))
 	if err != nil {
 		return nil, err

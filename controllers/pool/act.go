@@ -97,10 +97,8 @@ func (r *Reconciler) unchanged(ctx context.Context, pool *v1alpha1.BenchmarkPool
 }
 
 func (r *Reconciler) create(ctx context.Context, pool *v1alpha1.BenchmarkPool, action pools.Action) error {
-	if err := r.unchanged(ctx, pool); err != nil {
-		return err
-	}
-	return guard.OnDisks(r.Disks, pool.Spec.PoolTemplate, action.Disks, func() error { return r.ZFS.CreatePool(ctx, action.Create) })
+	still := func() error { return r.unchanged(ctx, pool) }
+	return guard.OnDisks(r.Disks, pool.Spec.PoolTemplate, action.Disks, still, func() error { return r.ZFS.CreatePool(ctx, action.Create) })
 }
 
 func (r *Reconciler) grow(ctx context.Context, state *observed, action pools.Action) error {
@@ -147,13 +145,13 @@ func (r *Reconciler) online(ctx context.Context, state *observed, action pools.A
 // onDisks runs a command that takes disks for an existing pool.
 func (r *Reconciler) onDisks(ctx context.Context, state *observed, action pools.Action, command func() error) error {
 	pool := state.Pool
-	if err := r.unchanged(ctx, pool); err != nil {
-		return err
+	still := func() error {
+		if err := r.unchanged(ctx, pool); err != nil {
+			return err
+		}
+		return r.answering(pool, state.Live)
 	}
-	if err := r.answering(pool, state.Live); err != nil {
-		return err
-	}
-	return guard.OnDisks(r.Disks, pool.Spec.PoolTemplate, action.Disks, func() error {
+	return guard.OnDisks(r.Disks, pool.Spec.PoolTemplate, action.Disks, still, func() error {
 		if err := guard.Prove(ctx, r.ZFS, pool, action.GUID); err != nil {
 			return err
 		}

@@ -41,10 +41,13 @@ type Disk struct {
 	wiped *marker
 }
 
+// Stable says whether a path names the same disk after a reboot, and can be looked at.
+func Stable(path string) bool { return stablePattern.MatchString(path) }
+
 // identify reads the properties of the disk. Reasons not to use it are added to the findings.
 func (n *Node) identify(path string) (Disk, error) {
 	disk := Disk{Path: path}
-	if !stablePattern.MatchString(path) {
+	if !Stable(path) {
 		disk.find(NotStable, "the path is not below /dev/disk/by-id or /dev/disk/by-path: it can mean another disk after a reboot")
 		return disk, nil
 	}

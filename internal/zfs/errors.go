@@ -155,6 +155,7 @@ var phrases = []struct {
 	{"is busy", Busy},
 	{"has active shared spare", Busy},
 	{"failed to detect device partitions", NoPartition},
+	{"missing link: ", NoPartition},
 	{"no such pool", NotFound},
 	{"dataset does not exist", NotFound},
 	{"parent does not exist", NotFound},

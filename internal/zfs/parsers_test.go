@@ -40,6 +40,7 @@ func TestClassifyOtherMessages(t *testing.T) {
 		"cannot scrub p: pool I/O is currently suspended\n":                                                                Suspended,
 		"cannot create 'p/out of space/x': dataset already exists\n":                                                       Exists,
 		"cannot label '/dev/x': failed to detect device partitions on '/dev/x-part1': 19\n":                                NoPartition,
+		"missing link: sdb was partitioned but /dev/disk/by-id/x-part1 is missing\n":                                       NoPartition,
 		"cannot replace 12 with /dev/x: no such pool or dataset\n":                                                         NotFound,
 		"cannot destroy 'is busy': no such pool\n":                                                                         NotFound,
 		"cannot create 'p': pool already exists\n":                                                                         Exists,

@@ -57,15 +57,24 @@ func parseVersion(output string) (Version, error) {
 		return Version{}, &Error{Kind: NotInstalled, Command: "zfs version", Stderr: "no version of the kernel's module in " +
 			strconv.Quote(spelling.Shorten(output, maxShown))}
 	}
-	numbers := versionPattern.FindStringSubmatch(version.Userland)
-	if numbers == nil {
+	programs, known := numbersOf(version.Userland)
+	if !known {
 		return Version{}, malformed("zfs version", "a version such as zfs-2.3.9", output)
+	}
+	version.Major, version.Minor, version.Patch = programs.Major, programs.Minor, programs.Patch
+	return version, nil
+}
+
+func numbersOf(text string) (version Version, known bool) {
+	numbers := versionPattern.FindStringSubmatch(text)
+	if numbers == nil {
+		return Version{}, false
 	}
 	// The pattern admits digits only; a missing patch level is 0.
 	version.Major, _ = strconv.Atoi(numbers[1])
 	version.Minor, _ = strconv.Atoi(numbers[2])
 	version.Patch, _ = strconv.Atoi(numbers[3])
-	return version, nil
+	return version, true
 }
 
 // Full is how the programs and the module call themselves.
@@ -83,8 +92,11 @@ func (v Version) JSON() bool { return v.since(3) }
 // VdevProperties says whether zpool get knows vdevs, with their counters since import.
 func (v Version) VdevProperties() bool { return v.since(2) }
 
-// Snapdir says whether access to .zfs can be disabled.
-func (v Version) Snapdir() bool { return v.since(3) }
+// Snapdir says whether access to .zfs can be disabled. An older module refuses it when the disks already have labels.
+func (v Version) Snapdir() bool {
+	module, _ := numbersOf(v.Kernel)
+	return v.since(3) && module.since(3)
+}
 
 // Missing names what this version cannot give, in words for a status.
 func (v Version) Missing() []string {

@@ -234,11 +234,18 @@ func TestMultihost(t *testing.T) {
 
 // TestSnapdir: pods cannot look into snapshots where this version of ZFS can prevent it.
 func TestSnapdir(t *testing.T) {
-	for minor, wanted := range map[int]bool{2: false, 3: true, 4: true} {
+	for _, test := range []struct {
+		programs int
+		module   string
+		wanted   bool
+	}{
+		{2, "zfs-kmod-2.2.7-1", false}, {3, "zfs-kmod-2.3.9-1", true}, {4, "zfs-kmod-2.4.0-1", true},
+		{3, "zfs-kmod-2.2.7-1", false}, {2, "zfs-kmod-2.3.9-1", false}, {3, "", false}, // upgraded without a reboot, or unknown
+	} {
 		state := absentState()
-		state.Version = zfs.Version{Major: 2, Minor: minor}
-		if made := Plan(state).Actions[1].Create; made.NoSnapdir != wanted {
-			t.Errorf("OpenZFS 2.%d makes %+v", minor, made)
+		state.Version = zfs.Version{Major: 2, Minor: test.programs, Kernel: test.module}
+		if made := Plan(state).Actions[1].Create; made.NoSnapdir != test.wanted {
+			t.Errorf("programs of OpenZFS 2.%d with %q make %+v", test.programs, test.module, made)
 		}
 	}
 }
