@@ -137,7 +137,9 @@ func (r *Reconciler) replaceResults(ctx context.Context, observed *observation, 
 	case !mine:
 		return nil, nil
 	}
-	if existing.Annotations[v1alpha1.AnnotationFingerprint] == action.Fingerprint && !action.Superseded {
+	same := existing.Annotations[v1alpha1.AnnotationFingerprint] == action.Fingerprint &&
+		existing.Annotations[annotationExtended] == wanted.Annotations[annotationExtended]
+	if same && !action.Superseded {
 		if _, err := decodeResults(&existing); err == nil {
 			return &existing, nil // an earlier turn wrote it, and the cache does not show it yet
 		}

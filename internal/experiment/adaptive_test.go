@@ -1,10 +1,14 @@
 package experiment
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 )
@@ -40,6 +44,32 @@ func TestExtended(t *testing.T) {
 	plain := testState()
 	if got := len(slotsInUse(plain)); got != len(plain.Slots) {
 		t.Errorf("without adaptive: %d of %d slots", got, len(plain.Slots))
+	}
+}
+
+// TestExtendedInVain: the time is over before one of the further repetitions has ended. The results that announce them are replaced, once.
+func TestExtendedInVain(t *testing.T) {
+	state := adaptiveState()
+	state.Benchmark.Spec.Deadline = &v1alpha1.Duration{Duration: metav1.Duration{Duration: time.Hour}}
+	base := slotsInUse(state)
+	state = endedRuns(state, 0, len(base), runstest.ValidEnding)
+	for i := range state.Runs {
+		state.Runs[i].CreationTimestamp = *runstest.Stamp(0)
+	}
+	state.Results = []StoredExperiment{{ConfigMap: naming.ResultsName(state.Benchmark.Name, state.Experiment), Experiment: state.Experiment,
+		Fingerprint: fingerprint(state), Verdict: "Inconclusive", StoredAt: runstest.Noon, Extended: true}}
+	state.Now = runstest.Noon.Add(30 * time.Minute)
+	if in := Plan(state); in.Tally.Over {
+		t.Errorf("in time: %+v", in.Tally)
+	}
+	state.Now = runstest.Noon.Add(2 * time.Hour)
+	late := Plan(state)
+	if !late.Tally.Expired || !slices.ContainsFunc(late.Actions, func(a Action) bool { return a.Kind == WriteResults && !a.Superseded }) {
+		t.Errorf("too late: %+v, %q", late.Tally, kinds(late.Actions))
+	}
+	state.Results[0].Extended, state.Results[0].Fingerprint = false, late.Fingerprint
+	if last := Plan(state); last.Position != PositionFinished {
+		t.Errorf("the last results are written: %s, %q", last.Position, kinds(last.Actions))
 	}
 }
 

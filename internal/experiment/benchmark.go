@@ -216,7 +216,9 @@ func stepSuperseded(state State, decision *Decision) bool {
 	}
 	var unwritten []string
 	for _, run := range old {
-		if experiment := run.Spec.Experiment; ended[experiment] && findResults(state, experiment) == nil {
+		experiment := run.Spec.Experiment
+		stored := findResults(state, experiment)
+		if ended[experiment] && (stored == nil || stored.Extended) { // those before further repetitions do not have all that was measured
 			ended[experiment], unwritten = false, append(unwritten, experiment) // once is enough
 		}
 	}

@@ -132,6 +132,10 @@ func TestBenchmarkEnds(t *testing.T) {
 			}},
 		{name: "superseded: then the runs go", state: testState(), change: old(true, true),
 			actions: []string{"DeleteRun old-1", "DeleteRun old-2"}, position: PositionWaiting, reason: "Superseded", says: "2 runs"},
+		{name: "superseded: preliminary results are written again", state: testState(), change: func(s *State) {
+			old(true, true)(s)
+			s.Results[0].Extended = true
+		}, actions: []string{"ReleaseLease", "WriteResults"}, position: PositionWaiting, reason: "Superseded"},
 		{name: "superseded: without an ended run there is nothing to write", state: testState(), change: old(false, false),
 			actions: []string{"DeleteRun old-1", "DeleteRun old-2"}, position: PositionWaiting, reason: "Superseded"},
 		{name: "superseded comes before a wrong spec", state: testState(), change: func(s *State) { old(false, false)(s); broken(s) },

@@ -32,7 +32,8 @@ func stepFinish(state State, decision *Decision) bool {
 	decision.Fingerprint = fingerprint(state)
 	name := naming.ResultsName(state.Benchmark.Name, state.Experiment)
 	stored := findResults(state, state.Experiment)
-	written := stored != nil && stored.Fingerprint == decision.Fingerprint
+	// Results that say that repetitions follow are not the last ones: the time may be over before the first of them has ended.
+	written := stored != nil && stored.Fingerprint == decision.Fingerprint && !stored.Extended
 	// A pool that is no longer to stay is deleted while its experiment is Finished: the verdict is already known.
 	if waiting := giveBack(state, &Decision{}, between(state)); waiting != "" && !written {
 		decision.say(PositionRunning, v1alpha1.ReasonCleaningUp, "the last run has finished and is being torn down: %s", waiting)

@@ -30,7 +30,8 @@ func emptyFirst(state State, i int, decision Decision) *Decision {
 	if !Empties(state.Run, spec) {
 		return nil
 	}
-	operation, overdue := state.Phases[i].Companions[Emptying], state.startOverdue(i)
+	operation := state.Phases[i].Companions[Emptying]
+	overdue := state.beginOverdue(i, operation)
 	end := func(ending *Ending) *Decision { ended := decision.endsWith(ending); return &ended }
 	switch {
 	case operation == nil:

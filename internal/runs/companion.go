@@ -163,7 +163,8 @@ func observeFirst(state State, i int, decision Decision) Decision {
 	if start < 0 || late < 0 {
 		return decision
 	}
-	observation, overdue := known[companions[late]], state.startOverdue(i)
+	observation := known[companions[late]]
+	overdue := state.beginOverdue(i, observation)
 	decision.Actions = slices.Delete(slices.Clone(decision.Actions), start, start+1)
 	switch {
 	case observation == nil:

@@ -32,6 +32,8 @@ func TestCompanions(t *testing.T) {
 		operation.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Reason: reason}}
 		return operation
 	}
+	justCreated := runstest.Operation(observe, "", 0, 0)
+	justCreated.CreationTimestamp = *runstest.Stamp(0)
 	longAgo := func(s *runs.State) { s.Run.Status.StartedAt = runstest.Stamp(-10 * time.Minute) }
 	endedAgo := func(ago time.Duration) runChange {
 		return func(s *runs.State) { received(s); s.Phases[0].Pod.Ended = runstest.After(-ago) }
@@ -54,6 +56,9 @@ func TestCompanions(t *testing.T) {
 			10 * time.Minute},
 		{"and never does", []runChange{jobless(false), longAgo}, runstest.Operation(observe, "", 0, 0), nil, nil, "PodNotStarted", "final",
 			"an agent must be running on node n1", 0},
+		{"after a long time away: the observation", []runChange{jobless(false), longAgo}, nil, nil, []string{"StartCompanion 0 observe"},
+			"PhaseRunning", "", "", 10 * time.Minute},
+		{"which then has its whole time", []runChange{jobless(false), longAgo}, justCreated, nil, nil, "PhaseRunning", "", "", 10 * time.Minute},
 		{"it counts: the pod", []runChange{jobless(false)}, counting, nil, []string{"StartPhase 0"}, "PhaseRunning", "", "", 0},
 		{"it failed: the pod all the same", []runChange{jobless(false)}, runstest.Operation(observe, v1alpha1.OutcomeFailed, 0, 0), nil,
 			[]string{"StartPhase 0"}, "PhaseRunning", "", "", 0},

@@ -25,10 +25,10 @@ func ParameterOperationName(run *v1alpha1.BenchmarkRun, parameter string) string
 // setParameters sets the module parameters of the target and waits for them. Nil once they are set, or if there are none.
 func setParameters(state State, i int, decision Decision) *Decision {
 	spec := state.Run.Spec.Phases[i]
-	overdue := state.startOverdue(i)
 	end := func(ending *Ending) *Decision { ended := decision.endsWith(ending); return &ended }
 	for _, name := range RunParameters(state.Run) {
 		operation := state.Parameters[name]
+		overdue := state.beginOverdue(i, operation)
 		switch {
 		case operation == nil:
 			decision.Actions = []Action{{Kind: SetParameters}}

@@ -156,6 +156,19 @@ func (s State) startOverdue(i int) time.Time {
 	return s.waitingSince(i).Add(s.Run.Spec.Phases[i].StartDeadline.Duration.Duration)
 }
 
+// beginOverdue is when an operation that a phase needs must have begun. One that was only just created has the whole time: the manager may
+// have been away before.
+func (s State) beginOverdue(i int, operation *v1alpha1.PoolOperation) time.Time {
+	created := s.Now
+	if operation != nil {
+		created = operation.CreationTimestamp.Time
+	}
+	if due := created.Add(s.Run.Spec.Phases[i].StartDeadline.Duration.Duration); due.After(s.startOverdue(i)) {
+		return due
+	}
+	return s.startOverdue(i)
+}
+
 // until waits for something, and gives the run up at the deadline. The next attempt needs other names.
 func until(state State, decision Decision, due time.Time, reason, words string) Decision {
 	decision.Reason, decision.Message, decision.WakeAt = reason, words, due
