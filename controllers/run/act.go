@@ -88,7 +88,10 @@ func (r *Reconciler) act(ctx context.Context, state *runs.State, actions []runs.
 // observes again, but only if it belongs to this run.
 func (r *Reconciler) create(ctx context.Context, run *v1alpha1.BenchmarkRun, object client.Object) error {
 	err := r.Client.Create(ctx, object)
-	if !apierrors.IsAlreadyExists(err) {
+	switch {
+	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
+		return &refusedError{fmt.Sprintf("%s %s", r.kindOf(object), object.GetName()), err}
+	case !apierrors.IsAlreadyExists(err):
 		return err
 	}
 	existing := object.DeepCopyObject().(client.Object)
@@ -107,6 +110,16 @@ type takenError struct{ object string }
 func (e *takenError) Error() string {
 	return e.object + " exists and does not belong to this run: delete or rename it, so that the run can continue"
 }
+
+// refusedError says that the API server does not let the run create an object: because of a quota, a policy, or the object itself.
+type refusedError struct {
+	object string
+	err    error
+}
+
+func (e *refusedError) Error() string { return e.object + " cannot be created: " + e.err.Error() }
+
+func (e *refusedError) Unwrap() error { return e.err }
 
 func (r *Reconciler) kindOf(object client.Object) string {
 	kind, err := apiutil.GVKForObject(object, r.Client.Scheme())

@@ -89,8 +89,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	decision := runs.Plan(state)
 	actErr := r.act(ctx, &state, decision.Actions)
-	if taken, is := errors.AsType[*takenError](actErr); is { // an error would be retried forever: the planner has the time limit
-		state.Taken, actErr = taken.object, nil
+	taken, isTaken := errors.AsType[*takenError](actErr)
+	refused, isRefused := errors.AsType[*refusedError](actErr)
+	if isTaken || isRefused { // an error would be retried forever: the planner has the time limit
+		if actErr = nil; isTaken {
+			state.Taken = taken.object
+		} else {
+			state.Refused = refused.Error()
+		}
 		decision = runs.Plan(state)
 		decision.Actions = nil
 	}

@@ -3,6 +3,8 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -136,6 +139,31 @@ func TestOperationWasSeen(t *testing.T) {
 		if err := r.observeOperations(t.Context(), &state); err != nil || state.Phases[0].BesideSeen != turn.seen ||
 			(state.Phases[0].Companions[runs.Beside] != nil) != (turn.server == with) {
 			t.Errorf("%+v, %v, want it seen: %t", state.Phases[0], err, turn.seen)
+		}
+	}
+}
+
+// TestARefusedCreate: what a quota or a policy refuses is not retried as an error, because only the planner has a time limit.
+func TestARefusedCreate(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		err     error
+		refused bool
+	}{
+		"a quota":    {apierrors.NewForbidden(corev1.Resource("configmaps"), "x", errors.New("exceeded quota")), true},
+		"a policy":   {apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "x", nil), true},
+		"an outage":  {apierrors.NewServiceUnavailable("down"), false},
+		"a conflict": {apierrors.NewConflict(corev1.Resource("configmaps"), "x", errors.New("changed")), false},
+	} {
+		r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+			Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return test.err }}).Build()}
+		err := r.create(t.Context(), &v1alpha1.BenchmarkRun{}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "x"}})
+		refused, is := errors.AsType[*refusedError](fmt.Errorf("start: %w", err))
+		if is != test.refused || !errors.Is(err, test.err) || is && !strings.Contains(refused.Error(), "ConfigMap x cannot be created: ") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -12,6 +12,7 @@ func Invalidating() []string {
 		// What it waited for did not come in time.
 		v1alpha1.ReasonPodNotStarted, v1alpha1.ReasonPodUnschedulable, v1alpha1.ReasonPodRejected, v1alpha1.ReasonImagePullFailed,
 		v1alpha1.ReasonPreparingVolume, v1alpha1.ReasonVolumeNotBound, v1alpha1.ReasonPoolNotReady, v1alpha1.ReasonNameTaken,
+		v1alpha1.ReasonActionFailed,
 		// Its storage is another one than was asked for.
 		v1alpha1.ReasonVolumeLost, v1alpha1.ReasonPoolLost, v1alpha1.ReasonPropertiesDiffer, v1alpha1.ReasonParameterNotSet,
 		// A phase did not end well, or was disturbed.

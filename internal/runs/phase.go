@@ -28,7 +28,7 @@ func runPhase(state State, i int) (decision Decision, over bool) {
 	if ending := rebooted(state); ending != nil {
 		return end(ending)
 	}
-	if state.Taken != "" {
+	if state.Taken != "" || state.Refused != "" {
 		return taken(state, i, decision), false
 	}
 	if phase.Received != nil {
@@ -137,14 +137,18 @@ func startPhase(state State, i int, decision Decision) Decision {
 	return observeFirst(state, i, barrier(state, i, decision))
 }
 
-// taken waits until a name that the run needs is free again, at most as long as the phase may take to start, or its result to be
-// read: an object of another owner must not hold the node. No watch reports its deletion.
+// taken waits until a name that the run needs is free again, or a quota or policy lets it create an object, at most as long as the phase may
+// take to start, or its result to be read: neither must hold the node. No watch reports the change.
 func taken(state State, i int, decision Decision) Decision {
 	due := state.startOverdue(i)
 	if phase := state.Phases[i]; phase.Received != nil && phase.Pod.Ended != nil {
 		due = phase.Pod.Ended.Add(state.Timings.UnreadableGrace)
 	}
-	decision = until(state, decision, due, v1alpha1.ReasonNameTaken, state.Taken+" belongs to another owner: waiting for its deletion")
+	reason, words := v1alpha1.ReasonNameTaken, state.Taken+" belongs to another owner: waiting for its deletion"
+	if state.Refused != "" {
+		reason, words = v1alpha1.ReasonActionFailed, state.Refused
+	}
+	decision = until(state, decision, due, reason, words)
 	if decision.Ending == nil {
 		decision.WakeAt = earlier(due, state.Now.Add(ForeignRecheck))
 	}

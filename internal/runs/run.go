@@ -60,6 +60,8 @@ type State struct {
 	Pods, PodsAtWork int
 	// Taken names an object that this turn tried to create, but whose name an object of another owner uses.
 	Taken string
+	// Refused says which object the API server does not let this turn create, and why, such as a quota.
+	Refused string
 }
 
 // PhaseState is the observed state of one phase.

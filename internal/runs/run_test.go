@@ -109,6 +109,8 @@ func (c runCase) check(t *testing.T) {
 }
 
 func nameTaken(object string) runChange { return func(s *runs.State) { s.Taken = object } }
+
+func notAllowed(words string) runChange { return func(s *runs.State) { s.Refused = words } }
 func startedAgo(ago time.Duration) runChange {
 	return func(s *runs.State) { s.Run.Status.StartedAt = runstest.Stamp(-ago) }
 }
@@ -132,6 +134,12 @@ func TestRun(t *testing.T) {
 			startedAgo(10 * time.Minute)}, reason: "NameTaken", ending: "retry", says: "belongs to another owner"},
 		{name: "the Job's name is taken", changes: []runChange{jobless(false), nameTaken("Job x"), startedAgo(time.Minute)}, reason: "NameTaken",
 			says: "Job x belongs to another owner", wake: 10 * time.Second},
+		{name: "a quota refuses the Job", changes: []runChange{jobless(false), notAllowed("Job x: exceeded quota"), startedAgo(time.Minute)},
+			reason: "ActionFailed", says: "exceeded quota", wake: 10 * time.Second},
+		{name: "and goes on to", changes: []runChange{jobless(false), notAllowed("Job x: exceeded quota"), startedAgo(10 * time.Minute)},
+			reason: "ActionFailed", ending: "retry", says: "exceeded quota"},
+		{name: "or the result", changes: []runChange{received, podEnded(10*time.Minute, true, nil), notAllowed("ConfigMap x: exceeded quota")},
+			reason: "ActionFailed", ending: "retry", says: "exceeded quota"},
 		{name: "the name of a result is taken", changes: []runChange{received, nameTaken("ConfigMap x"), startedAgo(5 * time.Hour)},
 			reason: "NameTaken", says: "ConfigMap x belongs to another owner", wake: 10 * time.Second},
 		{name: "and is not given back", changes: []runChange{received, podEnded(10*time.Minute, true, nil), nameTaken("ConfigMap x")},
