@@ -119,8 +119,9 @@ func Unused(disks Disks, name string, own ...string) error {
 const takes = 3
 
 // OnDisks runs a command that takes disks, if it is still wanted: they are checked again, wiped if they are listed for reuse, and verified
-// right before and right after. The command partitions them, and then looks for the partition by a link that udev makes: on a slow disk udev
-// may just be making it again. Then the pool has not changed, and the command runs again, if it is still wanted and after the same checks.
+// right before and right after. The command partitions them, and then looks for the partition by a link that udev makes: on a slow disk
+// udev may just be making it again. Then the pool has not changed, and the command runs again, if it is still wanted and after the same
+// checks.
 func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, still, command func() error) error {
 	var failed error
 	for range takes {

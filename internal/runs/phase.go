@@ -137,8 +137,8 @@ func startPhase(state State, i int, decision Decision) Decision {
 	return observeFirst(state, i, barrier(state, i, decision))
 }
 
-// taken waits until a name that the run needs is free again, or a quota or policy lets it create an object, at most as long as the phase may
-// take to start, or its result to be read: neither must hold the node. No watch reports the change.
+// taken waits until a name that the run needs is free again, or a quota or policy lets it create an object, at most as long as the phase
+// may take to start, or its result to be read: neither must hold the node. No watch reports the change.
 func taken(state State, i int, decision Decision) Decision {
 	due := state.startOverdue(i)
 	if phase := state.Phases[i]; phase.Received != nil && phase.Pod.Ended != nil {

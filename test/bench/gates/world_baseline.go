@@ -61,7 +61,7 @@ func (d daily) judge(random *rand.Rand) (v1alpha1.GateStatus, error) {
 		if err != nil {
 			return v1alpha1.GateStatus{}, err
 		}
-		evidence.Noise.Days = func(_, _ string) stats.Days { return variation }
+		evidence.Noise.Days = func(_, _, _ string) stats.Days { return variation }
 	}
 	for i, value := range d.experiment(random, d.worse) {
 		evidence.Runs = append(evidence.Runs, results.RunResult{Variant: "new", Repetition: int32(i + 1), Index: int32(i), Valid: true,
