@@ -29,7 +29,7 @@ func runPhase(state State, i int) (decision Decision, over bool) {
 		return end(ending)
 	}
 	if state.Taken != "" || state.Refused != "" {
-		return taken(state, i, decision), false
+		return notCreated(state, i, decision), false
 	}
 	if phase.Received != nil {
 		if ending := unsoundEnding(state); ending != nil {
@@ -125,7 +125,7 @@ func startPhase(state State, i int, decision Decision) Decision {
 	switch {
 	case state.Claims.Foreign:
 		state.Taken = "PersistentVolumeClaim " + naming.ClaimName(state.Run, naming.VolumeData)
-		return taken(state, i, decision)
+		return notCreated(state, i, decision)
 	case state.Claims.Exists && state.Claims.Deleting:
 		return until(state, decision, state.startOverdue(i), v1alpha1.ReasonPreparingVolume,
 			"waiting for the deletion of an earlier volume of the same name")
@@ -137,9 +137,9 @@ func startPhase(state State, i int, decision Decision) Decision {
 	return observeFirst(state, i, barrier(state, i, decision))
 }
 
-// taken waits until a name that the run needs is free again, or a quota or policy lets it create an object, at most as long as the phase
-// may take to start, or its result to be read: neither must hold the node. No watch reports the change.
-func taken(state State, i int, decision Decision) Decision {
+// notCreated waits until a name that the run needs is free again, or a quota or policy lets it create an object, at most as long as the
+// phase may take to start, or its result to be read: neither must hold the node. No watch reports the change.
+func notCreated(state State, i int, decision Decision) Decision {
 	due := state.startOverdue(i)
 	if phase := state.Phases[i]; phase.Received != nil && phase.Pod.Ended != nil {
 		due = phase.Pod.Ended.Add(state.Timings.UnreadableGrace)

@@ -7,11 +7,13 @@ import (
 
 func TestVarianceOfDays(t *testing.T) {
 	got, err := VarianceOfDays([]Day{{1, 1, 1}, {3, 3, 3}, {5, 4.5, 5.5}})
-	if err != nil || math.Abs(got.Levels-4) > 1e-12 || got.LevelFreedom != 2 || math.Abs(got.LevelShare-1.0/3) > 1e-12 || math.Abs(got.Within-0.5/6) > 1e-12 || got.WithinFreedom != 6 {
+	if err != nil || math.Abs(got.Levels-4) > 1e-12 || got.LevelFreedom != 2 || math.Abs(got.LevelShare-1.0/3) > 1e-12 ||
+		math.Abs(got.Within-0.5/6) > 1e-12 || got.WithinFreedom != 6 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	joined := got.Join(Days{Levels: 1, LevelFreedom: 2, LevelShare: 1})
-	if joined.Levels != 2.5 || joined.LevelFreedom != 4 || math.Abs(joined.LevelShare-2.0/3) > 1e-12 || joined.Within != got.Within || (Days{}).Join(Days{}) != (Days{}) {
+	if joined.Levels != 2.5 || joined.LevelFreedom != 4 || math.Abs(joined.LevelShare-2.0/3) > 1e-12 ||
+		joined.Within != got.Within || (Days{}).Join(Days{}) != (Days{}) {
 		t.Errorf("%+v", joined)
 	}
 	for _, days := range [][]Day{nil, {{}}, {{math.NaN()}}} {

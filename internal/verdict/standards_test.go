@@ -25,9 +25,10 @@ func compareState() (*v1alpha1.StorageBenchmarkSpec, Standards, *results.Experim
 		Baseline: &results.Baseline{Environment: environment, Experiments: []results.Accepted{{Experiment: "other"}}, Variants: []results.BaselineVariant{{Name: "v", Definition: "d",
 			Phases: []results.BaselinePhase{{Name: "scan",
 				Metrics: []results.BaselineMetric{{Name: "readBytesPerSecond", Unit: "bytes/s", Values: [][]int64{{5, 6}}}}}}}}},
-		Calibration: &results.Baseline{Environment: environment, Experiments: []results.Accepted{{Experiment: "x"}, {Experiment: "y"}}, Variants: []results.BaselineVariant{
-			{Name: "v", Definition: "d", Phases: []results.BaselinePhase{{Name: "scan", Metrics: []results.BaselineMetric{
-				{Name: "readBytesPerSecond", Unit: "bytes/s", Better: "Higher", Values: [][]int64{{1000, 1010}, {2000, 1990}}}}}}}}},
+		Calibration: &results.Baseline{Environment: environment, Experiments: []results.Accepted{{Experiment: "x"}, {Experiment: "y"}},
+			Variants: []results.BaselineVariant{
+				{Name: "v", Definition: "d", Phases: []results.BaselinePhase{{Name: "scan", Metrics: []results.BaselineMetric{
+					{Name: "readBytesPerSecond", Unit: "bytes/s", Better: "Higher", Values: [][]int64{{1000, 1010}, {2000, 1990}}}}}}}}},
 	}
 	return &spec, standards, &results.Experiment{Environment: environment, Variants: []results.VariantResult{{Name: "v", Definition: "d"}}}
 }

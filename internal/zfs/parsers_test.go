@@ -108,10 +108,14 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%q read as %+v", output, got)
 		}
 	}
-	older, newer := Version{Major: 2, Minor: 1, Patch: 15}, Version{Major: 2, Minor: 3}
+	older, newer := Version{Major: 2, Minor: 1, Patch: 15}, Version{Major: 2, Minor: 3, Kernel: "zfs-kmod-2.3.0-1"}
 	if older.JSON() || older.VdevProperties() || !newer.JSON() || !newer.VdevProperties() || len(older.Missing()) == 0 ||
 		len(newer.Missing()) != 0 {
 		t.Errorf("2.1.15 misses %q, 2.3.0 misses %q", older.Missing(), newer.Missing())
+	}
+	newer.Kernel = "zfs-kmod-2.2.7-1" // upgraded without a reboot
+	if newer.Snapdir() || len(newer.Missing()) != 1 {
+		t.Errorf("with an older module 2.3.0 misses %q", newer.Missing())
 	}
 }
 

@@ -107,9 +107,11 @@ func (v Version) Missing() []string {
 	if !v.VdevProperties() {
 		missing = append(missing, "exact operations and bytes of each vdev need OpenZFS 2.2")
 	}
+	if !v.Snapdir() {
+		missing = append(missing, "preventing that a pod with a volume of the OpenEBS driver keeps a snapshot mounted needs OpenZFS 2.3")
+	}
 	if !v.JSON() {
-		missing = append(missing, "preventing that a pod with a volume of the OpenEBS driver keeps a snapshot mounted needs OpenZFS 2.3",
-			"exact progress of scrub, resilver and trim needs OpenZFS 2.3; it is read in rounded numbers",
+		missing = append(missing, "exact progress of scrub, resilver and trim needs OpenZFS 2.3; it is read in rounded numbers",
 			"guids of vdevs in the status need OpenZFS 2.3", "expanding a raidz needs OpenZFS 2.3", "O_DIRECT needs OpenZFS 2.3")
 	}
 	return missing
