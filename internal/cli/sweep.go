@@ -228,7 +228,8 @@ func (a *App) printSweep(table sweep.Table, places int, format string) error {
 func (a *App) saySweep(table sweep.Table, places, outlying int) {
 	a.say("\n%s, %d unlike the others, %d lacking numbers. %s", spelling.Count(places, "place"), outlying, len(table.Missing), sweep.Rule)
 	if table.TooFew {
-		a.say("Some metrics are those of fewer than 5 places, or of fewer than 2 with 3 repetitions: these name no outlier.")
+		a.say("Some metrics are those of fewer than 2 places with 3 repetitions, or of fewer than 5 that differ while none is worse than all " +
+			"others: these name no outlier.")
 	}
 	for _, value := range table.Values {
 		if value.Outlier {

@@ -56,7 +56,8 @@ type Value struct {
 	// Outlier, and Worse if it is on the bad side.
 	Outlier bool `json:"outlier,omitempty"`
 	Worse   bool `json:"worse,omitempty"`
-	// TooFew says that so few places have this metric, with so few runs, that no outlier can be named.
+	// TooFew says that no outlier can be named: so few places have this metric, with so few runs, or they differ and none is worse than
+	// all others.
 	TooFew bool `json:"tooFew,omitempty"`
 }
 
@@ -69,7 +70,7 @@ type Table struct {
 	Values []Value `json:"values"`
 	// Missing are places without numbers, or without some of them, with the reason.
 	Missing map[string]string `json:"missing,omitempty"`
-	// TooFew says that no outlier of some metric can be named, as so few places have it, with so few runs.
+	// TooFew says that no outlier of some metric can be named, as too few places have it.
 	TooFew bool `json:"tooFew,omitempty"`
 }
 
@@ -94,8 +95,9 @@ func Judge(all []Result) Table {
 	table.lacking(all, subjects, values)
 	table.TooFew = len(subjects) == 0
 	for _, of := range subjects {
-		table.TooFew = table.TooFew || tooFew(values[of])
-		table.Values = append(table.Values, mark(of.metric, values[of])...)
+		marked := mark(of.metric, values[of])
+		table.TooFew = table.TooFew || marked[0].TooFew
+		table.Values = append(table.Values, marked...)
 	}
 	slices.SortFunc(table.Values, func(a, b Value) int {
 		return cmp.Or(-compareBool(a.Outlier, b.Outlier), -compareBool(a.Worse, b.Worse), cmp.Compare(b.distance(), a.distance()),
@@ -198,7 +200,6 @@ func mark(metric string, values []Value) []Value {
 	known, _ := results.LookupMetric(metric)
 	for i := range values {
 		value := &values[i]
-		value.TooFew = tooFew(values)
 		value.OfAll = int64(math.Round(middle))
 		if middle > 0 {
 			value.AwayPartsPerMillion = int64(math.Round(1e6 * (float64(value.Median)/middle - 1)))
@@ -215,8 +216,9 @@ func mark(metric string, values []Value) []Value {
 			values[at[i]].Outlier = far && math.Abs(logarithms[i]-math.Log(middle)) >= max(leastAway, leastStep/middle)
 		}
 	}
+	unknown := tooFew(values) || differ(known.Better, values) && !slices.ContainsFunc(values, func(v Value) bool { return v.Outlier })
 	for i := range values {
-		values[i].Worse = values[i].Worse && values[i].Outlier
+		values[i].Worse, values[i].TooFew = values[i].Worse && values[i].Outlier, unknown
 	}
 	return values
 }
@@ -227,25 +229,34 @@ func tooFew(values []Value) bool {
 		(len(values) < 2 || slices.ContainsFunc(values, func(v Value) bool { return v.Runs < leastRuns }))
 }
 
-// isWorst says of one of few places that each of its runs is worse than all runs of the others, and that its median is worse by a relevant
-// amount. So few places do not show what is usual, so a better place is not named.
+// isWorst says of one of few places that it is clearly worse than each of the others. So few places do not show what is usual, so a
+// better place is not named.
 func isWorst(better results.Direction, values []Value, one int) bool {
 	if len(values) >= leastPlaces || tooFew(values) {
 		return false
 	}
-	is := values[one]
 	for i, other := range values {
-		small, large := is, other
-		if better == results.Lower {
-			small, large = other, is
-		}
-		apart := small.Max < large.Min && float64(small.Median) <= clearlyWorse*float64(large.Median) &&
-			large.Median-small.Median >= leastStep
-		if i != one && !apart {
+		if i != one && !clearlyApart(better, values[one], other) {
 			return false
 		}
 	}
 	return true
+}
+
+// differ says of few places that one is clearly worse than another.
+func differ(better results.Direction, values []Value) bool {
+	return len(values) < leastPlaces && slices.ContainsFunc(values, func(one Value) bool {
+		return slices.ContainsFunc(values, func(other Value) bool { return clearlyApart(better, one, other) })
+	})
+}
+
+// clearlyApart says that each run of a place is worse than all runs of another, and that its median is worse by a relevant amount.
+func clearlyApart(better results.Direction, worse, other Value) bool {
+	small, large := worse, other
+	if better == results.Lower {
+		small, large = other, worse
+	}
+	return small.Max < large.Min && float64(small.Median) <= clearlyWorse*float64(large.Median) && large.Median-small.Median >= leastStep
 }
 
 // Words say of a value how far it is from the others.

@@ -120,7 +120,8 @@ func TestOutliers(t *testing.T) {
 		{"one of two without any bytes", []Result{repeated("a", 8e8, 9e8, 7e8), repeated("b", 0, 0, 0)}, "b readBytesPerSecond", false, 0},
 		{"one of two that is 14% slower", []Result{repeated("a", 7e8, 7e8, 7e8), repeated("b", 6e8, 6e8, 6e8)}, "", false, 0},
 		{"one run of two is as fast", []Result{repeated("a", 8e8, 9e8, 7e8), repeated("b", 4e8, 5e8, 7e8)}, "", false, 0},
-		{"two slower ones of three", []Result{repeated("a", 8e8, 9e8, 7e8), repeated("b", 4e8, 5e8, 4e8), repeated("c", 4e8, 5e8, 4e8)}, "", false, 0},
+		{"two slower ones of three", []Result{repeated("a", 8e8, 9e8, 7e8), repeated("b", 4e8, 5e8, 4e8), repeated("c", 4e8, 5e8, 4e8)}, "", true, 0},
+		{"a faster one of three", []Result{repeated("a", 4e8, 4e8, 4e8), repeated("b", 4e8, 5e8, 4e8), repeated("c", 8e8, 9e8, 8e8)}, "", true, 0},
 		{"two runs are too few", []Result{repeated("a", 8e8, 9e8), repeated("b", 4e8, 5e8)}, "", true, 0},
 		{"one place", []Result{repeated("a", 8e8, 9e8, 7e8)}, "", true, 0},
 	} {
