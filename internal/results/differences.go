@@ -18,6 +18,9 @@ var ignoredKeys = []string{
 	"postgres.rampUpSeed", "postgres.seed", "steadyState", "zfs.dataset", "zfs.pool",
 }
 
+// KeyWorkloadVersion is the key of the environment with the workloads and their versions.
+const KeyWorkloadVersion = "workload.version"
+
 // aboutKeys are numbers that are never quite the same: the kernel reserves some memory before it counts the rest, and derives
 // values from that.
 var aboutKeys = []string{"memory.bytes", "zfs.parameter.zfs_dirty_data_max"}

@@ -103,7 +103,7 @@ func (e Experiment) cloneForOmission() Experiment {
 func omitEnvironmentValues(e *Experiment) int {
 	count := 0
 	for key, values := range e.Environment {
-		if len(values) > keptEnvironmentValues {
+		if len(values) > keptEnvironmentValues && key != KeyWorkloadVersion { // few, and a history needs all
 			count += len(values) - keptEnvironmentValues
 			e.Environment[key] = values[:keptEnvironmentValues:keptEnvironmentValues]
 		}

@@ -172,7 +172,7 @@ func TestHistoryIsJudged(t *testing.T) {
 			earlier := *experiment
 			at := runstest.Noon.Add(time.Duration(i-len(levels)) * time.Hour)
 			earlier.FinishedAt, earlier.Experiment, earlier.State, earlier.Verdict = &at, fmt.Sprint(i), results.StateComplete, "Passed"
-			earlier.Variants = []results.VariantResult{{Name: "v", Phases: []results.PhaseResult{{Name: "scan", Metrics: []results.MetricResult{
+			earlier.Variants = []results.VariantResult{{Name: "v", Definition: "d", Phases: []results.PhaseResult{{Name: "scan", Metrics: []results.MetricResult{
 				{Name: "readBytesPerSecond", Unit: "bytes/s", Better: "Higher", Median: level, Runs: 6}}}}}}
 			if point, complete := history.PointOf(&earlier, nil); complete {
 				s.Append(point)

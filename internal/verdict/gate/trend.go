@@ -50,8 +50,8 @@ func (c compareRule) history(evidence *Evidence, variant string) (*comparison, *
 	n := len(trend.Values)
 	if n < LeastHistory {
 		return nil, inconclusive(ReasonTooFewExperiments, fmt.Sprintf(
-			"%s has %s including this one, but the history is judged from %d on: run %d more", c.of, spelling.Count(n, "experiment"),
-			LeastHistory, LeastHistory-n))
+			"%s has %s of its present definition, including this one, but the history is judged from %d on: run %d more", c.of,
+			spelling.Count(n, "experiment"), LeastHistory, LeastHistory-n))
 	}
 	reference := min(n-newestExperiments, mostReference)
 	one := &comparison{better: c.metric.Better, before: trend.Values[:reference], now: trend.Values[n-newestExperiments:],

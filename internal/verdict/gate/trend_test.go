@@ -63,7 +63,7 @@ func TestCompareWithHistory(t *testing.T) {
 		"reused pools": {evidence: kept, verdict: inconclusive, reason: ReasonNotIndependent},
 		"uncalibrated": {evidence: uncalibrated, verdict: invalid, reason: ReasonCalibrationUnlike},
 		"too few": {evidence: of(repeated(1, 12)), verdict: inconclusive, reason: ReasonTooFewExperiments,
-			message: "12 experiments including this one, but the history is judged from 13 on: run 1 more"},
+			message: "12 experiments of its present definition, including this one, but the history is judged from 13 on: run 1 more"},
 		"as ever": {evidence: of(repeated(1, 13)), verdict: passed, reason: ReasonHolds, message: "3 experiments, 10 there): within the tolerance"},
 		"halved last night": {evidence: of(repeated(1, 30), repeated(0.5, 1)), verdict: inconclusive, reason: ReasonDaysDiffer,
 			message: "it seems worse, and that is not certain yet"},

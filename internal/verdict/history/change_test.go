@@ -101,6 +101,17 @@ func TestLevels(t *testing.T) {
 	if missing != "" || len(values) != 4 || change() != "" {
 		t.Errorf("since the change: %v %s %s", values, missing, change())
 	}
+	for i := range series.Points { // the last ten measure something else, one before them as they do, and one only another variant
+		if i > 8 || i == 4 {
+			series.Points[i].Definitions = map[string]string{"default": "b oltp 2"}
+		}
+		if i == 12 {
+			series.Points[i].Definitions, series.Points[i].Metrics = nil, []Metric{{Path{"other", "scan", "readBytesPerSecond"}, 1, 6}}
+		}
+	}
+	if values, _, missing := Levels(series, series.Points[n], reads, time.Time{}, 9); missing != "" || len(values) != 9 {
+		t.Errorf("since the definition changed: %v %s", values, missing)
+	}
 	if _, _, missing := Levels(series, series.Points[n], Path{"default", "scan", "writeBytesPerSecond"}, time.Time{}, 9); !strings.Contains(missing,
 		"was not measured in all runs of this experiment") {
 		t.Error(missing)

@@ -48,6 +48,8 @@ type Point struct {
 	Verdict    string    `json:"verdict,omitempty"`
 	// Environment has values that are the same in all runs of the experiment, and may differ between experiments.
 	Environment map[string]string `json:"environment,omitempty"`
+	// Definitions say of each variant what was measured: a hash of target, phases and pods, and the versions of the workloads.
+	Definitions map[string]string `json:"definitions,omitempty"`
 	// Metrics are the primary ones, in the order of the results.
 	Metrics []Metric `json:"metrics,omitempty"`
 	// MetricsOmitted is the number of those that did not fit.
@@ -79,11 +81,15 @@ func PointOf(experiment *results.Experiment, more map[string]string) (Point, boo
 	}
 	point := Point{Experiment: experiment.Experiment, FinishedAt: experiment.FinishedAt.UTC().Truncate(time.Second),
 		Verdict:     experiment.Verdict,
-		Environment: environment(experiment, more)}
+		Environment: environment(experiment, more), Definitions: map[string]string{}}
+	versions := strings.Join(experiment.Environment[results.KeyWorkloadVersion], ", ")
 	repetitions := results.Repetitions(experiment.Runs)
 	for _, variant := range experiment.Variants {
 		if severalPools(experiment.Runs, variant.Name) {
 			continue // of no age
+		}
+		if definition := strings.TrimSpace(variant.Definition + " " + versions); definition != "" {
+			point.Definitions[variant.Name] = clip(definition)
 		}
 		for _, phase := range variant.Phases {
 			for _, metric := range phase.Metrics {
@@ -135,11 +141,13 @@ func environment(experiment *results.Experiment, more map[string]string) map[str
 	kept := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if value := all[key]; value != "" && len(kept) < maxEnvironment {
-			kept[key] = strings.ToValidUTF8(value[:min(len(value), maxValueBytes)], "")
+			kept[key] = clip(value)
 		}
 	}
 	return kept
 }
+
+func clip(value string) string { return strings.ToValidUTF8(value[:min(len(value), maxValueBytes)], "") }
 
 // lasting is false for keys whose values change each time, or that describe a run.
 func lasting(key string) bool {
@@ -229,7 +237,7 @@ func Decode(text []byte) (*Series, error) {
 			return nil, fmt.Errorf("point %d of the history is older than the one before", i+1)
 		case point.FinishedAt.Year() < 1 || point.FinishedAt.Year() > 9999 || point.MetricsOmitted < 0:
 			return nil, fmt.Errorf("point %d of the history is impossible", i+1)
-		case len(point.Metrics) > maxMetrics || len(point.Environment) > maxEnvironment:
+		case len(point.Metrics) > maxMetrics || len(point.Environment) > maxEnvironment || len(point.Definitions) > maxMetrics:
 			return nil, fmt.Errorf("point %d of the history exceeds the limits", i+1)
 		}
 		seen[point.Experiment] = true

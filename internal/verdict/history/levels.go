@@ -7,10 +7,12 @@ import (
 )
 
 // Levels are the values of a metric since a time, with the current experiment as the last one. missing says why there are none. change
-// describes the last change for the worse, which takes longer to find.
+// describes the last change for the worse, which takes longer to find. Experiments that measured something else are left out, and all
+// before them.
 func Levels(series *Series, current Point, path Path, since time.Time,
 	seed uint64) (values []float64, change func() string, missing string) {
 	with := &Series{Points: slices.DeleteFunc(slices.Clone(series.Points), func(point Point) bool { return point.FinishedAt.Before(since) })}
+	with.Points = with.Points[startOf(with.Points, current, path.Variant):]
 	with.Append(current)
 	points, values := with.values(path)
 	if n := len(points); n == 0 || points[n-1].Experiment != current.Experiment {
@@ -28,4 +30,15 @@ func Levels(series *Series, current Point, path Path, since time.Time,
 		}
 		return ""
 	}, ""
+}
+
+// startOf is the first of the points from which on all that have the variant define it as the current one does.
+func startOf(points []Point, current Point, variant string) int {
+	for i, point := range slices.Backward(points) {
+		measured := slices.ContainsFunc(point.Metrics, func(metric Metric) bool { return metric.Variant == variant })
+		if measured && point.Definitions[variant] != current.Definitions[variant] {
+			return i + 1
+		}
+	}
+	return 0
 }

@@ -253,7 +253,7 @@ func (s *session) preparePlace(ctx context.Context) error {
 	if s.environment == nil {
 		s.environment = map[string]string{}
 	}
-	s.environment["workload.version"] = workload.Version(&s.request.Phase)
+	s.environment[results.KeyWorkloadVersion] = workload.Version(&s.request.Phase)
 	return nil
 }
 
