@@ -23,6 +23,9 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
+// driverPage is how many volumes of a driver are read at once: a cluster may have thousands that are not of benchmarks.
+const driverPage = 500
+
 // listOf lists objects of a driver. They are read live and never cached: a cluster may not have their kinds, and a cache of a missing kind
 // would prevent the manager from starting.
 func listOf(kind schema.GroupVersionKind) *unstructured.UnstructuredList {
@@ -36,23 +39,28 @@ func listOf(kind schema.GroupVersionKind) *unstructured.UnstructuredList {
 // volumes of this run. If the cluster does not have the driver's kinds, there are no such objects: kinds that were removed while the
 // manager runs give a permanent 404.
 func (r *Reconciler) driverLeft(ctx context.Context, run *v1alpha1.BenchmarkRun, name string, driver *volume.Driver) (string, error) {
-	own, volumes := naming.RunPoolName(run, name), listOf(driver.Volumes)
-	if err := r.Live.List(ctx, volumes); err != nil {
-		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+	own := naming.RunPoolName(run, name)
+	for next := ""; ; {
+		page := listOf(driver.Volumes)
+		if err := r.Live.List(ctx, page, client.Limit(driverPage), client.Continue(next)); err != nil {
+			if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+				return "", nil
+			}
+			return "", fmt.Errorf("look for what the driver has on pool %s: %w", own, err)
+		}
+		for i := range page.Items {
+			pool, err := driver.PoolOf(page.Items[i].Object)
+			if err != nil {
+				return "", fmt.Errorf("read the pool of %s %s: %w", driver.Volumes.Kind, page.Items[i].GetName(), err)
+			}
+			if pool == own {
+				return driver.Volumes.Kind + " " + page.Items[i].GetNamespace() + "/" + page.Items[i].GetName(), nil
+			}
+		}
+		if next = page.GetContinue(); next == "" {
 			return "", nil
 		}
-		return "", fmt.Errorf("look for what the driver has on pool %s: %w", own, err)
 	}
-	for i := range volumes.Items {
-		pool, err := driver.PoolOf(volumes.Items[i].Object)
-		if err != nil {
-			return "", fmt.Errorf("read the pool of %s %s: %w", driver.Volumes.Kind, volumes.Items[i].GetName(), err)
-		}
-		if pool == own {
-			return driver.Volumes.Kind + " " + volumes.Items[i].GetNamespace() + "/" + volumes.Items[i].GetName(), nil
-		}
-	}
-	return "", nil
 }
 
 // rescan makes a driver look for the new pool immediately: it does so when its object for the node changes.

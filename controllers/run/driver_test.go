@@ -123,6 +123,34 @@ func TestDrivenLeft(t *testing.T) {
 	}
 }
 
+// TestDrivenLeftInPages: a cluster may have thousands of volumes, and that of the run may be on the last page.
+func TestDrivenLeftInPages(t *testing.T) {
+	run, pages := drivenRun(), 0
+	r := drivenReconciler(t, true)
+	built, ok := r.Client.(client.WithWatch)
+	if !ok {
+		t.Fatalf("%T cannot be intercepted", r.Client)
+	}
+	r.Live = interceptor.NewClient(built, interceptor.Funcs{List: func(_ context.Context, _ client.WithWatch, list client.ObjectList,
+		options ...client.ListOption) error {
+		asked := (&client.ListOptions{}).ApplyOptions(options)
+		page, is := list.(*unstructured.UnstructuredList)
+		if !is || asked.Limit == 0 || asked.Continue != strings.Repeat("x", pages) {
+			t.Errorf("page %d: %T is read with %+v", pages, list, asked)
+		}
+		if pages++; pages < 3 {
+			page.Items = []unstructured.Unstructured{*driverObject("ZFSVolume", "other", "tank")}
+			page.SetContinue(strings.Repeat("x", pages))
+			return nil
+		}
+		page.Items = []unstructured.Unstructured{*driverObject("ZFSVolume", "pvc-1", naming.RunPoolName(run, "data"))}
+		return nil
+	}})
+	if left, err := r.driverLeft(t.Context(), run, "data", openEBS); err != nil || left != "ZFSVolume openebs/pvc-1" || pages != 3 {
+		t.Errorf("%q after %d pages: %v", left, pages, err)
+	}
+}
+
 func TestRescan(t *testing.T) {
 	run := drivenRun()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{volume.DriverNodeLabel: "id-1"}}}

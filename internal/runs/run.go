@@ -277,6 +277,9 @@ func teardown(state State) Decision {
 			decision.Message += " If it belongs to another PersistentVolumeClaim with the name of the run's claim, delete that claim"
 		}
 		decision.WakeAt = state.Now.Add(UnwatchedRecheck)
+		if Stuck(state.Run) {
+			decision.WakeAt = state.Now.Add(StuckRecheck)
+		}
 	case state.Claims.Left():
 	case state.handsPoolsOn():
 		decision.Settled = true
