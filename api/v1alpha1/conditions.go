@@ -77,6 +77,7 @@ const (
 	ReasonPeerInvalid            = "PeerInvalid"
 	ReasonOutOfStep              = "OutOfStep"
 	ReasonTearingDown            = "TearingDown"
+	ReasonPodsNotStopped         = "PodsNotStopped"
 	ReasonTeardownStuck          = "TeardownStuck"
 
 	// Reasons of a pool.

@@ -90,6 +90,15 @@ func nodeChanged() predicate.Predicate {
 	})
 }
 
+// lessUsable says that a node may no longer fit a benchmark that it did fit.
+func lessUsable(before, after *corev1.Node) bool {
+	return experiment.Ready(before) && !experiment.Ready(after) || !before.Spec.Unschedulable && after.Spec.Unschedulable ||
+		!equality.Semantic.DeepEqual(before.Labels, after.Labels) ||
+		slices.ContainsFunc(after.Spec.Taints, func(taint corev1.Taint) bool {
+			return !slices.ContainsFunc(before.Spec.Taints, func(old corev1.Taint) bool { return taint.MatchTaint(&old) })
+		})
+}
+
 // ownerOf finds the benchmark that owns an object.
 func ownerOf(object client.Object) []types.NamespacedName {
 	if owner := metav1.GetControllerOf(object); owner != nil && owner.Kind == "StorageBenchmark" {

@@ -43,7 +43,8 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.O
 	if !r.WithoutClusterReads {
 		registered = registered.
 			Watches(&storagev1.StorageClass{}, r.urgent(r.waitingFor(v1alpha1.ReasonStorageClassNotFound, v1alpha1.ReasonNoDefaultClass))).
-			Watches(&corev1.Node{}, r.urgent(r.waitingFor(v1alpha1.ReasonNoNode)), builder.WithPredicates(nodeChanged()))
+			Watches(&corev1.Node{}, r.urgent(r.waitingFor(v1alpha1.ReasonNoNode)), builder.WithPredicates(nodeChanged())).
+			Watches(&corev1.Node{}, r.followNodes())
 	}
 	return registered.WithOptions(options).Complete(r)
 }
@@ -147,6 +148,21 @@ func (r *Reconciler) followLeases() handler.EventHandler {
 			if ofNode(e.Object) {
 				r.moved(queue, r.Line.RemoveLease(e.Object.GetAnnotations()[v1alpha1.AnnotationNode]))
 			}
+		},
+	}
+}
+
+// followNodes wakes those that wait for a node that they may not be able to use any more: another one may be free.
+func (r *Reconciler) followNodes() handler.EventHandler {
+	return handler.Funcs{
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue queue) {
+			before, is := e.ObjectOld.(*corev1.Node)
+			if after, also := e.ObjectNew.(*corev1.Node); is && also && lessUsable(before, after) {
+				r.moved(queue, r.Line.For(after.Name))
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue queue) {
+			r.moved(queue, r.Line.For(e.Object.GetName()))
 		},
 	}
 }

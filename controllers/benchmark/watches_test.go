@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -72,6 +73,48 @@ func TestStorageTargetsWakeTheirNamespace(t *testing.T) {
 		if len(found) != want {
 			t.Errorf("an object in namespace %q wakes %v, want %d", namespace, found, want)
 		}
+	}
+}
+
+// TestNodesWakeTheirQueue: a benchmark that waits for a node changes to another one when the node stops being usable, not when it becomes
+// usable again.
+func TestNodesWakeTheirQueue(t *testing.T) {
+	r := &Reconciler{Line: line.New(experiment.Limits{})}
+	for i, node := range []string{"n1", "n2", "n1"} {
+		benchmark := waiting(i)
+		benchmark.Status.NodeName, benchmark.Status.NodeNames = node, []string{node}
+		r.Line.Put(EntryOf(benchmark, r.Limits))
+	}
+	node := func(change func(*corev1.Node)) *corev1.Node {
+		made := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"zfs": "yes"}},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
+		change(made)
+		return made
+	}
+	usable := node(func(*corev1.Node) {})
+	for name, change := range map[string]func(*corev1.Node){
+		"off":      func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown },
+		"cordoned": func(n *corev1.Node) { n.Spec.Unschedulable = true },
+		"labels":   func(n *corev1.Node) { n.Labels = nil },
+		"tainted": func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoSchedule}}
+		},
+	} {
+		queue := &notes{}
+		r.followNodes().Update(t.Context(), event.UpdateEvent{ObjectOld: usable, ObjectNew: node(change)}, queue)
+		if len(queue.now)+len(queue.later) != 2 {
+			t.Errorf("%s wakes %v and %v, want the two that wait for it", name, queue.now, queue.later)
+		}
+		queue = &notes{}
+		r.followNodes().Update(t.Context(), event.UpdateEvent{ObjectOld: node(change), ObjectNew: usable}, queue)
+		if name != "labels" && len(queue.now)+len(queue.later) != 0 {
+			t.Errorf("the end of %s wakes %v and %v", name, queue.now, queue.later)
+		}
+	}
+	queue := &notes{}
+	r.followNodes().Delete(t.Context(), event.DeleteEvent{Object: usable}, queue)
+	if len(queue.now)+len(queue.later) != 2 {
+		t.Errorf("the deletion wakes %v and %v", queue.now, queue.later)
 	}
 }
 

@@ -195,6 +195,13 @@ func (x *Index) Key(uid string) []types.NamespacedName {
 	return nil
 }
 
+// For finds the benchmarks that wait for a node, in order.
+func (x *Index) For(node string) []types.NamespacedName {
+	x.mutex.Lock()
+	defer x.mutex.Unlock()
+	return keys(x.lines[node])
+}
+
 // Because finds the benchmarks that are not ready for one of the given reasons.
 func (x *Index) Because(reasons ...string) (found []types.NamespacedName) {
 	x.mutex.Lock()

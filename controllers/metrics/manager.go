@@ -127,7 +127,8 @@ func (m Manager) ended(before, after *v1alpha1.BenchmarkRun, tell func(kind stri
 	}
 }
 
-// outcomeOf is the outcome of a run and its reason, or what an unfinished run waits for. A stuck teardown replaces the reason.
+// outcomeOf is the outcome of a run and its reason, or what an unfinished run waits for. A teardown that makes no progress replaces the
+// reason.
 func outcomeOf(run *v1alpha1.BenchmarkRun) (outcome, reason string) {
 	ready, ended := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady),
 		meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionValid)
@@ -139,7 +140,7 @@ func outcomeOf(run *v1alpha1.BenchmarkRun) (outcome, reason string) {
 	default:
 		outcome = "Invalid"
 	}
-	if ready != nil && ready.Reason == v1alpha1.ReasonTeardownStuck {
+	if ready != nil && (ready.Reason == v1alpha1.ReasonTeardownStuck || ready.Reason == v1alpha1.ReasonPodsNotStopped) {
 		return outcome, ready.Reason
 	}
 	return outcome, ended.Reason

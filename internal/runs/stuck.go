@@ -33,15 +33,24 @@ func Stuck(run *v1alpha1.BenchmarkRun) bool {
 // of the run is running any more. This state is kept: a later deletion does not restart the time limit.
 func checkTeardown(state State, decision *Decision) {
 	grace := state.Timings.TeardownGrace
-	if decision.Settled || grace == 0 || state.AtWork() {
+	if decision.Settled || grace == 0 {
 		return
 	}
 	began := teardownBegan(state.Run)
 	if began.IsZero() { // its end is recorded in this turn
 		began = state.Now
 	}
-	if due := began.Add(grace); state.Now.Before(due) && !Stuck(state.Run) {
+	due := began.Add(grace)
+	switch late := !state.Now.Before(due); {
+	case !late && (state.AtWork() || !Stuck(state.Run)):
 		decision.wake(due)
+		return
+	case state.AtWork(): // its node is not free: it may only have lost its connection
+		if state.PodsAtWork > 0 {
+			decision.Reason = v1alpha1.ReasonPodsNotStopped
+			decision.Message = fmt.Sprintf("pods of the run have not ended (%d): is node %s running? If it will never return, "+
+				"delete its Node object", state.PodsAtWork, state.Run.Spec.NodeName)
+		}
 		return
 	}
 	decision.Reason = v1alpha1.ReasonTeardownStuck

@@ -37,7 +37,9 @@ func TestStuckTeardown(t *testing.T) {
 		"the claim is in use": {[]runChange{ended(grace)}, true, "delete the pods that use it, finished ones too"},
 		"a pod is kept": {[]runChange{ended(grace), func(s *runs.State) { s.Pods = 1 }}, true,
 			"pods with the labels of the run are not deleted (1)"},
-		"a pod is at work": {[]runChange{ended(10 * grace), func(s *runs.State) { s.Pods, s.PodsAtWork = 1, 1 }}, false, "removing"},
+		"a pod is at work": {[]runChange{ended(10 * grace), func(s *runs.State) { s.Pods, s.PodsAtWork = 1, 1 }}, false,
+			"pods of the run have not ended (1): is node n1 running?"},
+		"a pod still works": {[]runChange{ended(grace - time.Second), func(s *runs.State) { s.Pods, s.PodsAtWork = 1, 1 }}, false, "removing"},
 		"a Job is kept": {[]runChange{ended(grace), func(s *runs.State) { s.Phases[0].Executor = runs.ExecutorState{Exists: true, Deleting: true} }},
 			true, "a Job of the run is not deleted"},
 		"a Job may make pods": {[]runChange{ended(10 * grace), func(s *runs.State) {
@@ -65,11 +67,14 @@ func TestStuckTeardown(t *testing.T) {
 			change(&state)
 		}
 		decision := runs.Plan(state)
+		if got, want := decision.Reason == v1alpha1.ReasonPodsNotStopped, name == "a pod is at work"; got != want {
+			t.Errorf("%s: %s: %s", name, decision.Reason, decision.Message)
+		}
 		if got := decision.Reason == v1alpha1.ReasonTeardownStuck; got != test.stuck || !strings.Contains(decision.Message, test.says) ||
 			decision.Settled {
 			t.Errorf("%s: %s: %s", name, decision.Reason, decision.Message)
 		}
-		if !test.stuck && !state.AtWork() && decision.WakeAt.IsZero() {
+		if !test.stuck && (!state.AtWork() || name == "a pod still works") && decision.WakeAt.IsZero() {
 			t.Errorf("%s: nothing wakes it up", name)
 		}
 	}

@@ -147,7 +147,9 @@ func environment(experiment *results.Experiment, more map[string]string) map[str
 	return kept
 }
 
-func clip(value string) string { return strings.ToValidUTF8(value[:min(len(value), maxValueBytes)], "") }
+func clip(value string) string {
+	return strings.ToValidUTF8(value[:min(len(value), maxValueBytes)], "")
+}
 
 // lasting is false for keys whose values change each time, or that describe a run.
 func lasting(key string) bool {
