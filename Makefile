@@ -22,10 +22,16 @@ help: ## list the targets
 		/^##@/ {printf "\n%s\n", substr($$0, 5)} \
 		/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# Packages whose code runs in one goroutine, and simulations: the race detector would find nothing there and take minutes.
+ONE_GOROUTINE := internal/(experiment|results|report|report/pictures|stats|sweep)|test/(api|bench/.*|documents)
+# These packages take longest: they begin first, so that none of them is alone at the end.
+LONGEST := ./test/integration ./test/delivery ./internal/workload/engine
+
 .PHONY: test
-test: lint cross ## everything that needs no cluster: lint, the plugin on other systems, unit tests, tests on a real kube-apiserver and etcd
+test: lint ## everything that needs no cluster: lint, the plugin on other systems, unit tests, tests on a real kube-apiserver and etcd
+	@$(MAKE) cross PLATFORMS="darwin/arm64 windows/amd64"
 	@hack/ensure-workloads && hack/prometheus >/dev/null
-	@echo ">> unit and integration tests (race detector on)"
+	@echo ">> unit and integration tests (race detector on where goroutines are)"
 	@assets=$$(hack/envtest-assets) && for tool in helm kustomize controller-gen; do $(TOOL) $$tool >/dev/null; done && \
 		{ command -v kubectl || $(TOOL) kubectl; } >/dev/null && \
 		echo ">> test control plane: $$assets" && \
@@ -33,7 +39,9 @@ test: lint cross ## everything that needs no cluster: lint, the plugin on other 
 		export STORAGEBENCH_AUDIT=$(CURDIR)/dist/audit && \
 		for module in $(TEST_MODULES); do \
 			hack/go-test "test-$$(basename $$module)" -C $$module -race -timeout 20m $$(go list -C $$module ./... | grep -v /e2e) || exit 1; done && \
-		hack/go-test test -race -timeout 20m $$(go list ./... | grep -vE '/test/(faults|audit)') && \
+		packages=$$(go list $(LONGEST) ./... | grep -vE '/test/(faults|audit)$$') && \
+		hack/go-test test -race -timeout 20m $$(grep -vE '/($(ONE_GOROUTINE))$$' <<<"$$packages") && \
+		hack/go-test test-one-goroutine -timeout 20m $$(grep -E '/($(ONE_GOROUTINE))$$' <<<"$$packages") && \
 		echo ">> the rights that are granted, and those that were needed (make audit-rights shows the table)" && \
 		go test -count=1 ./test/audit && \
 		echo ">> crash points (one goroutine a manager: the race detector would find nothing and take minutes)" && \
@@ -66,9 +74,8 @@ unit: ## only the tests that need no API server
 	@for module in $(TEST_MODULES); do go test -C $$module -race $$(go list -C $$module ./... | grep -v /e2e); done
 
 .PHONY: lint
-lint: ## go vet, golangci-lint, the words that are not to come back (hack/words) and the workflows of .github
+lint: ## golangci-lint with what go vet finds, the words that are not to come back (hack/words) and the workflows of .github
 	@hack/ensure-cc
-	@echo ">> go vet"; for module in $(MODULES); do go vet -C $$module ./...; done
 	@lint=$$($(TOOL) golangci-lint) && for module in $(MODULES); do echo ">> golangci-lint in $$module"; (cd $$module && "$$lint" run); done
 	@echo ">> words"; hack/words
 	@echo ">> workflows"; "$$($(TOOL) actionlint)" .github/workflows/*.yaml config/ci/github/workflow.yaml

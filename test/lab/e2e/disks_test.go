@@ -79,6 +79,7 @@ func TestDiskHangs(t *testing.T) {
 
 // TestDiskUnplugged: the disk goes and comes back under the same name, with what was on it.
 func TestDiskUnplugged(t *testing.T) {
+	long(t)
 	node := nodes[0]
 	disk := takeDisks(t, node, 1)[0]
 	g, s := gomega.NewWithT(t), newSpace(t, levelPrivileged)

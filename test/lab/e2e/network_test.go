@@ -55,6 +55,7 @@ func service(name, app, clusterIP string) *corev1.Service {
 
 // TestNetwork: from the pod of every node to the pod of every node, its own too, by address and by name.
 func TestNetwork(t *testing.T) {
+	long(t)
 	s := newSpace(t, levelRestricted)
 	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "corefile"}, Data: map[string]string{"Corefile": corefile}})
 	for _, node := range nodes {

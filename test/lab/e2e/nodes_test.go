@@ -99,6 +99,7 @@ func (s *space) usable(node string) {
 // TestNodeReset: after the reset button a node is ready in another boot, its pods run again, and a pool that there was no time to
 // export is imported with what was on it.
 func TestNodeReset(t *testing.T) {
+	long(t)
 	node, name := nodes[len(nodes)-1], poolPrefix+"reset"
 	disk := device(node, takeDisks(t, node, 1)[0].Name)
 	g, s := gomega.NewWithT(t), newSpace(t, levelPrivileged)

@@ -49,7 +49,7 @@ func TestPools(t *testing.T) {
 		{name: "plain", test: (*pools).plain},
 		{name: "database", test: (*pools).database, long: true},
 		{name: "shared pool", test: (*pools).sharesAPool, long: true},
-		{name: "whole database", test: (*pools).wholeDatabase},
+		{name: "whole database", test: (*pools).wholeDatabase, long: true},
 		{name: "clone_in_volume", test: (*pools).cloneInVolume, long: true},
 		{name: "bare_folder", test: (*pools).bareFolder, long: true},
 		{name: "greedy_tenant", test: (*pools).greedy, long: true},

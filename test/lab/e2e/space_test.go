@@ -33,11 +33,11 @@ const (
 	levelPrivileged = "privileged"
 )
 
-// long leaves a test to those who have the time: it takes minutes, and E2E_SHORT=1 does without.
+// long leaves a test out with E2E_SHORT=1: it takes minutes, or proves only the lab.
 func long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("takes minutes: 'make e2e' without E2E_SHORT=1 runs it")
+		t.Skip("takes minutes, or proves only the lab: 'make e2e' without E2E_SHORT=1 runs it")
 	}
 }
 

@@ -24,6 +24,7 @@ const (
 
 // TestThrottles: plain fio finds the limits of every disk, and those of a disk whose limits are changed while it runs.
 func TestThrottles(t *testing.T) {
+	long(t)
 	s := newSpace(t, levelPrivileged)
 	for _, node := range nodes {
 		s.create(s.newPod("fio-"+node, on(node), privileged))
@@ -35,9 +36,6 @@ func TestThrottles(t *testing.T) {
 				continue // its service times are below its limits: TestServiceTimes
 			}
 			t.Run(node+"/"+disk.Name, func(t *testing.T) {
-				if disk.Name != disks()[0].Name {
-					long(t)
-				}
 				s.in(t).readBack(pod, node, disk)
 			})
 		}

@@ -65,6 +65,7 @@ func (s *space) volumeOf(claim string) *corev1.PersistentVolume {
 
 // TestFilesystemVolume: what one pod writes, a later one reads; neither is root. With its claim the volume goes, and its data.
 func TestFilesystemVolume(t *testing.T) {
+	long(t)
 	for _, node := range nodes {
 		t.Run(node, func(t *testing.T) {
 			g, s := gomega.NewWithT(t), newSpace(t, levelRestricted)
@@ -97,6 +98,7 @@ func TestFilesystemVolume(t *testing.T) {
 
 // TestBlockVolume: a raw block volume belongs to an ordinary user, and the next one to get it finds nothing on it.
 func TestBlockVolume(t *testing.T) {
+	long(t)
 	if len(made.Volumes) == 0 {
 		t.Skip("this lab has no block volumes: make one with at least 1 ('make lab-up LAB=other LAB_FLAGS=\"--volumes 1\"')")
 	}

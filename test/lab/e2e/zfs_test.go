@@ -21,6 +21,7 @@ const makePool = `pool=$1; shift
 
 // TestZFS: a privileged pod makes a pool on a disk of its node, finds on it what it wrote, and takes it away again.
 func TestZFS(t *testing.T) {
+	long(t)
 	for _, node := range nodes {
 		t.Run(node, func(t *testing.T) {
 			disk := device(node, takeDisks(t, node, 1)[0].Name)
