@@ -126,7 +126,7 @@ func isKbench(text string) bool {
 var kbenchKinds = []struct {
 	name, word, block string
 	depth             int
-}{{"iops", "iops", "4k", 64}, {"bw", "bandwidth", "128k", 64}, {"lat", "latency", "4k", 4}}
+}{{"iops", "iops", "4k", 64}, {"bw", "bandwidth", "128k", 64}, {"lat", "latency", "4k", 1}}
 
 var kbenchAccess = []struct{ name, word, mode string }{
 	{"rand-read", "random-read", "randread"}, {"rand-write", "random-write", "randwrite"},
