@@ -142,6 +142,18 @@ func TestDoubtfulFigures(t *testing.T) {
 	}
 }
 
+// TestDoubtfulWarnings: commits that cannot be durable are not worth a warning only.
+func TestDoubtfulWarnings(t *testing.T) {
+	figures := good()
+	for _, phase := range []string{"redo-empty", "redo-full"} {
+		figures[phase]["writeLatencyP50Nanoseconds"], figures[phase]["writeLatencyP99Nanoseconds"] = 4000, 6_000_000
+	}
+	card := CardOf("x", nil, measured(figures))
+	if card.Verdict != Unknown {
+		t.Errorf("%s: %+v", card.Verdict, card.Findings)
+	}
+}
+
 // TestStalledRunsAreNotLeftOut: a run without a figure, which may have stalled, leaves it unknown.
 func TestStalledRunsAreNotLeftOut(t *testing.T) {
 	e := measured(good())

@@ -191,9 +191,10 @@ func (f Facts) ofDatabase(finding Finding, phase string) Finding {
 	return finding
 }
 
-// durable downgrades a good finding about commits that are too fast for any disk.
+// durable downgrades a finding that is not bad about commits that are too fast for any disk.
 func (f Facts) durable(finding Finding, phase string) Finding {
-	if metric, known := f.metric(phase, "writeLatencyP50Nanoseconds"); known && metric.Median < tooFastBelow && finding.Level == Good {
+	if metric, known := f.metric(phase, "writeLatencyP50Nanoseconds"); known && metric.Median < tooFastBelow &&
+		(finding.Level == Good || finding.Level == Warning) {
 		finding.Level, finding.Means = Unknown, "What confirms commits so quickly may lose them."
 		finding.Do = "See the finding about commits that are too fast."
 		finding.Measured += "; but half of them take less than " + pictures.Write(appendP99, tooFastBelow) + ", which no disk does"

@@ -220,6 +220,17 @@ func TestDisksOfAMirror(t *testing.T) {
 	}
 }
 
+// TestUncountedDisks: OpenZFS 2.1 counts nothing, and a large pool leaves its series out. That is no rate of zero.
+func TestUncountedDisks(t *testing.T) {
+	for name, vdevs := range map[string][]poolseries.Vdev{"no vdevs": nil, "no series": {{Name: "a", Disk: true}}} {
+		of := &poolseries.Document{Vdevs: vdevs}
+		of.Series.OffsetMilliseconds = []int64{0, 1000, 2000}
+		if points := rates(of, func(v poolseries.Vdev) []int64 { return v.WriteBytes }); points != nil {
+			t.Errorf("%s: %v", name, points)
+		}
+	}
+}
+
 // TestSamplesOfWindows: samples that are the largest of a window are not shown as single operations.
 func TestSamplesOfWindows(t *testing.T) {
 	for window, says := range map[int64]string{0: "Of 10 operations of run r",

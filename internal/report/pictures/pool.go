@@ -43,9 +43,13 @@ func seconds(of *poolseries.Document, at time.Time) float64 { return at.Sub(of.S
 
 const maxPoints = 400
 
-// rates are the differences of counters of the disks from look to look. A mirror as a whole counts each write once.
+// rates are the differences of counters of the disks from look to look. A mirror as a whole counts each write once. Nil if no disk was
+// counted.
 func rates(of *poolseries.Document, counters func(poolseries.Vdev) []int64) []svg.Point {
 	at := of.Series.OffsetMilliseconds
+	if !slices.ContainsFunc(of.Vdevs, func(vdev poolseries.Vdev) bool { return vdev.Disk && len(counters(vdev)) == len(at) }) {
+		return nil
+	}
 	step := max(1, (len(at)+maxPoints-1)/maxPoints)
 	var points []svg.Point
 	for from := 0; from+step < len(at); from += step {
