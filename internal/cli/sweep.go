@@ -219,7 +219,7 @@ func (a *App) printSweep(table sweep.Table, places int, format string) error {
 	switch {
 	case outliers > 0:
 		return silent(ExitFailed)
-	case len(table.Missing) > 0 || table.TooFew:
+	case len(table.Missing) > 0 || table.Unclear:
 		return silent(ExitInconclusive)
 	}
 	return nil
@@ -227,9 +227,9 @@ func (a *App) printSweep(table sweep.Table, places int, format string) error {
 
 func (a *App) saySweep(table sweep.Table, places, outlying int) {
 	a.say("\n%s, %d unlike the others, %d lacking numbers. %s", spelling.Count(places, "place"), outlying, len(table.Missing), sweep.Rule)
-	if table.TooFew {
-		a.say("Some metrics are those of fewer than 2 places with 3 repetitions, or of fewer than 5 that differ while none is worse than all " +
-			"others: these name no outlier.")
+	if table.Unclear {
+		a.say("No outlier can be named where a value is unknown: fewer than 2 places with 3 repetitions have the metric, or the places differ " +
+			"so much that none is apart from the others.")
 	}
 	for _, value := range table.Values {
 		if value.Outlier {
@@ -260,7 +260,7 @@ func wordOf(value sweep.Value, missing string) string {
 		return "OUTLIER"
 	case missing != "":
 		return "MISSING"
-	case value.TooFew:
+	case value.Unclear:
 		return "unknown"
 	}
 	return "alike"

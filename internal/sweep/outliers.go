@@ -56,9 +56,9 @@ type Value struct {
 	// Outlier, and Worse if it is on the bad side.
 	Outlier bool `json:"outlier,omitempty"`
 	Worse   bool `json:"worse,omitempty"`
-	// TooFew says that no outlier can be named: so few places have this metric, with so few runs, or they differ and none is worse than
-	// all others.
-	TooFew bool `json:"tooFew,omitempty"`
+	// Unclear says that no outlier can be named: so few places have this metric, with so few runs, or they differ so much that none is
+	// apart from the others.
+	Unclear bool `json:"unclear,omitempty"`
 }
 
 // subject is what is compared between places.
@@ -70,8 +70,8 @@ type Table struct {
 	Values []Value `json:"values"`
 	// Missing are places without numbers, or without some of them, with the reason.
 	Missing map[string]string `json:"missing,omitempty"`
-	// TooFew says that no outlier of some metric can be named, as too few places have it.
-	TooFew bool `json:"tooFew,omitempty"`
+	// Unclear says that no outlier of some metric can be named.
+	Unclear bool `json:"unclear,omitempty"`
 }
 
 // Judge compares the primary metrics of what was measured between the places.
@@ -93,10 +93,10 @@ func Judge(all []Result) Table {
 		}
 	}
 	table.lacking(all, subjects, values)
-	table.TooFew = len(subjects) == 0
+	table.Unclear = len(subjects) == 0
 	for _, of := range subjects {
 		marked := mark(of.metric, values[of])
-		table.TooFew = table.TooFew || marked[0].TooFew
+		table.Unclear = table.Unclear || marked[0].Unclear
 		table.Values = append(table.Values, marked...)
 	}
 	slices.SortFunc(table.Values, func(a, b Value) int {
@@ -216,9 +216,10 @@ func mark(metric string, values []Value) []Value {
 			values[at[i]].Outlier = far && math.Abs(logarithms[i]-math.Log(middle)) >= max(leastAway, leastStep/middle)
 		}
 	}
-	unknown := tooFew(values) || differ(known.Better, values) && !slices.ContainsFunc(values, func(v Value) bool { return v.Outlier })
+	unclear := tooFew(values) || (differ(known.Better, values) || scattered(logarithms, middle)) &&
+		!slices.ContainsFunc(values, func(v Value) bool { return v.Outlier })
 	for i := range values {
-		values[i].Worse, values[i].TooFew = values[i].Worse && values[i].Outlier, unknown
+		values[i].Worse, values[i].Unclear = values[i].Worse && values[i].Outlier, unclear
 	}
 	return values
 }
@@ -241,6 +242,18 @@ func isWorst(better results.Direction, values []Value, one int) bool {
 		}
 	}
 	return true
+}
+
+// scattered says of many places that they differ so much that one of half the speed would not be named.
+func scattered(logarithms []float64, middle float64) bool {
+	if len(logarithms) < leastPlaces || middle <= 0 {
+		return false
+	}
+	deviations := make([]float64, len(logarithms))
+	for i, logarithm := range logarithms {
+		deviations[i] = math.Abs(logarithm - math.Log(middle))
+	}
+	return farAway*stats.Median(deviations) > math.Ln2
 }
 
 // differ says of few places that one is clearly worse than another.

@@ -100,7 +100,7 @@ func TestOutliers(t *testing.T) {
 		name    string
 		all     []Result
 		want    string
-		tooFew  bool
+		unclear bool
 		missing int
 	}{
 		{"one slow among forty", slow, "node-17 readBytesPerSecond", false, 0},
@@ -121,13 +121,15 @@ func TestOutliers(t *testing.T) {
 		{"one of two that is 14% slower", []Result{repeated("a", 7e8, 7e8, 7e8), repeated("b", 6e8, 6e8, 6e8)}, "", false, 0},
 		{"one run of two is as fast", []Result{repeated("a", 8e8, 9e8, 7e8), repeated("b", 4e8, 5e8, 7e8)}, "", false, 0},
 		{"two slower ones of three", []Result{repeated("a", 8e8, 9e8, 7e8), repeated("b", 4e8, 5e8, 4e8), repeated("c", 4e8, 5e8, 4e8)}, "", true, 0},
+		{"three slow ones of six", halves(6), "", true, 0},
+		{"four slow ones of eight", halves(8), "", true, 0},
 		{"a faster one of three", []Result{repeated("a", 4e8, 4e8, 4e8), repeated("b", 4e8, 5e8, 4e8), repeated("c", 8e8, 9e8, 8e8)}, "", true, 0},
 		{"two runs are too few", []Result{repeated("a", 8e8, 9e8), repeated("b", 4e8, 5e8)}, "", true, 0},
 		{"one place", []Result{repeated("a", 8e8, 9e8, 7e8)}, "", true, 0},
 	} {
 		table := Judge(test.all)
-		if got := strings.Join(outliers(table), "; "); got != test.want || table.TooFew != test.tooFew || len(table.Missing) != test.missing {
-			t.Errorf("%s: outliers %q, too few %v, missing %v", test.name, got, table.TooFew, table.Missing)
+		if got := strings.Join(outliers(table), "; "); got != test.want || table.Unclear != test.unclear || len(table.Missing) != test.missing {
+			t.Errorf("%s: outliers %q, unclear %v, missing %v", test.name, got, table.Unclear, table.Missing)
 		}
 	}
 	if first := Judge(slow).Values[0]; !first.Worse || !strings.Contains(first.Words(), "% below the median of") || !strings.Contains(first.Words(), "worse") {
@@ -150,6 +152,14 @@ func TestOutliers(t *testing.T) {
 			t.Errorf("%+v is compared", value)
 		}
 	}
+}
+
+// halves are places of which each second one has half the speed.
+func halves(count int) (all []Result) {
+	for i := range count {
+		all = append(all, at(fmt.Sprintf("node-%02d", i), int64(8e8-i%2*4e8+i*1e6), 2e6))
+	}
+	return all
 }
 
 // TestAlarms counts false alarms among equal places, and slow ones that are found.
