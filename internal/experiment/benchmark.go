@@ -381,12 +381,27 @@ func stepRun(state State, decision *Decision) bool {
 			next.Variant, next.Repetition, waiting)
 		return true
 	}
+	if node := unfitNode(state, decision.NodeNames); node != "" { // a run would end, and not be repeated
+		decision.say(PositionWaiting, v1alpha1.ReasonNoNode, "run %d of %d (%s, repetition %d) waits for node %s, where its earlier runs were: "+
+			"it is not Ready, or no longer fits podTemplate.nodeSelector and tolerations%s", next.Index+1, decision.Tally.Total, next.Variant,
+			next.Repetition, node, zfsNodes(state))
+		return true
+	}
 	for member := range int32(next.NodeCount()) {
 		decision.do(Action{Kind: CreateRun, Slot: next, Attempt: number, Member: member})
 	}
 	decision.say(PositionRunning, v1alpha1.ReasonProgressing, "starting run %d of %d (%s, repetition %d)", next.Index+1, decision.Tally.Total,
 		next.Variant, next.Repetition)
 	return true
+}
+
+// unfitNode is a node of the experiment that no pod can be started on now. Empty if there is none, or if that cannot be known.
+func unfitNode(state State, nodes []string) string {
+	at := slices.IndexFunc(nodes, func(node string) bool { return !offered(state.Nodes, node) })
+	if state.ClusterUnread || at < 0 {
+		return ""
+	}
+	return nodes[at]
 }
 
 // waitForRun reports the run in progress, and keeps a group complete.

@@ -224,6 +224,11 @@ func TestBenchmarkRuns(t *testing.T) {
 			position: PositionRunning, reason: "Progressing", says: "run 4 of 4", check: tally(3, 0, 0)},
 		{name: "an invalid run is tried again", state: endedRuns(testState(), 0, 1, runstest.InvalidEnding), actions: []string{"CreateRun"},
 			position: PositionRunning, reason: "Progressing", check: next(0, 2)},
+		{name: "nor on a node that was cordoned meanwhile", state: endedRuns(testState(), 0, 1, runstest.InvalidEnding),
+			change: func(s *State) { s.Nodes = nil }, position: PositionWaiting, reason: v1alpha1.ReasonNoNode, says: "waits for node n1"},
+		{name: "if the manager knows", state: endedRuns(testState(), 0, 1, runstest.InvalidEnding),
+			change: func(s *State) { s.Nodes, s.ClusterUnread = nil, true }, actions: []string{"CreateRun"}, position: PositionRunning,
+			reason: "Progressing"},
 		{name: "so often and no more: the others go on", state: second(runstest.InvalidEnding), actions: []string{"CreateRun"},
 			position: PositionRunning, reason: "Progressing", check: func(t *testing.T, s State, d Decision) {
 				next(1, 1)(t, s, d)
