@@ -78,6 +78,7 @@ const (
 	ReasonOutOfStep              = "OutOfStep"
 	ReasonTearingDown            = "TearingDown"
 	ReasonPodsNotStopped         = "PodsNotStopped"
+	ReasonOperationNotStopped    = "OperationNotStopped"
 	ReasonTeardownStuck          = "TeardownStuck"
 
 	// Reasons of a pool.

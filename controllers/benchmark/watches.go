@@ -152,13 +152,19 @@ func (r *Reconciler) followLeases() handler.EventHandler {
 	}
 }
 
+// nodeDelay is how long a node may be unusable before those that wait for it change to another one, and so lose their place: most
+// nodes return within minutes.
+const nodeDelay = 5 * time.Minute
+
 // followNodes wakes those that wait for a node that they may not be able to use any more: another one may be free.
 func (r *Reconciler) followNodes() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue queue) {
 			before, is := e.ObjectOld.(*corev1.Node)
 			if after, also := e.ObjectNew.(*corev1.Node); is && also && lessUsable(before, after) {
-				r.moved(queue, r.Line.For(after.Name))
+				for _, key := range r.Line.For(after.Name) {
+					queue.AddAfter(reconcile.Request{NamespacedName: key}, nodeDelay)
+				}
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue queue) {

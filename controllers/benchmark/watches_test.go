@@ -26,6 +26,10 @@ type notes struct {
 
 func (n *notes) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.Request) {
 	for _, request := range requests {
+		if o.After > 0 {
+			n.AddAfter(request, o.After)
+			continue
+		}
 		n.now = append(n.now, fmt.Sprintf("%s at %d", request.Name, *o.Priority))
 	}
 }
@@ -76,8 +80,8 @@ func TestStorageTargetsWakeTheirNamespace(t *testing.T) {
 	}
 }
 
-// TestNodesWakeTheirQueue: a benchmark that waits for a node changes to another one when the node stops being usable, not when it becomes
-// usable again.
+// TestNodesWakeTheirQueue: a benchmark that waits for a node changes to another one when the node is not usable for minutes, or is deleted.
+// It has no turn when a node becomes usable again.
 func TestNodesWakeTheirQueue(t *testing.T) {
 	r := &Reconciler{Line: line.New(experiment.Limits{})}
 	for i, node := range []string{"n1", "n2", "n1"} {
@@ -87,27 +91,29 @@ func TestNodesWakeTheirQueue(t *testing.T) {
 	}
 	node := func(change func(*corev1.Node)) *corev1.Node {
 		made := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"zfs": "yes"}},
+			Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: "dedicated", Value: "a", Effect: corev1.TaintEffectNoSchedule}}},
 			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
 		change(made)
 		return made
 	}
-	usable := node(func(*corev1.Node) {})
+	usable := node(func(n *corev1.Node) { n.ResourceVersion = "1" })
 	for name, change := range map[string]func(*corev1.Node){
-		"off":      func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown },
-		"cordoned": func(n *corev1.Node) { n.Spec.Unschedulable = true },
-		"labels":   func(n *corev1.Node) { n.Labels = nil },
+		"off":                 func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown },
+		"cordoned":            func(n *corev1.Node) { n.Spec.Unschedulable = true },
+		"labels":              func(n *corev1.Node) { n.Labels = nil },
+		"dedicated to others": func(n *corev1.Node) { n.Spec.Taints[0].Value = "b" },
 		"tainted": func(n *corev1.Node) {
-			n.Spec.Taints = []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoSchedule}}
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "maintenance", Effect: corev1.TaintEffectNoSchedule})
 		},
 	} {
-		queue := &notes{}
-		r.followNodes().Update(t.Context(), event.UpdateEvent{ObjectOld: usable, ObjectNew: node(change)}, queue)
-		if len(queue.now)+len(queue.later) != 2 {
-			t.Errorf("%s wakes %v and %v, want the two that wait for it", name, queue.now, queue.later)
+		worse, queue := node(change), &notes{}
+		r.followNodes().Update(t.Context(), event.UpdateEvent{ObjectOld: usable, ObjectNew: worse}, queue)
+		if want := []string{"b0 in 5m0s", "b2 in 5m0s"}; !slices.Equal(queue.later, want) || len(queue.now) > 0 {
+			t.Errorf("%s wakes %v and %v, want %v", name, queue.now, queue.later, want)
 		}
 		queue = &notes{}
-		r.followNodes().Update(t.Context(), event.UpdateEvent{ObjectOld: node(change), ObjectNew: usable}, queue)
-		if name != "labels" && len(queue.now)+len(queue.later) != 0 {
+		r.followNodes().Update(t.Context(), event.UpdateEvent{ObjectOld: worse, ObjectNew: usable}, queue)
+		if name != "labels" && name != "dedicated to others" && len(queue.now)+len(queue.later) != 0 {
 			t.Errorf("the end of %s wakes %v and %v", name, queue.now, queue.later)
 		}
 	}

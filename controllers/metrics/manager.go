@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -140,7 +141,8 @@ func outcomeOf(run *v1alpha1.BenchmarkRun) (outcome, reason string) {
 	default:
 		outcome = "Invalid"
 	}
-	if ready != nil && (ready.Reason == v1alpha1.ReasonTeardownStuck || ready.Reason == v1alpha1.ReasonPodsNotStopped) {
+	if ready != nil && slices.Contains([]string{v1alpha1.ReasonTeardownStuck, v1alpha1.ReasonPodsNotStopped,
+		v1alpha1.ReasonOperationNotStopped}, ready.Reason) {
 		return outcome, ready.Reason
 	}
 	return outcome, ended.Reason

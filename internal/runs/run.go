@@ -232,8 +232,10 @@ func deletedRun(state State) Decision {
 func endedRun(state State, ending Ending) Decision {
 	if retain := state.Run.Spec.Retain; Retains(retain, ending) && !Restless(state) {
 		ends, atRest := restOperations(state)
-		return Decision{Actions: ends, Ending: &ending, Settled: atRest, Reason: ending.Reason,
+		decision := Decision{Actions: ends, Ending: &ending, Settled: atRest, Reason: ending.Reason,
 			Message: ending.Message + fmt.Sprintf(" (volume and pods are kept: retain is %s)", retain)}
+		checkTeardown(state, &decision)
+		return decision
 	}
 	decision := teardown(state)
 	decision.Ending = &ending

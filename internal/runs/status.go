@@ -60,7 +60,7 @@ func summariseEnding(state State, decision Decision, status v1alpha1.BenchmarkRu
 	switch {
 	case decision.Settled:
 		kstatus.Done(&status.Conditions, generation, decision.Reason, decision.Message)
-	case decision.Reason == v1alpha1.ReasonTeardownStuck || decision.Reason == v1alpha1.ReasonPodsNotStopped:
+	case Troubled(decision.Reason):
 		kstatus.Progress(&status.Conditions, generation, decision.Reason, decision.Message)
 	default:
 		kstatus.Progress(&status.Conditions, generation, v1alpha1.ReasonTearingDown, ending.Message+" (cleaning up)")

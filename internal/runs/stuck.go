@@ -2,6 +2,7 @@ package runs
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -45,17 +46,40 @@ func checkTeardown(state State, decision *Decision) {
 	case !late && (state.AtWork() || !Stuck(state.Run)):
 		decision.wake(due)
 		return
-	case state.AtWork(): // its node is not free: it may only have lost its connection
-		if state.PodsAtWork > 0 {
-			decision.Reason = v1alpha1.ReasonPodsNotStopped
-			decision.Message = fmt.Sprintf("pods of the run have not ended (%d): is node %s running? If it will never return, "+
-				"delete its Node object", state.PodsAtWork, state.Run.Spec.NodeName)
+	case state.PodsAtWork > 0: // their node is not free: it may only have lost its connection
+		decision.Reason = v1alpha1.ReasonPodsNotStopped
+		decision.Message = fmt.Sprintf("pods of the run have not ended (%d): is node %s running? If it will never return, "+
+			"delete its Node object", state.PodsAtWork, state.Run.Spec.NodeName)
+		return
+	case state.AtWork():
+		if left := operationLeft(state); left != "" {
+			decision.Reason, decision.Message = v1alpha1.ReasonOperationNotStopped, left
 		}
 		return
 	}
 	decision.Reason = v1alpha1.ReasonTeardownStuck
 	decision.Message = fmt.Sprintf("nothing of the run is running and its node is free, but its disks are not: %s",
 		leftWords(state, decision.Message))
+}
+
+// operationLeft says which operation of a run exists, and why. Only the agent of its node can remove it.
+func operationLeft(state State) string {
+	for i, phase := range state.Phases {
+		name := state.Run.Spec.Phases[i].Name
+		for _, companion := range Companions(state.Run, state.Run.Spec.Phases[i]) {
+			if operation := phase.Companions[companion]; operation != nil {
+				return fmt.Sprintf("PoolOperation %s of phase %s has not ended: %s", operation.Name, name, operationWords(operation))
+			}
+		}
+		if phase.Operation && phase.Executor.Exists {
+			return fmt.Sprintf("the PoolOperation of phase %s has not ended: %s", name, orNone(phase.Executor.Message))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(state.Parameters)) {
+		operation := state.Parameters[name]
+		return fmt.Sprintf("PoolOperation %s has not restored module parameter %s: %s", operation.Name, name, operationWords(operation))
+	}
+	return ""
 }
 
 // TeardownOverdue says that the teardown of a run may be stuck.

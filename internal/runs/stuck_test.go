@@ -49,11 +49,11 @@ func TestStuckTeardown(t *testing.T) {
 			s.Phases[0].Executor = runs.ExecutorState{Exists: true, Created: runstest.Noon}
 		}}, true, "Job"},
 		"an operation is at work": {[]runChange{ended(10 * grace), func(s *runs.State) {
-			s.Phases[0].Operation, s.Phases[0].Executor = true, runs.ExecutorState{Exists: true, Deleting: true}
-		}}, false, ""},
+			s.Phases[0].Operation, s.Phases[0].Executor = true, runs.ExecutorState{Exists: true, Deleting: true, Message: "no agent"}
+		}}, false, "has not ended: no agent"},
 		"a parameter is not restored": {[]runChange{ended(10 * grace), func(s *runs.State) {
 			s.Parameters = map[string]*v1alpha1.PoolOperation{"p": {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: runstest.Stamp(0)}}}
-		}}, false, ""},
+		}}, false, "has not restored module parameter p: not reconciled yet"},
 		"a pool does not go": {[]runChange{ended(grace), func(s *runs.State) {
 			s.Claims, s.Pools = runs.Claims{}, runs.Pools{Needed: true, Some: true, Deleting: true, Reason: "PoolInUse",
 				Message: "mounted by pod x"}
@@ -72,6 +72,9 @@ func TestStuckTeardown(t *testing.T) {
 		}
 		if got := decision.Reason == v1alpha1.ReasonTeardownStuck; got != test.stuck || !strings.Contains(decision.Message, test.says) ||
 			decision.Settled {
+			t.Errorf("%s: %s: %s", name, decision.Reason, decision.Message)
+		}
+		if waits := strings.HasPrefix(test.says, "has not"); waits != (decision.Reason == v1alpha1.ReasonOperationNotStopped) {
 			t.Errorf("%s: %s: %s", name, decision.Reason, decision.Message)
 		}
 		if !test.stuck && (!state.AtWork() || name == "a pod still works") && decision.WakeAt.IsZero() {
