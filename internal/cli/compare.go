@@ -129,7 +129,7 @@ type comparedPair struct {
 	a, b results.Experiment
 	all  bool
 	rows []comparedMetric
-	// lone are phases that only one of the experiments has.
+	// lone are the phases and primary metrics that only one of the experiments has.
 	lone []string
 }
 
@@ -170,11 +170,11 @@ func (c *comparedPair) document() comparedDocument {
 }
 
 func (c *comparedPair) collect() {
+	c.lone = append(onlyIn("A", c.a, c.b), onlyIn("B", c.b, c.a)...)
 	for _, variant := range c.a.Variants {
 		for _, phase := range variant.Phases {
 			other := phaseIn(c.b, variant.Name, phase.Name)
 			if other == nil {
-				c.lone = append(c.lone, fmt.Sprintf("phase %s of variant %s only in A", phase.Name, variant.Name))
 				continue
 			}
 			for _, metric := range phase.Metrics {
@@ -182,19 +182,35 @@ func (c *comparedPair) collect() {
 			}
 		}
 	}
-	for _, variant := range c.b.Variants {
+}
+
+// onlyIn lists the phases and primary metrics that only one of the experiments has. A storage that is so slow that it has no percentile must
+// not look the same.
+func onlyIn(name string, one, other results.Experiment) (lone []string) {
+	for _, variant := range one.Variants {
 		for _, phase := range variant.Phases {
-			if phaseIn(c.a, variant.Name, phase.Name) == nil {
-				c.lone = append(c.lone, fmt.Sprintf("phase %s of variant %s only in B", phase.Name, variant.Name))
+			there := phaseIn(other, variant.Name, phase.Name)
+			if there == nil {
+				lone = append(lone, fmt.Sprintf("phase %s of variant %s only in %s", phase.Name, variant.Name, name))
+				continue
+			}
+			for _, metric := range phase.Metrics {
+				if results.IsPrimary(metric.Name) && indexOf(metric.Name, there) < 0 {
+					lone = append(lone, fmt.Sprintf("%s of phase %s of variant %s only in %s", metric.Name, phase.Name, variant.Name, name))
+				}
 			}
 		}
 	}
+	return lone
+}
+
+func indexOf(metric string, phase *results.PhaseResult) int {
+	return slices.IndexFunc(phase.Metrics, func(one results.MetricResult) bool { return one.Name == metric })
 }
 
 func (c *comparedPair) compareMetric(variant, phase string, metric results.MetricResult, other *results.PhaseResult) {
-	known, _ := results.LookupMetric(metric.Name)
-	at := slices.IndexFunc(other.Metrics, func(one results.MetricResult) bool { return one.Name == metric.Name })
-	if at < 0 || !c.all && !known.Primary {
+	at := indexOf(metric.Name, other)
+	if at < 0 || !c.all && !results.IsPrimary(metric.Name) {
 		return
 	}
 	row := comparedMetric{Variant: variant, Phase: phase, Metric: metric.Name, A: metric, B: other.Metrics[at]}

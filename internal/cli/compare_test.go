@@ -39,6 +39,22 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestCompareNamesWhatOneSideLacks: an experiment so slow that it has no percentile does not look the same.
+func TestCompareNamesWhatOneSideLacks(t *testing.T) {
+	slow := nightly()
+	for i := range slow.Runs {
+		delete(slow.Runs[i].Phases[0].Metrics, "readBytesPerSecond")
+	}
+	slow.Variants = results.Summarise(slow.Runs)
+	whole, lacking := file(t, "whole.json", encoded(t, nightly())), file(t, "lacking.json", encoded(t, slow))
+	for side, arguments := range map[string][]string{"A": {whole, lacking}, "B": {lacking, whole}} {
+		code, out, errors := called(t, newHub(t), append([]string{"compare"}, arguments...)...)
+		if code != ExitPassed || !strings.Contains(out, "readBytesPerSecond of phase") || !strings.Contains(out, "only in "+side) {
+			t.Errorf("only in %s: %d %s%s", side, code, out, errors)
+		}
+	}
+}
+
 // TestCompareInTheCluster: results are found by the name of the benchmark, and those of earlier experiments by their hash.
 func TestCompareInTheCluster(t *testing.T) {
 	one := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "nightly"}}
