@@ -44,7 +44,7 @@ func bestOf(e results.Experiment, all samples, phase, metric string) string {
 	})
 	words := all.choose(ranked, phase, known)
 	if without := len(variants) - len(ranked); without > 0 {
-		words += fmt.Sprintf("; %d other variants have no valid run", without)
+		words += fmt.Sprintf("; %d other variants were not measured", without)
 	}
 	return words
 }

@@ -84,7 +84,7 @@ func TestBest(t *testing.T) {
 	}
 	lost := choice(random, 8, 1, 2, 3)
 	lost.Variants[1].Phases = nil
-	if got := best(lost, "readBytesPerSecond"); !strings.HasSuffix(got, "; 1 other variants have no valid run") {
+	if got := best(lost, "readBytesPerSecond"); !strings.HasSuffix(got, "; 1 other variants were not measured") {
 		t.Error(got)
 	}
 	if got := best(choice(random, 8, 1), "readBytesPerSecond"); got != "" {

@@ -61,7 +61,7 @@ func (m *maker) warnings() pageSection {
 }
 
 func (m *maker) numbers() pageSection {
-	e := m.Experiment
+	e, all := m.Experiment, samplesOf(m.Experiment)
 	var section pageSection
 	for _, phase := range phaseNames(e.Variants) {
 		variants := having(e.Variants, phase)
@@ -72,7 +72,7 @@ func (m *maker) numbers() pageSection {
 		}
 		var rows [][]tableCell
 		for _, metric := range primaryMetrics(variants, phase) {
-			rows = append(rows, metricRows(variants, phase, metric, several)...)
+			rows = append(rows, metricRows(all, variants, phase, metric, several)...)
 		}
 		section.After = append(section.After, m.rows(table{Caption: "Phase " + plain(phase, maxNameBytes), Head: head}, rows...))
 	}
@@ -87,16 +87,21 @@ func (m *maker) numbers() pageSection {
 	return section
 }
 
-func metricRows(variants []results.VariantResult, phase, metric string, several bool) [][]tableCell {
+func metricRows(all samples, variants []results.VariantResult, phase, metric string, several bool) [][]tableCell {
 	base, _ := find(variants[0], phase, metric)
 	var rows [][]tableCell
 	for i, variant := range variants {
 		found, ok := find(variant, phase, metric)
-		row := []tableCell{words(metric), words(found.Better), words(variant.Name), figure("no valid run"), figure(""), figure("0")}
-		against := "-"
+		row := []tableCell{words(metric), words(found.Better), words(variant.Name), figure(notMeasured), figure(""), figure("0")}
+		against, of := "-", source{variant.Name, phase, metric}
 		if ok {
 			row = append(row[:3], spread(found)...)
-			against = ratio(found.Median, base.Median)
+			if !all.lacks(of) && !all.lacks(source{variants[0].Name, phase, metric}) {
+				against = ratio(found.Median, base.Median)
+			}
+		}
+		if all.lacks(of) {
+			row[5] = figure(fmt.Sprint(found.Runs) + notInAll)
 		}
 		if i == 0 {
 			against = ""

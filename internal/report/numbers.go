@@ -29,7 +29,7 @@ func phaseNames(variants []results.VariantResult) []string {
 	return names
 }
 
-// having are the variants that have a phase. One without any valid run may have it: its row says that there is no valid run.
+// having are the variants that have a phase. One without any valid run may have it: its row says so.
 func having(variants []results.VariantResult, phase string) []results.VariantResult {
 	return slices.DeleteFunc(slices.Clone(variants), func(variant results.VariantResult) bool {
 		return len(variant.Phases) > 0 && !slices.ContainsFunc(variant.Phases, func(one results.PhaseResult) bool { return one.Name == phase })
@@ -52,13 +52,12 @@ func (s *section) phaseTable(variants []results.VariantResult, phase string, all
 	for _, metric := range metrics {
 		base, _ := find(variants[0], phase, metric)
 		for i, variant := range variants {
-			shown, against := "no valid run", "-"
-			better := ""
+			shown, better, against := notMeasured, "", "-"
 			if found, ok := find(variant, phase, metric); ok {
 				shown, better = Figures(found), found.Better
-				against = ratio(found.Median, base.Median)
-				if words, known := all.against(source{variants[0].Name, phase, metric}, source{variant.Name, phase, metric}); known {
-					against = words
+				against = all.ratio(source{variants[0].Name, phase, metric}, source{variant.Name, phase, metric}, base, found)
+				if all.lacks(source{variant.Name, phase, metric}) {
+					shown += notInAll
 				}
 			}
 			if i == 0 && several {

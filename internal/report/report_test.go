@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -280,15 +281,49 @@ func TestPhasesOfSomeVariants(t *testing.T) {
 	if !strings.Contains(fill, "Against plain") || !strings.Contains(fill, "| plain |") {
 		t.Errorf("the phase of all variants lacks one:\n%s", fill)
 	}
-	if strings.Contains(scan, "plain") || !strings.Contains(scan, "Against aged") || strings.Contains(scan, "no valid run") {
+	if strings.Contains(scan, "plain") || !strings.Contains(scan, "Against aged") || strings.Contains(scan, notMeasured) {
 		t.Errorf("the phase of two variants:\n%s", scan)
 	}
 	for i := range e.Runs {
 		e.Runs[i].Valid = e.Runs[i].Variant != "old"
 	}
 	e.Variants = results.Summarise(e.Runs)
-	if section = numbersSection(e, samplesOf(e)).text.String(); strings.Count(section, "no valid run") < 2 {
+	if section = numbersSection(e, samplesOf(e)).text.String(); strings.Count(section, notMeasured) < 2 {
 		t.Errorf("a variant without valid runs is not shown:\n%s", section)
+	}
+}
+
+// TestFiguresOfSomeRuns: runs that stalled have too few operations for a percentile. Those of the others are no figure of the variant, and
+// nothing is compared with them.
+func TestFiguresOfSomeRuns(t *testing.T) {
+	e := experiment(6, "old", "new")
+	const metric = "readLatencyP99Nanoseconds"
+	removed := 0
+	for i := range e.Runs {
+		if run := &e.Runs[i]; run.Variant == "new" && run.Repetition <= 4 {
+			for _, phase := range run.Phases {
+				delete(phase.Metrics, metric)
+				removed++
+			}
+		}
+	}
+	e.Variants = results.Summarise(e.Runs)
+	if _, has := find(e.Variants[1], "aged-scan", metric); !has || removed == 0 {
+		t.Fatalf("the fixture shows nothing: %d removed", removed)
+	}
+	all := samplesOf(e)
+	rows := metricRows(all, having(e.Variants, "aged-scan"), "aged-scan", metric, true)
+	for _, row := range rows[1:] {
+		if text := fmt.Sprint(row); !strings.Contains(text, notInAll) || strings.Contains(text, "×") {
+			t.Errorf("html: %s", text)
+		}
+	}
+	_, scan, _ := strings.Cut(numbersSection(e, all).text.String(), "### aged-scan")
+	for line := range strings.Lines(scan) {
+		if strings.Contains(line, metric) && strings.Contains(line, "| new |") &&
+			(!strings.Contains(line, notInAll) || !strings.HasSuffix(strings.TrimSpace(line), "| - |")) {
+			t.Errorf("markdown: %s", line)
+		}
 	}
 }
 

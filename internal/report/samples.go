@@ -59,6 +59,24 @@ func (s samples) against(base, other source) (string, bool) {
 	return fmt.Sprintf("×%.3f (%.3f..%.3f)", math.Exp(shift.Estimate), math.Exp(shift.Interval.Low), math.Exp(shift.Interval.High)), known
 }
 
+const (
+	// notMeasured is said of a variant without a value: it has no valid run, or each has too few operations for a percentile.
+	notMeasured = "not measured"
+	// notInAll follows figures that do not count, because the runs that have them may be the good ones.
+	notInAll = ", not in all valid runs"
+)
+
+// ratio is that of two medians, with its interval if there is one. "-" if a valid run of one of them has no value.
+func (s samples) ratio(base, other source, than, found results.MetricResult) string {
+	if s.lacks(base) || s.lacks(other) {
+		return "-"
+	}
+	if words, known := s.against(base, other); known {
+		return words
+	}
+	return ratio(found.Median, than.Median)
+}
+
 // lacks says whether a run was measured but has no value of a metric. The others do not count then: a run that stalled, for example, has
 // too few operations for a percentile, and the remaining ones are the good ones.
 func (s samples) lacks(of source) bool {

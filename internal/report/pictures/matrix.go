@@ -136,7 +136,7 @@ func (h *heat) picture(of results.GateMetric, all []dimension) (one report.Pictu
 	known, _ := results.LookupMetric(of.Metric)
 	title := of.Phase + ": " + of.Metric + " by " + down.path + " and " + across.path
 	grid := svg.Grid{ID: slug("heat-" + title), Title: title, Unit: unitOf(of.Metric), Down: down.path, Across: across.path, Rows: down.values,
-		Columns: across.values, Best: "best median", Missing: "no valid run"}
+		Columns: across.values, Best: "best median", Missing: "not measured"}
 	var titles []string
 	cells, left := 0, 0
 	for _, variant := range h.experiment.Variants {

@@ -48,7 +48,7 @@ func TestHeatMap(t *testing.T) {
 	e := matrixExperiment(2, records, levels, []string{""})
 	e.Variants[0].Phases = nil
 	one := find(t, album(t, e), "heat-oltp-readbytespersecond")
-	for _, words := range []string{">128K<", ">16K<", ">45%<", ">90%<", ">250<", "best median", "? no valid run", ">?<", "MiB/s",
+	for _, words := range []string{">128K<", ">16K<", ">45%<", ">90%<", ">250<", "best median", "? not measured", ">?<", "MiB/s",
 		"Best: 4K with 45%: 250 MiB/s", "16K: 45% 150 MiB/s", "Rows: dataset.recordsize", "Columns: phases.fill.to"} {
 		if !strings.Contains(one.SVG, words) {
 			t.Errorf("the picture does not say %q", words)
@@ -184,7 +184,7 @@ func TestTwoVariantsOfOneCell(t *testing.T) {
 		variant.Phases = nil
 		e.Variants = append(e.Variants, variant)
 	}
-	if one := find(t, New(e).Pictures(), "heat-oltp-readbytespersecond"); strings.Contains(one.SVG, "? no valid run") {
+	if one := find(t, New(e).Pictures(), "heat-oltp-readbytespersecond"); strings.Contains(one.SVG, "? not measured") {
 		t.Error("what is known is hidden")
 	}
 	for i := range 70 {
