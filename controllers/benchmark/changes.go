@@ -95,7 +95,9 @@ func lessUsable(before, after *corev1.Node) bool {
 	return experiment.Ready(before) && !experiment.Ready(after) || !before.Spec.Unschedulable && after.Spec.Unschedulable ||
 		!equality.Semantic.DeepEqual(before.Labels, after.Labels) ||
 		slices.ContainsFunc(after.Spec.Taints, func(taint corev1.Taint) bool {
-			return !slices.ContainsFunc(before.Spec.Taints, func(old corev1.Taint) bool { return taint.MatchTaint(&old) && taint.Value == old.Value })
+			return !slices.ContainsFunc(before.Spec.Taints, func(old corev1.Taint) bool {
+				return taint.MatchTaint(&old) && taint.Value == old.Value
+			})
 		})
 }
 

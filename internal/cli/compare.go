@@ -184,8 +184,8 @@ func (c *comparedPair) collect() {
 	}
 }
 
-// onlyIn lists the phases and primary metrics that only one of the experiments has. A storage that is so slow that it has no percentile must
-// not look the same.
+// onlyIn lists the phases and primary metrics that only one of the experiments has. A storage that is so slow that it has no percentile
+// must not look the same.
 func onlyIn(name string, one, other results.Experiment) (lone []string) {
 	for _, variant := range one.Variants {
 		for _, phase := range variant.Phases {
