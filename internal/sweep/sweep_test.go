@@ -154,7 +154,7 @@ func TestOutliers(t *testing.T) {
 	}
 }
 
-// halves are places of which each second one has half the speed.
+// halves are places whose every second one has half the speed.
 func halves(count int) (all []Result) {
 	for i := range count {
 		all = append(all, at(fmt.Sprintf("node-%02d", i), int64(8e8-i%2*4e8+i*1e6), 2e6))
