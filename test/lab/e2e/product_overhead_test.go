@@ -99,6 +99,7 @@ func (o *overhead) learn() {
 	})
 	gomega.NewWithT(o.t).Expect(o.templates).To(gomega.HaveLen(2))
 	o.stop(benchmark)
+	o.emptied()
 }
 
 // benchmarked runs a benchmark, and notes the parts of its time while its pods exist.
@@ -121,6 +122,7 @@ func (o *overhead) benchmarked(pair int) {
 	gomega.NewWithT(o.t).Expect(benchmark.Status.Verdict).To(gomega.Equal(v1alpha1.VerdictPassed))
 	o.note(benchmark, pods)
 	o.stop(benchmark)
+	o.emptied()
 }
 
 // note reads the parts from the times in the objects.
@@ -185,9 +187,25 @@ func (o *overhead) bare(pair int) {
 		}
 		gone(o.t.Context(), o.t, job)
 	}
-	volume := o.volumeOf(claim.Name)
 	o.stop(claim)
-	gone(o.t.Context(), o.t, volume)
+	o.emptied()
+}
+
+// emptied waits until the volumes of the lab can be used again: neither side waits for what the other one has left.
+func (o *overhead) emptied() {
+	o.t.Helper()
+	eventually(o.t, "the block volumes are available again", func(g gomega.Gomega) {
+		var volumes corev1.PersistentVolumeList
+		g.Expect(cluster.List(o.t.Context(), &volumes)).To(gomega.Succeed())
+		found := 0
+		for _, volume := range volumes.Items {
+			if volume.Spec.StorageClassName == lab.BlockClass {
+				found++
+				g.Expect(volume.Status.Phase).To(gomega.Equal(corev1.VolumeAvailable), volume.Name)
+			}
+		}
+		g.Expect(found).To(gomega.BeNumerically(">", 0), "block volumes")
+	})
 }
 
 // like is a Job that does what another one did, on another claim.
