@@ -96,7 +96,7 @@ func metricRows(all samples, variants []results.VariantResult, phase, metric str
 		against, of := "-", source{variant.Name, phase, metric}
 		if ok {
 			row = append(row[:3], spread(found)...)
-			if !all.lacks(of) && !all.lacks(source{variants[0].Name, phase, metric}) {
+			if !all.eitherLacks(source{variants[0].Name, phase, metric}, of) {
 				against = ratio(found.Median, base.Median)
 			}
 		}

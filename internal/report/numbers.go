@@ -55,8 +55,9 @@ func (s *section) phaseTable(variants []results.VariantResult, phase string, all
 			shown, better, against := notMeasured, "", "-"
 			if found, ok := find(variant, phase, metric); ok {
 				shown, better = Figures(found), found.Better
-				against = all.ratio(source{variants[0].Name, phase, metric}, source{variant.Name, phase, metric}, base, found)
-				if all.lacks(source{variant.Name, phase, metric}) {
+				of := source{variant.Name, phase, metric}
+				against = all.ratio(source{variants[0].Name, phase, metric}, of, base, found)
+				if all.lacks(of) {
 					shown += notInAll
 				}
 			}

@@ -68,7 +68,7 @@ const (
 
 // ratio is that of two medians, with its interval if there is one. "-" if a valid run of one of them has no value.
 func (s samples) ratio(base, other source, than, found results.MetricResult) string {
-	if s.lacks(base) || s.lacks(other) {
+	if s.eitherLacks(base, other) {
 		return "-"
 	}
 	if words, known := s.against(base, other); known {
@@ -86,10 +86,12 @@ func (s samples) lacks(of source) bool {
 	})
 }
 
+func (s samples) eitherLacks(base, other source) bool { return s.lacks(base) || s.lacks(other) }
+
 // shift is the logarithm of the ratio of two variants, with an interval whose chance of missing on each side is outside. Pairs of
 // repetitions are compared as in gates.
 func (s samples) shift(base, other source, outside float64) (shift stats.Shift, known bool) {
-	if s.kept[base.variant] || s.kept[other.variant] || s.lacks(base) || s.lacks(other) {
+	if s.kept[base.variant] || s.kept[other.variant] || s.eitherLacks(base, other) {
 		return shift, false
 	}
 	before, now := s.logarithms(base, other)

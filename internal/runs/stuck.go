@@ -62,24 +62,35 @@ func checkTeardown(state State, decision *Decision) {
 		leftWords(state, decision.Message))
 }
 
-// operationLeft says which operation of a run exists, and why. Only the agent of its node can remove it.
+// operationLeft says which operation of a run exists, and why: one that has not ended, if there is one. Only the agent of its node can
+// remove it.
 func operationLeft(state State) string {
+	ended := ""
 	for i, phase := range state.Phases {
-		name := state.Run.Spec.Phases[i].Name
-		for _, companion := range Companions(state.Run, state.Run.Spec.Phases[i]) {
-			if operation := phase.Companions[companion]; operation != nil {
-				return fmt.Sprintf("PoolOperation %s of phase %s has not ended: %s", operation.Name, name, operationWords(operation))
-			}
-		}
+		spec := state.Run.Spec.Phases[i]
 		if phase.Operation && phase.Executor.Exists {
-			return fmt.Sprintf("the PoolOperation of phase %s has not ended: %s", name, orNone(phase.Executor.Message))
+			return fmt.Sprintf("the PoolOperation of phase %s has not ended: %s", spec.Name, orNone(phase.Executor.Message))
+		}
+		for _, companion := range Companions(state.Run, spec) {
+			switch operation := phase.Companions[companion]; {
+			case operation == nil:
+			case HasEnded(operation):
+				ended = fmt.Sprintf("PoolOperation %s of phase %s is not removed: %s", operation.Name, spec.Name, operationWords(operation))
+			default:
+				return fmt.Sprintf("PoolOperation %s of phase %s has not ended: %s", operation.Name, spec.Name, operationWords(operation))
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(state.Parameters)) {
 		operation := state.Parameters[name]
+		if HasEnded(operation) {
+			ended = fmt.Sprintf("PoolOperation %s, which has restored module parameter %s, is not removed: %s", operation.Name, name,
+				operationWords(operation))
+			continue
+		}
 		return fmt.Sprintf("PoolOperation %s has not restored module parameter %s: %s", operation.Name, name, operationWords(operation))
 	}
-	return ""
+	return ended
 }
 
 // TeardownOverdue says that the teardown of a run may be stuck.
