@@ -175,6 +175,8 @@ func TestFigures(t *testing.T) {
 		{"readLatencyP99Nanoseconds", results.UnitNanoseconds, 812_345, 99_960, "812 µs (100..812, n=6)"},
 		{"coveragePartsPerMillion", results.UnitPartsPerMillion, 999_999, 0, "100% (0.00..100, n=6)"},
 		{"compressionRatioMilli", results.UnitMilli, 1500, 1000, "1.50 (1.00..1.50, n=6)"},
+		{"coveragePartsPerMillion", results.UnitPartsPerMillion, 240, 9, "0.024% (0.00090..0.024, n=6)"},
+		{"compressionRatioMilli", results.UnitMilli, 100, 99, "0.10 (0.099..0.10, n=6)"},
 		{"rounds", results.UnitCount, 25, 5, "25 (5..25, n=6)"},
 		{"x", "", 5, -5, "5 (-5..5, n=6)"},
 		{"x", "furlongs", 0, -1, "0 (-1..0, n=6)"},
@@ -192,7 +194,7 @@ func TestFigures(t *testing.T) {
 	if got := Bytes(5<<30) + Amount("readLatencyP99Nanoseconds", results.UnitNanoseconds, 812_345); got != "5.00 GiB812 µs" {
 		t.Errorf("amounts are %q", got)
 	}
-	if got := ratio(90, 100) + ratio(1, 0); got != "×0.90-" {
+	if got := ratio(90, 100) + ratio(1, 0) + ratio(3, 10_000_000); got != "×0.90-×3e-07" {
 		t.Errorf("ratios are %q", got)
 	}
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -80,13 +81,19 @@ func (s scale) format(value int64) string {
 	return threeDigits(number)
 }
 
+// threeDigits formats three significant digits, and two of what is below 0.1: a small figure is never shown as 0.00.
 func threeDigits(number float64) string {
-	decimals := 2
-	switch magnitude := max(number, -number); {
+	magnitude, decimals := math.Abs(number), 2
+	switch {
 	case magnitude >= 99.95:
 		decimals = 0
 	case magnitude >= 9.995:
 		decimals = 1
+	case magnitude >= 0.0995 || magnitude == 0:
+	case magnitude < 1e-6:
+		return strconv.FormatFloat(number, 'g', 2, 64)
+	default:
+		decimals = 1 - int(math.Floor(math.Log10(magnitude)))
 	}
 	return strconv.FormatFloat(number, 'f', decimals, 64)
 }

@@ -116,6 +116,7 @@ func TestShown(t *testing.T) {
 		"a.readBytesPerSecond = 75 (3 runs), b.writeBytesPerSecond = 100 (3 runs)":                                     "readBytesPerSecond 75 B/s, writeBytesPerSecond 100 B/s",
 		"s.readBytes of variant r = 1024 (1 run), s.readBytes of variant q = 2048 (1 run), s.rounds = 1 (1 run)":       "readBytes r 1 KiB, q 2 KiB, rounds 1",
 		"holds for all 2 variants: x: a.b = 75 (3 runs), at most 1M; y: a.b = 7 (3 runs), at most 1M":                  "x b 75; y b 7",
+		"a.b is 2.1% lower than in variant p (from -8.0% to 5.5%; 5 pairs of runs); c.d is as high as in variant p":    "a.b 2.1% lower than in variant p (-8.0% to 5.5%), c.d as high as in variant p",
 		"a.b is 32.1% lower than in variant two (from -38.0% to -25.5%; 5 pairs of runs): too few":                     "32.1% lower than in variant two (-38.0% to -25.5%)",
 		"a.b is as high as in variant two: fine":                                                                       "as high as in variant two",
 		"a.readBytes = 2048 (5 runs), the median lies between 1024 and 3072 with a confidence of 93.8%: at least 1Ki":  "readBytes 2 KiB (1 KiB to 3 KiB)",

@@ -152,12 +152,8 @@ func figuresOf(of *results.Experiment) []figure {
 // shown is a gate in a few words: the change that a comparison found, a ratio, that of two equal metrics, or the figures that it judges. What
 // has none of these has the verdict alone.
 func (g gateResult) shown() string {
-	if match := compared.FindStringSubmatchIndex(g.Message); match != nil {
-		text := g.Message[match[4]:match[5]]
-		if ends := interval.FindStringSubmatch(g.Message[match[1]:]); ends != nil {
-			text += fmt.Sprintf(" (%s to %s)", ends[1], ends[2])
-		}
-		return text
+	if changes := changesOf(g.Message); len(changes) > 0 {
+		return strings.Join(changes, ", ")
 	}
 	if ratios := ratiosOf(g.Message); len(ratios) > 0 {
 		return strings.Join(ratios, ", ")
@@ -175,6 +171,23 @@ func (g gateResult) shown() string {
 		return g.Verdict
 	}
 	return strings.Join(words, "; ")
+}
+
+// changesOf are those that a comparison has found, with the metrics if there are several.
+func changesOf(message string) []string {
+	var changes []string
+	all := compared.FindAllStringSubmatchIndex(message, -1)
+	for _, match := range all {
+		text := message[match[4]:match[5]]
+		if ends := interval.FindStringSubmatch(message[match[1]:]); ends != nil {
+			text += fmt.Sprintf(" (%s to %s)", ends[1], ends[2])
+		}
+		if len(all) > 1 {
+			text = message[match[2]:match[3]] + " " + text
+		}
+		changes = append(changes, text)
+	}
+	return changes
 }
 
 // ratiosOf are those that a ratio gate says, with the variants that it judges if there are several.
