@@ -23,7 +23,7 @@ help: ## list the targets
 		/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Packages whose code runs in one goroutine, and simulations: the race detector would find nothing there and take minutes.
-ONE_GOROUTINE := internal/(experiment|report|report/pictures|stats|sweep)|test/(api|bench/.*|documents)
+ONE_GOROUTINE := internal/(design|experiment|foresee|report|report/pictures|stats|sweep)|test/(api|bench/.*|documents)
 # These packages take longest: they begin first, so that none of them is alone at the end.
 LONGEST := ./test/integration ./test/delivery ./internal/workload/engine
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/volume"
 
 	storagev1 "k8s.io/api/storage/v1"
@@ -22,7 +22,7 @@ func (r *Reconciler) observeDrivers(ctx context.Context, observed *observation) 
 	if observed.WithoutAgent = r.WithoutAgent; observed.WithoutAgent {
 		return nil
 	}
-	if !slices.ContainsFunc(observed.Slots, func(slot experiment.Slot) bool { return slot.Target.ZFS != nil }) {
+	if !slices.ContainsFunc(observed.Slots, func(slot design.Slot) bool { return slot.Target.ZFS != nil }) {
 		return nil
 	}
 	observed.Drivers = map[string]volume.DriverState{}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/results"
@@ -89,7 +90,7 @@ func TestPolicyOfAFinishedBenchmark(t *testing.T) {
 	observed := testObservation()
 	observed.written = &results.Experiment{Verdict: "Failed", Reason: "GatesDecide", FinishedAt: &noon, Message: "slower"}
 	finished := experiment.Decision{Position: experiment.PositionFinished, Reason: v1alpha1.ReasonFinished, Message: "over"}
-	identity := experiment.ID(observed.Benchmark)
+	identity := design.ID(observed.Benchmark)
 	for turn, want := range []bool{true, false, true, false} {
 		observed.Benchmark.Spec.GatePolicy = []v1alpha1.GatePolicy{v1alpha1.GatesReport, v1alpha1.GatesEnforce}[turn%2]
 		observed.Benchmark.Generation++
@@ -103,7 +104,7 @@ func TestPolicyOfAFinishedBenchmark(t *testing.T) {
 		if remembered(status).State != "" {
 			t.Error("the planner takes the verdict for a spec that it has refused")
 		}
-		if experiment.ID(observed.Benchmark) != identity {
+		if design.ID(observed.Benchmark) != identity {
 			t.Error("the policy changes what is measured")
 		}
 		observed.Benchmark.Status, observed.written = status, nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs"
@@ -94,7 +95,7 @@ func ofBenchmark(run, benchmark client.Object) bool {
 // storageTargets reads those that the benchmark refers to.
 func (r *Reconciler) storageTargets(ctx context.Context, benchmark *v1alpha1.StorageBenchmark) (map[string]v1alpha1.Target, error) {
 	found := map[string]v1alpha1.Target{}
-	for _, name := range experiment.TargetNames(&benchmark.Spec) {
+	for _, name := range design.TargetNames(&benchmark.Spec) {
 		var target v1alpha1.StorageTarget
 		err := r.Client.Get(ctx, types.NamespacedName{Namespace: benchmark.Namespace, Name: name}, &target)
 		if apierrors.IsNotFound(err) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/naming"
 
@@ -59,7 +60,7 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 	annotations := map[string]string{}
 	maps.Copy(annotations, experiment.ScheduledAnnotation(scheduled))
 	if !action.Superseded { // the question of that experiment is gone
-		annotations[v1alpha1.AnnotationQuestion] = experiment.Question(benchmark)
+		annotations[v1alpha1.AnnotationQuestion] = design.Question(benchmark)
 	}
 	if evidence.Standards.History, err = r.historyBefore(ctx, observed); err != nil {
 		return err

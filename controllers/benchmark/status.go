@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/naming"
 
@@ -37,7 +38,7 @@ func summarise(observed *observation, decision experiment.Decision) v1alpha1.Sto
 	status.ObservedGeneration = benchmark.Generation
 	status.Experiment = observed.Experiment
 	status.TargetDigest = observed.TargetDigest
-	status.Seed = new(experiment.Seed(benchmark))
+	status.Seed = new(design.Seed(benchmark))
 	status.NodeName, status.NodeNames, status.StorageClass = decision.NodeName, nil, decision.StorageClass
 	if len(decision.NodeNames) > 1 {
 		status.NodeNames = decision.NodeNames

@@ -15,6 +15,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/line"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/kstatus"
 )
@@ -28,7 +29,7 @@ type crowd struct {
 	// exist are the benchmarks as the API server has them, shown are those that the watch has delivered.
 	exist, shown map[types.NamespacedName]*v1alpha1.StorageBenchmark
 	leases       map[string]experiment.LeaseState
-	slots        map[types.NamespacedName][]experiment.Slot
+	slots        map[types.NamespacedName][]design.Slot
 	// benchmarkEvents and leaseEvents are the events that the watches have not delivered yet. due are the benchmarks whose turn has come.
 	benchmarkEvents, leaseEvents []func()
 	due, later                   map[types.NamespacedName]bool
@@ -40,7 +41,7 @@ func newCrowd(t *rapid.T) *crowd {
 		{QueueWeights: map[string]int32{"a": 3}, MaxPriority: map[string]int32{"b": 2}}}[rapid.IntRange(0, 4).Draw(t, "limits")]
 	c := &crowd{t: t, now: noon, limits: limits, index: line.New(limits), exist: map[types.NamespacedName]*v1alpha1.StorageBenchmark{},
 		shown: map[types.NamespacedName]*v1alpha1.StorageBenchmark{}, leases: map[string]experiment.LeaseState{},
-		slots: map[types.NamespacedName][]experiment.Slot{}, due: map[types.NamespacedName]bool{}, later: map[types.NamespacedName]bool{}}
+		slots: map[types.NamespacedName][]design.Slot{}, due: map[types.NamespacedName]bool{}, later: map[types.NamespacedName]bool{}}
 	for i := range rapid.IntRange(2, 14).Draw(t, "benchmarks") {
 		c.create(i)
 	}
@@ -61,7 +62,7 @@ func (c *crowd) create(i int) {
 		Spec:   v1alpha1.StorageBenchmarkSpec{Priority: rapid.Int32Range(0, 2).Draw(c.t, "priority"), Repetitions: 1},
 		Status: v1alpha1.StorageBenchmarkStatus{NodeName: experiment.JoinNodes(wish), NodeNames: wish, Experiment: "0a1b2c3d"}}
 	key := client.ObjectKeyFromObject(benchmark)
-	c.slots[key] = []experiment.Slot{{Variant: "v", Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{
+	c.slots[key] = []design.Slot{{Variant: "v", Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{
 		Dataset: &v1alpha1.DatasetTemplate{Provisioner: "Local"}, Nodes: v1alpha1.NodeChoice{Count: int32(len(wish))}}}}}
 	c.write(key, benchmark)
 }

@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/foresee"
 	"github.com/storagebench/storagebench/internal/verdict"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
@@ -22,7 +24,7 @@ type validated struct {
 	benchmark *v1alpha1.StorageBenchmark
 	hash      string
 	// slots are its runs. Empty if they are not known.
-	slots []experiment.Slot
+	slots []design.Slot
 	// storage is how fast it is, for estimates.
 	storage speed
 	gates   *gate.Set
@@ -72,7 +74,7 @@ func (s schemas) checkTarget(ctx context.Context, one *manifest) (*validated, []
 		}
 		return nil, problems
 	}
-	return checked, placed(problems, unlessBefore(problems, checked.note(experiment.ForeseeTarget(&target.Spec))))
+	return checked, placed(problems, unlessBefore(problems, checked.note(foresee.Target(&target.Spec))))
 }
 
 // checkBenchmark validates a manifest and expands it into an experiment, or reports all errors. It may use the given StorageTargets.
@@ -88,7 +90,7 @@ func (s schemas) checkBenchmark(ctx context.Context, one *manifest, targets []v1
 		}
 		return nil, problems
 	}
-	checked := &validated{benchmark: benchmark, hash: experiment.ID(benchmark)}
+	checked := &validated{benchmark: benchmark, hash: design.ID(benchmark)}
 	if len(problems) == 0 {
 		return checked, s.expand(ctx, checked, targets)
 	}
@@ -104,13 +106,13 @@ func (s schemas) checkBenchmark(ctx context.Context, one *manifest, targets []v1
 // expand finds the runs of a benchmark, and returns what is wrong with them and with its gates.
 func (s schemas) expand(ctx context.Context, checked *validated, targets []v1alpha1.StorageTarget) (problems []problem) {
 	benchmark, spec := checked.benchmark, &checked.benchmark.Spec
-	if missing := experiment.ReplaceTargets(spec, targetsFor(benchmark.Namespace, targets)); len(missing) > 0 {
+	if missing := design.ReplaceTargets(spec, targetsFor(benchmark.Namespace, targets)); len(missing) > 0 {
 		checked.missing = strings.Join(missing, ", ")
 		checked.notes = append(checked.notes, fmt.Sprintf("only its own fields were checked, because StorageTarget %s is in none of the files",
 			checked.missing))
 		return checked.foreseen()
 	}
-	slots, err := experiment.Expand(spec, experiment.Seed(benchmark))
+	slots, err := design.Expand(spec, design.Seed(benchmark))
 	problems = append(problems, listed(err, spec)...)
 	checked.slots = slots
 	if err := experiment.CheckSchedule(spec.Schedule); err != nil {
@@ -129,11 +131,11 @@ func (s schemas) expand(ctx context.Context, checked *validated, targets []v1alp
 // foreseen are the mistakes that can be found before anything runs: those of the gates, and those that the planner foresees for the runs.
 func (e *validated) foreseen() []problem {
 	wrong := e.compileGates()
-	return append(wrong, e.note(experiment.Foresee(&e.benchmark.Spec, e.slots, e.gates))...)
+	return append(wrong, e.note(foresee.Spec(&e.benchmark.Spec, e.slots, e.gates))...)
 }
 
 // note keeps the warnings, and returns the mistakes.
-func (e *validated) note(foresight *experiment.Foresight) []problem {
+func (e *validated) note(foresight *foresee.Foresight) []problem {
 	for _, warning := range foresight.Warnings {
 		e.warnings = append(e.warnings, problem{warning.Field, warning.Message})
 	}
@@ -142,7 +144,7 @@ func (e *validated) note(foresight *experiment.Foresight) []problem {
 
 // listed converts an error of the planner to problems.
 func listed(err error, spec *v1alpha1.StorageBenchmarkSpec) (problems []problem) {
-	for _, wrong := range experiment.Mistakes(err) {
+	for _, wrong := range design.Mistakes(err) {
 		field := cmp.Or(wrong.Field, expansionField(spec))
 		problems = append(problems, problem{field, strings.TrimPrefix(wrong.Message, field+": ")})
 	}
@@ -231,7 +233,7 @@ func (e *validated) variantNames() []string {
 	spec := &e.benchmark.Spec
 	switch {
 	case len(e.slots) > 0:
-		return experiment.VariantNames(e.slots)
+		return design.VariantNames(e.slots)
 	case len(spec.Matrix) > 0:
 		return nil
 	case len(spec.Variants) == 0:

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/workload"
@@ -65,7 +65,7 @@ func (s *spent) on(storage speed) time.Duration {
 }
 
 // estimate is a sentence on the duration of the runs.
-func estimate(slots []experiment.Slot, storage speed) string {
+func estimate(slots []design.Slot, storage speed) string {
 	all := estimateRuns(slots)
 	text := ""
 	if slices.ContainsFunc(slots, fillsPool) {
@@ -82,11 +82,11 @@ func estimate(slots []experiment.Slot, storage speed) string {
 
 // overdue says that the runs take longer than the experiment has. Empty if they do not. Repetitions that adaptive adds are left out: it
 // adds none that does not fit.
-func overdue(spec *v1alpha1.StorageBenchmarkSpec, slots []experiment.Slot, storage speed) string {
+func overdue(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, storage speed) string {
 	if spec.Deadline == nil {
 		return ""
 	}
-	var first []experiment.Slot
+	var first []design.Slot
 	for _, slot := range slots {
 		if slot.Repetition <= spec.Repetitions {
 			first = append(first, slot)
@@ -102,19 +102,19 @@ func overdue(spec *v1alpha1.StorageBenchmarkSpec, slots []experiment.Slot, stora
 }
 
 // endsEarlier says whether a run has a phase that lasts as long as its operation. The estimate uses the longest time of such a phase.
-func endsEarlier(slot experiment.Slot) bool {
+func endsEarlier(slot design.Slot) bool {
 	return slices.ContainsFunc(slot.Phases, func(phase v1alpha1.Phase) bool { return workload.EndsWithOperation(&phase) })
 }
 
 // fillsPool says whether a run fills a share of its pool, whose size is not known.
-func fillsPool(slot experiment.Slot) bool {
+func fillsPool(slot design.Slot) bool {
 	return volumeBytes(&slot) == 0 && slices.ContainsFunc(slot.Phases, func(phase v1alpha1.Phase) bool {
 		return phase.Fill != nil && phase.Fill.Size == nil
 	})
 }
 
 // volumeBytes is the size of the volume of a run. 0 if it is the size of a pool, which depends on its disks.
-func volumeBytes(slot *experiment.Slot) int64 {
+func volumeBytes(slot *design.Slot) int64 {
 	if class := slot.Target.StorageClass; class != nil {
 		return class.Size.Value()
 	}
@@ -124,14 +124,14 @@ func volumeBytes(slot *experiment.Slot) int64 {
 	return 0
 }
 
-func estimateRuns(slots []experiment.Slot) (all spent) {
+func estimateRuns(slots []design.Slot) (all spent) {
 	for i := range slots {
 		all.add(estimateRun(&slots[i]))
 	}
 	return all
 }
 
-func estimateRun(slot *experiment.Slot) spent {
+func estimateRun(slot *design.Slot) spent {
 	var all spent
 	size := volumeBytes(slot)
 	filled := size

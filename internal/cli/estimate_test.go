@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 )
 
@@ -66,12 +66,12 @@ func TestEstimate(t *testing.T) {
 func TestEstimateOfOperations(t *testing.T) {
 	phase := v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{
 		Duration: &v1alpha1.Duration{Duration: metav1.Duration{Duration: time.Hour}}}}}}
-	slot := experiment.Slot{Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}, Phases: []v1alpha1.Phase{phase}}
-	if got := estimate([]experiment.Slot{slot}, assumedSpeed); !strings.HasPrefix(got, "about 1h") || strings.Contains(got, "less if") {
+	slot := design.Slot{Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}, Phases: []v1alpha1.Phase{phase}}
+	if got := estimate([]design.Slot{slot}, assumedSpeed); !strings.HasPrefix(got, "about 1h") || strings.Contains(got, "less if") {
 		t.Errorf("an hour: %s", got)
 	}
 	slot.Phases[0].Measure.Until = v1alpha1.UntilOperationEnds
-	got := estimate([]experiment.Slot{slot}, assumedSpeed)
+	got := estimate([]design.Slot{slot}, assumedSpeed)
 	if !strings.HasPrefix(got, "about 1h") || !strings.Contains(got, "less if operations end") {
 		t.Errorf("at most an hour: %s", got)
 	}
@@ -82,8 +82,8 @@ func TestEstimateOfAPool(t *testing.T) {
 	const unknown = "plus the phases that depend on the size of the pool"
 	size := v1alpha1.Amount{Quantity: resource.MustParse("100Mi")}
 	for fill, want := range map[*v1alpha1.FillPhase]bool{{To: "80%"}: true, {Size: &size}: false} {
-		slot := experiment.Slot{Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}, Phases: []v1alpha1.Phase{{Fill: fill}}}
-		if got := estimate([]experiment.Slot{slot}, assumedSpeed); strings.Contains(got, unknown) != want {
+		slot := design.Slot{Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}, Phases: []v1alpha1.Phase{{Fill: fill}}}
+		if got := estimate([]design.Slot{slot}, assumedSpeed); strings.Contains(got, unknown) != want {
 			t.Errorf("%+v: %s", fill, got)
 		}
 	}
@@ -102,7 +102,7 @@ func TestExtent(t *testing.T) {
 		{MaxRepetitions: 10}: ": 12 to 20 runs (2 variants x 6 to 10 repetitions), at most about ",
 	} {
 		benchmark.Spec.Adaptive = adaptive
-		slots, err := experiment.Expand(&benchmark.Spec, 1)
+		slots, err := design.Expand(&benchmark.Spec, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,9 +115,9 @@ func TestExtent(t *testing.T) {
 // TestOverdue: an experiment that cannot end by its deadline gets a note, and repetitions that may be added do not count.
 func TestOverdue(t *testing.T) {
 	spec := &v1alpha1.StorageBenchmarkSpec{Repetitions: 2}
-	slot := experiment.Slot{Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}, Phases: []v1alpha1.Phase{{Measure: &v1alpha1.MeasurePhase{
+	slot := design.Slot{Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}, Phases: []v1alpha1.Phase{{Measure: &v1alpha1.MeasurePhase{
 		Workload: v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{Duration: runstest.Lasting(5 * time.Minute)}}}}}}
-	slots := make([]experiment.Slot, 4)
+	slots := make([]design.Slot, 4)
 	for i := range slots {
 		slots[i] = slot
 		slots[i].Repetition = int32(i + 1)

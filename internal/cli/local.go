@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/verdict"
@@ -204,7 +204,7 @@ func (a *App) localBenchmark(ctx context.Context, file string, manifests []*mani
 	if len(checked.slots) == 0 {
 		return nil, exitf(ExitRefused, "%s: --local needs spec.target.storageClass: %s", one.at("spec.target"), checked.notes[0])
 	}
-	if slices.ContainsFunc(checked.slots, func(slot experiment.Slot) bool { return slot.Target.StorageClass == nil }) {
+	if slices.ContainsFunc(checked.slots, func(slot design.Slot) bool { return slot.Target.StorageClass == nil }) {
 		return nil, exitf(ExitRefused, "%s: --local needs spec.target.storageClass: pools need the agents of a cluster",
 			one.at("spec.target"))
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/design"
+	"github.com/storagebench/storagebench/internal/foresee"
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/spelling"
 )
@@ -77,8 +78,8 @@ func planFor(one judgement) plannedBenchmark {
 	for i := range slots {
 		plan.Runs = append(plan.Runs, plannedRun{slots[i].Variant, slots[i].Repetition})
 	}
-	for _, name := range experiment.VariantNames(slots) {
-		slot := &slots[slices.IndexFunc(slots, func(one experiment.Slot) bool { return one.Variant == name })]
+	for _, name := range design.VariantNames(slots) {
+		slot := &slots[slices.IndexFunc(slots, func(one design.Slot) bool { return one.Variant == name })]
 		spent := estimateRun(slot)
 		variant := plannedVariant{name, int64(spent.on(one.checked.storage).Seconds()), max(0, volumeBytes(slot)), nil}
 		for i := range slot.Phases {
@@ -184,15 +185,15 @@ func (a *App) saySpace(checked *validated) {
 
 // overwrittenOn is a device with the nodes of its target: variants can have targets of their own, on other nodes.
 type overwrittenOn struct {
-	experiment.Overwritten
+	foresee.Overwritten
 	nodes string
 }
 
 // devicesOf are the devices that any of the runs overwrites.
-func devicesOf(slots []experiment.Slot) (devices []plannedDevice) {
+func devicesOf(slots []design.Slot) (devices []plannedDevice) {
 	var found []overwrittenOn
 	for i := range slots {
-		for _, one := range experiment.Overwrites(&slots[i]) { // none of a StorageClass
+		for _, one := range foresee.Overwrites(&slots[i]) { // none of a StorageClass
 			if on := (overwrittenOn{one, nodeWords(&slots[i].Target)}); !slices.Contains(found, on) {
 				found = append(found, on)
 			}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/results"
@@ -105,13 +106,13 @@ func (a *App) sayDefinition(t *tracked) {
 	}
 	fields = append(fields, [2]string{"Phases", strings.Join(phases, ", ")})
 	repetitions := spelling.Count(int(spec.Repetitions), "repetition")
-	if slots, err := experiment.Expand(spec, experiment.Seed(t.benchmark)); err == nil {
-		names := experiment.VariantNames(slots)
+	if slots, err := design.Expand(spec, design.Seed(t.benchmark)); err == nil {
+		names := design.VariantNames(slots)
 		repetitions = fmt.Sprintf("%s: %s; %s of each", spelling.Count(len(names), "variant"), someOf(names), repetitions)
 	}
 	fields = append(fields, [2]string{"Runs", repetitions})
 	if status.Experiment != "" {
-		fields = append(fields, [2]string{"Experiment", fmt.Sprintf("%s, seed %d", status.Experiment, experiment.Seed(t.benchmark))})
+		fields = append(fields, [2]string{"Experiment", fmt.Sprintf("%s, seed %d", status.Experiment, design.Seed(t.benchmark))})
 	}
 	if status.Queue != nil && status.Queue.Holder != "" {
 		fields = append(fields, [2]string{"Waits for", status.Queue.Holder})

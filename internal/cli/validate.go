@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
@@ -212,7 +212,7 @@ func (e *validated) extent() string {
 	if len(e.slots) == 0 {
 		return ""
 	}
-	variants, least := len(experiment.VariantNames(e.slots)), int(e.benchmark.Spec.Repetitions)
+	variants, least := len(design.VariantNames(e.slots)), int(e.benchmark.Spec.Repetitions)
 	most := len(e.slots) / variants
 	where, takes := "", estimate(e.slots, e.storage)
 	if least < most {

@@ -5,17 +5,10 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
-
-// mostRepetitions is the largest number of repetitions of every variant.
-func mostRepetitions(spec *v1alpha1.StorageBenchmarkSpec) int32 {
-	if spec.Adaptive == nil {
-		return spec.Repetitions
-	}
-	return max(spec.Repetitions, spec.Adaptive.MaxRepetitions)
-}
 
 // extended says that more repetitions are planned than the spec first asks for: some exist already, or the results say so.
 func extended(state State) bool {
@@ -31,11 +24,11 @@ func extended(state State) bool {
 }
 
 // slotsInUse are the slots of the repetitions that are currently planned.
-func slotsInUse(state State) []Slot {
+func slotsInUse(state State) []design.Slot {
 	if extended(state) {
 		return state.Slots
 	}
-	asked := slices.IndexFunc(state.Slots, func(slot Slot) bool { return slot.Repetition > state.Benchmark.Spec.Repetitions })
+	asked := slices.IndexFunc(state.Slots, func(slot design.Slot) bool { return slot.Repetition > state.Benchmark.Spec.Repetitions })
 	if state.Benchmark.Spec.Adaptive == nil || asked < 0 {
 		return state.Slots
 	}
@@ -44,8 +37,8 @@ func slotsInUse(state State) []Slot {
 
 // extend says whether more repetitions could decide the undecided gates and fit into the remaining time.
 func extend(spec *v1alpha1.StorageBenchmarkSpec, experiment *results.Experiment) bool {
-	if spec.Adaptive == nil || experiment.Repetitions >= mostRepetitions(spec) || experiment.Verdict != string(v1alpha1.VerdictInconclusive) ||
-		experiment.State != results.StateComplete {
+	if spec.Adaptive == nil || experiment.Repetitions >= design.MostRepetitions(spec) || experiment.State != results.StateComplete ||
+		experiment.Verdict != string(v1alpha1.VerdictInconclusive) {
 		return false
 	}
 	open := slices.ContainsFunc(experiment.Gates, func(one results.GateResult) bool {
@@ -60,7 +53,7 @@ func fitsInto(spec *v1alpha1.StorageBenchmarkSpec, experiment *results.Experimen
 		return false
 	}
 	took := experiment.FinishedAt.Sub(*experiment.StartedAt)
-	expected := took / time.Duration(experiment.Repetitions) * time.Duration(mostRepetitions(spec))
+	expected := took / time.Duration(experiment.Repetitions) * time.Duration(design.MostRepetitions(spec))
 	for _, limit := range []*v1alpha1.Duration{spec.Adaptive.Budget, spec.Deadline} {
 		if limit != nil && expected > limit.Duration.Duration {
 			return false

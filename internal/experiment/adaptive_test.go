@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
@@ -23,7 +24,7 @@ func adaptiveState() State {
 // TestExtended: further repetitions are made once the results say so, and then to the end, whatever becomes of the results.
 func TestExtended(t *testing.T) {
 	state := adaptiveState()
-	variants := len(VariantNames(state.Slots))
+	variants := len(design.VariantNames(state.Slots))
 	if len(state.Slots) != 5*variants || len(slotsInUse(state)) != 2*variants || Count(state).Total != 2*variants {
 		t.Errorf("%d slots, %d in use, %d counted, of %d variants", len(state.Slots), len(slotsInUse(state)), Count(state).Total, variants)
 	}
@@ -78,7 +79,7 @@ func TestAdaptiveKeepsTheOrder(t *testing.T) {
 	state := adaptiveState()
 	fewer := state.Benchmark.DeepCopy()
 	fewer.Spec.Adaptive = nil
-	first, err := Expand(&fewer.Spec, Seed(fewer))
+	first, err := design.Expand(&fewer.Spec, design.Seed(fewer))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestAdaptiveKeepsTheOrder(t *testing.T) {
 			t.Errorf("slot %d is %s, was %s", i, slot.Variant, first[i].Variant)
 		}
 	}
-	if ID(fewer) == state.Experiment {
+	if design.ID(fewer) == state.Experiment {
 		t.Error("another limit is another experiment")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/runs"
@@ -30,7 +31,7 @@ type Evidence struct {
 	// Standards are the documents that compare gates use, besides the runs.
 	Standards verdict.Standards
 	// Slots of the experiment. Nil for a superseded one: they are no longer known.
-	Slots []Slot
+	Slots []design.Slot
 }
 
 // Assemble computes the results of an experiment and its verdict.
@@ -41,7 +42,7 @@ func Assemble(evidence Evidence) results.Experiment {
 		Benchmark:  results.RunIdentity{Namespace: benchmark.Namespace, Name: benchmark.Name, UID: string(benchmark.UID)},
 		Experiment: evidence.Experiment,
 		Generation: benchmark.Generation,
-		Seed:       Seed(benchmark), Order: string(benchmark.Spec.Order), Repetitions: repetitionsOf(benchmark, evidence.Runs),
+		Seed:       design.Seed(benchmark), Order: string(benchmark.Spec.Order), Repetitions: repetitionsOf(benchmark, evidence.Runs),
 		FinishedAt: utc(evidence.Now),
 	}
 	runs := slices.Clone(evidence.Runs)
@@ -78,7 +79,7 @@ func Assemble(evidence Evidence) results.Experiment {
 	}
 	judge(&experiment, evidence)
 	if experiment.Extended = extend(&benchmark.Spec, &experiment); experiment.Extended {
-		experiment.Message += fmt.Sprintf("; adding repetitions, up to %d", mostRepetitions(&benchmark.Spec))
+		experiment.Message += fmt.Sprintf("; adding repetitions, up to %d", design.MostRepetitions(&benchmark.Spec))
 	}
 	if aged := results.AgeOf(experiment.Runs).Words(); aged != "" {
 		experiment.Message += "; " + aged
@@ -91,14 +92,14 @@ func Assemble(evidence Evidence) results.Experiment {
 
 // summarise lists the variants in the order of the spec, whatever the order of execution: readers compare with the first.
 func summarise(runs []results.RunResult, evidence Evidence) []results.VariantResult {
-	variants, names := results.Summarise(runs), VariantNames(evidence.Slots)
+	variants, names := results.Summarise(runs), design.VariantNames(evidence.Slots)
 	slices.SortStableFunc(variants, func(a, b results.VariantResult) int {
 		return cmp.Compare(slices.Index(names, a.Name), slices.Index(names, b.Name))
 	})
-	hashes := definitions(evidence.Slots, evidence.Benchmark.Spec.PodTemplate)
+	hashes := design.Definitions(evidence.Slots, evidence.Benchmark.Spec.PodTemplate)
 	for i := range variants {
 		variants[i].Definition = hashes[variants[i].Name]
-		if at := slices.IndexFunc(evidence.Slots, func(slot Slot) bool { return slot.Variant == variants[i].Name }); at >= 0 {
+		if at := slices.IndexFunc(evidence.Slots, func(slot design.Slot) bool { return slot.Variant == variants[i].Name }); at >= 0 {
 			variants[i].Base, variants[i].Matrix = evidence.Slots[at].Base, evidence.Slots[at].Matrix
 		}
 	}
@@ -109,7 +110,7 @@ func summarise(runs []results.RunResult, evidence Evidence) []results.VariantRes
 func repetitionsOf(benchmark *v1alpha1.StorageBenchmark, runs []v1alpha1.BenchmarkRun) int32 {
 	for _, run := range runs {
 		if run.Spec.Repetition > benchmark.Spec.Repetitions {
-			return mostRepetitions(&benchmark.Spec)
+			return design.MostRepetitions(&benchmark.Spec)
 		}
 	}
 	return benchmark.Spec.Repetitions

@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
@@ -19,7 +21,7 @@ import (
 func TestAssembleWithoutRuns(t *testing.T) {
 	state := testState()
 	state.Benchmark.Spec.Deadline, state.Benchmark.Status.StartedAt = runstest.Lasting(time.Hour), runstest.Stamp(-time.Hour)
-	gates, err := gate.Compile(nil, state.Benchmark.Spec.Phases, VariantNames(state.Slots))
+	gates, err := gate.Compile(nil, state.Benchmark.Spec.Phases, design.VariantNames(state.Slots))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +52,7 @@ func TestAssemblePreflight(t *testing.T) {
 			Environment: map[string]string{"device.0.name": "sda", "device.0.logicalSectorBytes": "512", "device.0.physicalSectorBytes": "4096"}}
 	}
 	gates, err := gate.Compile([]v1alpha1.Gate{{Name: "g", Preflight: &v1alpha1.PreflightGate{Checks: []v1alpha1.PreflightCheck{"ashift"}}}},
-		state.Runs[0].Spec.Phases, VariantNames(state.Slots))
+		state.Runs[0].Spec.Phases, design.VariantNames(state.Slots))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +92,7 @@ func TestAssembleChangedFile(t *testing.T) {
 				StartedAt: runstest.Noon, FinishedAt: runstest.Noon,
 				Metrics: map[string]int64{"readBytes": 1}, Environment: map[string]string{results.EnvironmentWorkloadFile: c.texts[i]}}
 		}
-		gates, err := gate.Compile(nil, state.Runs[0].Spec.Phases, VariantNames(state.Slots))
+		gates, err := gate.Compile(nil, state.Runs[0].Spec.Phases, design.VariantNames(state.Slots))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +134,7 @@ func TestAssembleCountsAGroupOnce(t *testing.T) {
 			}
 		}
 	}
-	gates, err := gate.Compile(nil, state.Runs[0].Spec.Phases, VariantNames(state.Slots))
+	gates, err := gate.Compile(nil, state.Runs[0].Spec.Phases, design.VariantNames(state.Slots))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +189,8 @@ func TestVariantsInTheOrderOfTheSpec(t *testing.T) {
 	for seed := range int64(20) {
 		state := testState()
 		state.Benchmark.Spec.Variants = []v1alpha1.Variant{{Name: "z"}, {Name: "a"}, {Name: "m"}}
-		state.Slots = mustExpand(t, &state.Benchmark.Spec, seed)
+		state.Benchmark.Spec.Seed = new(seed)
+		state = settle(state)
 		firsts[state.Slots[0].Variant] = true
 		state = endedRuns(state, 0, len(state.Slots), runstest.ValidEnding)
 		e := Assemble(Evidence{Now: runstest.Noon, Benchmark: state.Benchmark, Runs: state.Runs, Slots: state.Slots})
@@ -212,7 +215,7 @@ func TestVariantsSayTheirCombination(t *testing.T) {
 	state := testState()
 	state.Benchmark.Spec.Variants = []v1alpha1.Variant{{Name: "a"}, {Name: "b"}}
 	state.Benchmark.Spec.Matrix = v1alpha1.Matrix{"storageClass.size": {"1Gi", "2Gi"}}
-	state.Slots = mustExpand(t, &state.Benchmark.Spec, 1)
+	state = settle(state)
 	state = endedRuns(state, 0, len(state.Slots), runstest.ValidEnding)
 	e := Assemble(Evidence{Now: runstest.Noon, Benchmark: state.Benchmark, Runs: state.Runs, Slots: state.Slots})
 	if len(e.Variants) != 4 {
@@ -239,5 +242,59 @@ func TestRunVolumeInResults(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 		slices.Reverse(properties)
+	}
+}
+
+// TestDefinitionsFollowThePhases: numbers of other phases mean something else.
+func TestDefinitionsFollowThePhases(t *testing.T) {
+	state := testState()
+	before := design.Definitions(state.Slots, state.Benchmark.Spec.PodTemplate)
+	state.Slots[0].Phases[0].Name = "renamed"
+	after := design.Definitions(state.Slots, state.Benchmark.Spec.PodTemplate)
+	if first := state.Slots[0].Variant; before[first] == "" || before[first] == after[first] {
+		t.Errorf("definition %q before and after", before[first])
+	}
+}
+
+// TestAssemblePhasesOfSomeVariants: what a variant does not have is not missing.
+func TestAssemblePhasesOfSomeVariants(t *testing.T) {
+	state := testState()
+	aged := runstest.Phase("aged")
+	aged.OnlyFor = []v1alpha1.VariantName{"a"}
+	state.Benchmark.Spec.Phases = append(state.Benchmark.Spec.Phases, aged)
+	maximum := "phase('aged').readBytesPerSecond >= 0.5 * phase('scan').readBytesPerSecond"
+	state.Benchmark.Spec.Gates = []v1alpha1.Gate{{Name: "aged", Expression: maximum}}
+	state = settle(state)
+	documents := map[string]results.PhaseDocument{}
+	for _, slot := range state.Slots {
+		run := makeRun(state, slot, 1)
+		runstest.Record(&run, runstest.ValidEnding, true)
+		run.Status.Phases = nil
+		for _, phase := range run.Spec.Phases {
+			result := naming.PhaseObjectName(run.Name, phase.Name)
+			run.Status.Phases = append(run.Status.Phases, v1alpha1.RunPhaseStatus{Name: phase.Name, ExecutorUID: "u", Result: result})
+			documents[result] = results.PhaseDocument{Phase: string(phase.Name), Kind: results.KindMeasure, Outcome: results.OutcomeValid,
+				StartedAt: runstest.Noon, FinishedAt: runstest.Noon, Metrics: map[string]int64{"readBytesPerSecond": 100}}
+		}
+		state.Runs = append(state.Runs, run)
+	}
+	gates, err := gate.Compile(state.Benchmark.Spec.Gates, state.Benchmark.Spec.Phases, design.VariantNames(state.Slots))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := Assemble(Evidence{Now: runstest.Noon, Benchmark: state.Benchmark, Experiment: state.Experiment, Runs: state.Runs,
+		Documents: documents, Gates: gates, Tally: Count(state), Slots: state.Slots})
+	if e.Verdict != string(v1alpha1.VerdictPassed) {
+		t.Errorf("%s: %s; gates %+v", e.Verdict, e.Message, e.Gates)
+	}
+	var got []string
+	for _, variant := range e.Variants {
+		for _, phase := range variant.Phases {
+			got = append(got, fmt.Sprintf("%s.%s", variant.Name, phase.Name))
+		}
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"a.aged", "a.fill", "a.scan", "b.fill", "b.scan"}, got); diff != "" {
+		t.Error(diff)
 	}
 }

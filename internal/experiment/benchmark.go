@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs"
 
@@ -24,7 +25,7 @@ type Action struct {
 	// Pool is the name of the kept pool for DeletePool. RunUID is the run that used it last.
 	Pool, RunUID string
 	// Slot and Attempt describe the run for CreateRun. Member is its position in the group.
-	Slot    *Slot
+	Slot    *design.Slot
 	Attempt int32
 	Member  int32
 	// Rehearsal is the run that is only checked, for Rehearse.

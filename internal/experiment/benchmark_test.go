@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
@@ -105,7 +106,7 @@ func TestBenchmarkEnds(t *testing.T) {
 			}
 		}
 	}
-	broken := func(s *State) { s.SpecError = &SpecError{Reason: "GateInvalid", Message: "gate x"} }
+	broken := func(s *State) { s.SpecError = &design.SpecError{Reason: "GateInvalid", Message: "gate x"} }
 	runBenchmarkTests(t, []benchmarkTest{
 		{name: "deletion: runs first", state: endedRuns(testState(), 0, 2, runstest.ValidEnding), change: deleted,
 			actions: []string{"DeleteRun " + name(0), "DeleteRun " + name(1)}, position: PositionDeleting, reason: "CleaningUp", says: "2 runs"},
@@ -484,7 +485,8 @@ func TestHouseKeeping(t *testing.T) {
 // TestUndecidableGatesAreReportedEarly, while the repetitions can be changed, and not once there is a verdict.
 func TestUndecidableGatesAreReportedEarly(t *testing.T) {
 	state := testState()
-	state.Benchmark.Spec.Variants, state.Benchmark.Spec.Repetitions = fourVariants().Variants, 4
+	state.Benchmark.Spec.Variants = []v1alpha1.Variant{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}}
+	state.Benchmark.Spec.Repetitions = 4
 	state.Benchmark.Spec.Phases[0].Fill.To = "5%"
 	state.Benchmark.Spec.Gates = []v1alpha1.Gate{{Name: "g", Compare: &v1alpha1.CompareGate{Metric: "scan.writeBytesPerSecond", To: "Variant",
 		Variant: "a", Tolerance: "5%"}}}

@@ -1,13 +1,11 @@
 package experiment
 
 import (
-	"errors"
-	"fmt"
 	"regexp"
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
@@ -46,7 +44,7 @@ func stepDriver(state State, decision *Decision) bool {
 		return true
 	}
 	provisioner := DefaultProvisioner(state)
-	for _, slot := range oneOfEach(state.Slots) {
+	for _, slot := range design.OneOfEach(state.Slots) {
 		if slot.Target.ZFS == nil {
 			continue
 		}
@@ -57,7 +55,7 @@ func stepDriver(state State, decision *Decision) bool {
 			releaseIfIdle(state, decision)
 			return true
 		}
-		slot.Target = ResolveTarget(slot.Target, "", "", provisioner)
+		slot.Target = design.ResolveTarget(slot.Target, "", "", provisioner)
 		refusal := refusedVolume(state, &slot)
 		if refusal == nil {
 			continue
@@ -79,11 +77,11 @@ type refusal struct {
 }
 
 // refusedVolume finds a volume of a slot that its provisioner refuses, or whose driver is not installed. Nil if there is none.
-func refusedVolume(state State, slot *Slot) *refusal {
+func refusedVolume(state State, slot *design.Slot) *refusal {
 	var missing *refusal
 	for _, wanted := range volume.TargetVolumes(slot.Target) {
 		provisioner, name := volume.Of(wanted), wanted.Dataset.Provisioner
-		if problem := cannotProvide(slot, wanted); problem != "" {
+		if problem := design.CannotProvide(slot, wanted); problem != "" {
 			return &refusal{provisioner: name, reason: v1alpha1.ReasonNotSupported,
 				problem: problem + "; or write provisioner: " + volume.WithoutDriver}
 		}
@@ -95,59 +93,6 @@ func refusedVolume(state State, slot *Slot) *refusal {
 			recheck: observed.Lacks != ""}
 	}
 	return missing
-}
-
-// cannotProvide says why the provisioner of a volume cannot do what a slot requests of it. Empty if it can.
-func cannotProvide(slot *Slot, wanted volume.RunVolume) string {
-	provisioner, target := volume.Of(wanted), slot.Target.ZFS
-	if naming.KeepsPools(target) && !provisioner.Keeps() {
-		return fmt.Sprintf("reset: %s needs volumes of the agent, and the driver recreates its own: write reset: Pool", target.Reset)
-	}
-	if problem := cannotShare(slot, wanted); problem != "" {
-		return problem
-	}
-	for i := range slot.Phases {
-		if problem := misplaces(slot, &slot.Phases[i]); problem != "" && wanted.Dataset.Provisioner != volume.WithoutDriver {
-			return fmt.Sprintf("phase %s %s", slot.Phases[i].Name, problem)
-		}
-	}
-	return refuses(slot, wanted)
-}
-
-// refuses says what the provisioner of a volume cannot make, or which phases on the volume it does not support. Empty if there is nothing.
-func refuses(slot *Slot, wanted volume.RunVolume) string {
-	var phases []v1alpha1.Phase
-	for i := range slot.Phases {
-		if string(volumeOf(&slot.Phases[i])) == wanted.Name {
-			phases = append(phases, slot.Phases[i])
-		}
-	}
-	return volume.Of(wanted).Refuses(wanted, phases)
-}
-
-// checkProvisioners refuses what a provisioner named in the spec cannot do in any cluster. The default provisioner depends on the cluster.
-func checkProvisioners(spec *v1alpha1.StorageBenchmarkSpec, slot *Slot) error {
-	if slot.Target.ZFS == nil {
-		return nil
-	}
-	var problems []error
-	for i, wanted := range volume.TargetVolumes(slot.Target) {
-		problem := ""
-		if wanted.Dataset.Provisioner != "" {
-			problem = refuses(slot, wanted)
-		}
-		if problem == "" {
-			continue
-		}
-		field := targetField(spec, slot) + ".zfs.dataset"
-		if i > 0 { // the first is that of the target itself
-			field = fmt.Sprintf("%s.zfs.volumes[%d].dataset", targetField(spec, slot), i-1)
-		}
-		problems = append(problems, &Mistake{field, &SpecError{v1alpha1.ReasonNotSupported, fmt.Sprintf(
-			"%s: variant %q has provisioner: %s: %s; or write provisioner: %s", field, slot.Variant, wanted.Dataset.Provisioner, problem,
-			volume.WithoutDriver)}})
-	}
-	return errors.Join(problems...)
 }
 
 // runClass is the pattern of the StorageClass names of runs, as in the policy storagebench-claims.

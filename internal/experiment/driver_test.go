@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 	"github.com/storagebench/storagebench/internal/volume"
@@ -108,7 +109,7 @@ func TestClassesOfRunsAreNotTargets(t *testing.T) {
 func TestDefaultProvisioner(t *testing.T) {
 	with := func(provisioner string) func(*v1alpha1.BenchmarkRun) {
 		return func(run *v1alpha1.BenchmarkRun) {
-			run.Spec.Target = ResolveTarget(run.Spec.Target, "n1", "", provisioner)
+			run.Spec.Target = design.ResolveTarget(run.Spec.Target, "n1", "", provisioner)
 		}
 	}
 	for name, test := range map[string]struct {
@@ -184,7 +185,7 @@ func TestWhatADriverCannot(t *testing.T) {
 				Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "log"}}}}, ""},
 	} {
 		test.dataset.Provisioner = volume.ProvisionerOpenEBS
-		slot := &Slot{Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Dataset: &test.dataset}}, Phases: []v1alpha1.Phase{test.phase}}
+		slot := &design.Slot{Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Dataset: &test.dataset}}, Phases: []v1alpha1.Phase{test.phase}}
 		slot.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Dataset: &v1alpha1.DatasetTemplate{Provisioner: "Local"}}}
 		got := ""
 		if refusal := refusedVolume(State{Drivers: openEBS(volume.DriverState{Installed: true})}, slot); refusal != nil {
@@ -194,28 +195,6 @@ func TestWhatADriverCannot(t *testing.T) {
 			t.Errorf("%s: %q, want ...%q...", name, got, test.says)
 		}
 	}
-}
-
-// TestWhatANamedDriverCannot is known without a cluster, at the dataset that names it. What a default will be is not.
-func TestWhatANamedDriverCannot(t *testing.T) {
-	type spec = v1alpha1.StorageBenchmarkSpec
-	dataset := func(provisioner string) *v1alpha1.DatasetTemplate {
-		return &v1alpha1.DatasetTemplate{Type: "Filesystem", Provisioner: provisioner, Size: sized("1500Mi")}
-	}
-	foresee(t, map[string]foreseen{
-		"named": {func(s *spec) { s.Target.ZFS.Dataset = dataset(volume.ProvisionerOpenEBS) },
-			"spec.target.zfs.dataset: variant \"default\" has provisioner: OpenEBS: volume data: the driver rounds the size"},
-		"not named": {func(s *spec) { s.Target.ZFS.Dataset = dataset("") }, ""},
-		"local":     {func(s *spec) { s.Target.ZFS.Dataset = dataset(volume.ProvisionerLocal) }, ""},
-		"of another volume": {func(s *spec) {
-			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Dataset: dataset(volume.ProvisionerOpenEBS),
-				Pool: &v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{{Type: "stripe", Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/b"}}}}}}
-		}, "spec.target.zfs.volumes[0].dataset: volume log: the driver rounds"},
-		"of a variant": {func(s *spec) {
-			s.Variants = []v1alpha1.Variant{{Name: "a"}, {Name: "b", Target: s.Target.DeepCopy()}}
-			s.Variants[1].Target.ZFS.Dataset = dataset(volume.ProvisionerOpenEBS)
-		}, "spec.variants[1].target.zfs.dataset: or write provisioner: Local"},
-	})
 }
 
 // TestRunPoolNames: they are unique, and names of zpools.
@@ -236,5 +215,16 @@ func TestRunPoolNames(t *testing.T) {
 	}
 	if tooShort := "sb-1a2b3c4d-data"; runClass.MatchString(tooShort) {
 		t.Errorf("%s is taken for the class of a run", tooShort)
+	}
+}
+
+// TestTheDefaultDriverSharesNoPool: it is refused in the cluster that has it, for a target that names no provisioner.
+func TestTheDefaultDriverSharesNoPool(t *testing.T) {
+	target := v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "log", PoolOf: "data"}}}}
+	for provisioner, refuses := range map[string]bool{volume.ProvisionerOpenEBS: true, volume.ProvisionerLocal: false} {
+		slot := &design.Slot{Target: design.ResolveTarget(target, "", "", provisioner)}
+		if got := refusedVolume(State{Drivers: openEBS(volume.DriverState{Installed: true})}, slot); (got != nil) != refuses {
+			t.Errorf("%s: %+v", provisioner, got)
+		}
 	}
 }

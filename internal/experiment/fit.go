@@ -9,15 +9,16 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 )
 
 // Fits says whether pods of a benchmark could run on a node now, and whether all its zfs targets may use it. The scheduler decides. This
 // only prevents a benchmark from choosing a node that can never run them.
-func Fits(node *corev1.Node, template v1alpha1.PodTemplate, slots []Slot) bool {
+func Fits(node *corev1.Node, template v1alpha1.PodTemplate, slots []design.Slot) bool {
 	return Ready(node) && node.DeletionTimestamp.IsZero() && !node.Spec.Unschedulable &&
 		labels.SelectorFromSet(template.NodeSelector).Matches(labels.Set(node.Labels)) &&
 		!slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return !tolerated(&taint, template.Tolerations) }) &&
-		!slices.ContainsFunc(slots, func(slot Slot) bool { return slot.Target.ZFS != nil && !mayUse(node, slot.Target.ZFS) })
+		!slices.ContainsFunc(slots, func(slot design.Slot) bool { return slot.Target.ZFS != nil && !mayUse(node, slot.Target.ZFS) })
 }
 
 // mayUse says whether a zfs target may use a node: it has an agent, and the target's selector matches it.
@@ -60,7 +61,7 @@ func AssumedNode(template v1alpha1.PodTemplate) *corev1.Node {
 }
 
 // NamedClasses are the StorageClasses that the targets name, for a manager that may not read StorageClasses.
-func NamedClasses(slots []Slot) (classes []ClassState) {
+func NamedClasses(slots []design.Slot) (classes []ClassState) {
 	for _, slot := range slots {
 		if class := slot.Target.StorageClass; class != nil && class.Name != "" {
 			classes = append(classes, ClassState{Name: class.Name})

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 )
 
 // TestToleratedLikeTheScheduler compares with the scheduler's own rule over all combinations that the API server admits.
@@ -95,7 +96,7 @@ func TestFits(t *testing.T) {
 		if test.node != nil {
 			test.node(node)
 		}
-		slots := []Slot{{}, {Target: v1alpha1.Target{ZFS: test.zfs}}}
+		slots := []design.Slot{{}, {Target: v1alpha1.Target{ZFS: test.zfs}}}
 		if got := Fits(node, test.template, slots); got != test.want {
 			t.Errorf("%s: %v", test.name, got)
 		}

@@ -9,14 +9,6 @@ import (
 	"github.com/storagebench/storagebench/internal/runs"
 )
 
-// NodeCount is the number of nodes that execute each phase of a slot at the same time.
-func (s Slot) NodeCount() int {
-	if s.Target.ZFS == nil {
-		return 1
-	}
-	return max(1, int(s.Target.ZFS.Nodes.Count))
-}
-
 // nodeCount is the number of nodes of an experiment. It is the same for all variants.
 func nodeCount(state State) int {
 	if len(state.Slots) == 0 {

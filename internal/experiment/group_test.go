@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
@@ -176,7 +177,7 @@ func TestLeasesAreTakenInOrder(t *testing.T) {
 
 func TestGroupsInTheSpec(t *testing.T) {
 	target := func(count int32) *v1alpha1.Target {
-		benchmark := testBenchmark()
+		benchmark := runstest.Benchmark()
 		onNodes(benchmark, count)
 		return &benchmark.Spec.Target
 	}
@@ -194,10 +195,10 @@ func TestGroupsInTheSpec(t *testing.T) {
 			s.Variants[0].Pool = &v1alpha1.PoolOverride{Cache: []v1alpha1.DevicePath{"/dev/disk/by-id/c"}}
 		}},
 	} {
-		benchmark := testBenchmark()
+		benchmark := runstest.Benchmark()
 		onNodes(benchmark, 2)
 		test.change(&benchmark.Spec)
-		slots, err := Expand(&benchmark.Spec, 1)
+		slots, err := design.Expand(&benchmark.Spec, 1)
 		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %d slots, %v", test.name, len(slots), err)
 		}
@@ -206,16 +207,16 @@ func TestGroupsInTheSpec(t *testing.T) {
 
 // TestVariantsReachThePoolsOfSingleNodes: a matrix of ashift that stops at the common pool would compare nothing.
 func TestVariantsReachThePoolsOfSingleNodes(t *testing.T) {
-	benchmark := testBenchmark()
+	benchmark := runstest.Benchmark()
 	onNodes(benchmark, 2)
 	benchmark.Spec.Target.ZFS.PerNode = []v1alpha1.NodePool{{NodeName: "n2", Pool: v1alpha1.PoolTemplate{Ashift: 12}}}
 	benchmark.Spec.Variants = []v1alpha1.Variant{{Name: "a", Pool: &v1alpha1.PoolOverride{Properties: v1alpha1.Properties{"autotrim": "on"}}}}
 	benchmark.Spec.Matrix = v1alpha1.Matrix{"pool.ashift": {"9"}}
-	slots, err := Expand(&benchmark.Spec, 1)
+	slots, err := design.Expand(&benchmark.Spec, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := ResolveTarget(slots[0].Target, "n2", "", volume.ProvisionerLocal).ZFS.Pool
+	pool := design.ResolveTarget(slots[0].Target, "n2", "", volume.ProvisionerLocal).ZFS.Pool
 	if pool.Ashift != 9 || pool.Properties["autotrim"] != "on" {
 		t.Errorf("%+v", pool)
 	}

@@ -3,6 +3,7 @@ package experiment
 import (
 	"time"
 
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
@@ -13,22 +14,9 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// testBenchmark has two variants, two repetitions and two phases.
-func testBenchmark() *v1alpha1.StorageBenchmark {
-	return &v1alpha1.StorageBenchmark{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "ageing", Namespace: "lab", UID: runstest.OwnUID, Generation: 1, Finalizers: []string{v1alpha1.FinalizerTeardown}},
-		Spec: v1alpha1.StorageBenchmarkSpec{
-			Target: runstest.Target(), Variants: []v1alpha1.Variant{{Name: "a"}, {Name: "b"}},
-			Phases:      []v1alpha1.Phase{runstest.Phase("fill"), runstest.Phase("scan")},
-			Repetitions: 2, Order: v1alpha1.OrderInterleaved, MaxAttempts: 2, Retain: v1alpha1.RetainNever,
-		},
-	}
-}
-
 // testState is a benchmark that is about to make its first run.
 func testState() State {
-	benchmark := testBenchmark()
+	benchmark := runstest.Benchmark()
 	benchmark.Status.NodeName = "n1"
 	return settle(State{
 		Now: runstest.Noon, Benchmark: benchmark,
@@ -41,22 +29,22 @@ func testState() State {
 // settle derives experiment, slots and status from the spec.
 func settle(state State) State {
 	state.ScheduledTime = ScheduledTime(state.Benchmark, state.Runs, state.Results, state.Now)
-	state.Experiment, state.Lineage = IDAt(state.Benchmark, state.ScheduledTime), lineageOf(state.Benchmark, "")
+	state.Experiment, state.Lineage = design.IDAt(state.Benchmark, state.ScheduledTime), lineageOf(state.Benchmark, "")
 	state.Slots, state.SpecError = nil, nil
-	slots, err := SlotsAt(state.Benchmark, state.ScheduledTime)
-	state.SpecError = combined(err)
+	slots, err := design.SlotsAt(state.Benchmark, state.ScheduledTime)
+	state.SpecError = design.Combined(err)
 	state.Slots = slots
 	state.Benchmark.Status.Experiment = state.Experiment
 	return state
 }
 
 // makeRun is the run for a slot, as the controller makes it.
-func makeRun(state State, slot Slot, attempt int32) v1alpha1.BenchmarkRun {
-	target := ResolveTarget(slot.Target, "n1", "fast", "")
+func makeRun(state State, slot design.Slot, attempt int32) v1alpha1.BenchmarkRun {
+	target := design.ResolveTarget(slot.Target, "n1", "fast", "")
 	name := naming.RunName(state.Benchmark.Name, state.Experiment, slot.Index, attempt)
 	return v1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "lab", UID: types.UID("uid-" + name),
-			Annotations:       map[string]string{v1alpha1.AnnotationScheduledTime: TimeText(state.ScheduledTime)},
+			Annotations:       map[string]string{v1alpha1.AnnotationScheduledTime: design.TimeText(state.ScheduledTime)},
 			CreationTimestamp: metav1.Time{Time: runstest.Noon.Add(-time.Hour)}, Finalizers: []string{v1alpha1.FinalizerTeardown}},
 		Spec: v1alpha1.BenchmarkRunSpec{
 			Benchmark: state.Benchmark.Name, Experiment: state.Experiment, Index: slot.Index, Variant: slot.Variant,
@@ -67,7 +55,7 @@ func makeRun(state State, slot Slot, attempt int32) v1alpha1.BenchmarkRun {
 }
 
 // makeMember is a run of a group, on one of the nodes.
-func makeMember(state State, slot Slot, attempt, member int32, nodes ...string) v1alpha1.BenchmarkRun {
+func makeMember(state State, slot design.Slot, attempt, member int32, nodes ...string) v1alpha1.BenchmarkRun {
 	run := makeRun(state, slot, attempt)
 	if run.Spec.Group = GroupOf(run.Name, member, nodes); run.Spec.Group != nil {
 		run.Name = naming.MemberName(run.Name, member)

@@ -128,7 +128,7 @@ func TestEveryHoldEnds(t *testing.T) {
 // benchmark has to wait.
 func holdFor(t *rapid.T, way greed, atWork bool) time.Duration {
 	w := newWorld(t)
-	w.benchmark, w.all, w.nodes = testBenchmark(), []string{"n1"}, []string{"n1"}
+	w.benchmark, w.all, w.nodes = runstest.Benchmark(), []string{"n1"}, []string{"n1"}
 	w.benchmark.Spec.MaxAttempts, w.limits = 10, Limits{MaxHold: heldAtMost}
 	for _, phase := range w.benchmark.Spec.Phases {
 		phase.Deadline.Duration.Duration = heldAtMost

@@ -11,7 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs"
+	"github.com/storagebench/storagebench/internal/volume"
 )
 
 // KeptPool is a BenchmarkPool of the benchmark that outlives the run that created it.
@@ -137,7 +140,7 @@ func giveBack(state State, decision *Decision, keep map[string]bool) (waiting st
 }
 
 // keptForNext deletes the pools that the next run does not reuse, and says what it waits for.
-func keptForNext(state State, decision *Decision, next *Slot) (waiting string) {
+func keptForNext(state State, decision *Decision, next *design.Slot) (waiting string) {
 	wanted := keptPoolNames(state, next.Variant, next.Target.ZFS, decision.NodeNames)
 	return giveBack(state, decision, keepFor(state, wanted))
 }
@@ -175,4 +178,18 @@ func SortKept(pools []KeptPool) {
 		}
 		return 1
 	})
+}
+
+// keptPoolNames are the names of the pools of a variant on some nodes. Empty if they are not kept.
+func keptPoolNames(state State, variant string, target *v1alpha1.ZFSTarget, nodes []string) map[string]bool {
+	if !naming.KeepsPools(target) {
+		return nil
+	}
+	names, within := map[string]bool{}, cmp.Or(lineageFor(state, &design.Slot{Target: v1alpha1.Target{ZFS: target}}), state.Experiment)
+	for _, node := range nodes {
+		for _, one := range volume.Pools(volume.TargetVolumes(v1alpha1.Target{ZFS: target})) {
+			names[naming.KeptPoolName(string(state.Benchmark.UID), within, variant, node, one.Name)] = true
+		}
+	}
+	return names
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -96,7 +97,7 @@ func (c *contest) state(i int) (State, Decision) {
 		old = c.seen[len(c.seen)-1-rapid.IntRange(0, min(4, len(c.seen)-1)).Draw(c.t, "lag")]
 	}
 	state := State{Now: c.now, Benchmark: c.benchmark(i), Limits: c.limits, Neighbours: c.neighbours(i, old),
-		Slots: []Slot{{Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Nodes: v1alpha1.NodeChoice{Count: int32(len(c.wishes[i]))}}}}}}
+		Slots: []design.Slot{{Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Nodes: v1alpha1.NodeChoice{Count: int32(len(c.wishes[i]))}}}}}}
 	for _, node := range []string{"n1", "n2", "n3", "n4"} {
 		if holder := old.leases[node]; holder == c.uid(i) || holder != "" && slices.Contains(c.wishes[i], node) {
 			state.Leases = append(state.Leases, LeaseState{Node: node, Holder: holder, HolderName: holder})

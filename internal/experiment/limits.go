@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
+	"github.com/storagebench/storagebench/internal/foresee"
 )
 
 // Limits are what the admin lets a benchmark request. The zero value limits only priority classes and tolerations.
@@ -39,12 +41,6 @@ func DefaultLimits() Limits {
 	return Limits{MaxHold: 24 * time.Hour, MaxStartDeadline: time.Hour, NodesPerNamespace: 8, LinePerNamespace: 4}
 }
 
-// Defaults of the API for the deadlines of a phase. The first may exceed the limit: then the limit ends the phase.
-const (
-	defaultDeadline      = 6 * time.Hour
-	defaultStartDeadline = 10 * time.Minute
-)
-
 // Validate refuses limits that would let nothing run, or that contain mistakes.
 func (l Limits) Validate() error {
 	for _, key := range l.TolerationKeys {
@@ -56,10 +52,10 @@ func (l Limits) Validate() error {
 	if slices.Contains(l.PriorityClasses, "") {
 		return fmt.Errorf("a priority class without a name: write a comma-separated list of PriorityClasses")
 	}
-	if l.MaxStartDeadline > 0 && l.MaxStartDeadline < defaultStartDeadline {
+	if l.MaxStartDeadline > 0 && l.MaxStartDeadline < foresee.DefaultStartDeadline {
 		return fmt.Errorf("the longest startDeadline is %s, and that of a phase that names none is %s: allow at least as much, or write 0 for "+
 			"no limit",
-			l.MaxStartDeadline, defaultStartDeadline)
+			l.MaxStartDeadline, foresee.DefaultStartDeadline)
 	}
 	if l.MaxHold < 0 || l.MaxStartDeadline < 0 || l.NodesPerNamespace < 0 || l.LinePerNamespace < 0 {
 		return fmt.Errorf("a limit is negative: write 0 for no limit")
@@ -68,13 +64,13 @@ func (l Limits) Validate() error {
 }
 
 // Check refuses a spec that could never run within the limits.
-func (l Limits) Check(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot) error {
+func (l Limits) Check(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot) error {
 	if err := l.checkTime("spec.deadline", spec.Deadline, l.MaxHold, "max-hold"); err != nil {
 		return err
 	}
 	for i := range slots {
 		for _, phase := range slots[i].Phases {
-			if phase.Deadline != nil && phase.Deadline.Duration.Duration != defaultDeadline {
+			if phase.Deadline != nil && phase.Deadline.Duration.Duration != foresee.DefaultDeadline {
 				if err := l.checkTime(fmt.Sprintf("deadline of phase %s", phase.Name), phase.Deadline, l.MaxHold, "max-hold"); err != nil {
 					return err
 				}
@@ -105,11 +101,11 @@ func (l Limits) Check(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot) error {
 	return nil
 }
 
-func (l Limits) checkKeeping(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot) error {
-	if l.ForbidKeeping && slices.ContainsFunc(slots, func(slot Slot) bool { return keepsForSchedule(&slot) }) {
+func (l Limits) checkKeeping(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot) error {
+	if l.ForbidKeeping && slices.ContainsFunc(slots, func(slot design.Slot) bool { return design.KeepsForSchedule(&slot) }) {
 		return exceeds("target.zfs.keepFor holds disks between experiments, which is not allowed here (keep-pools): remove keepFor")
 	}
-	if slices.ContainsFunc(slots, func(slot Slot) bool { return l.retain(spec.Retain, &slot) != spec.Retain }) {
+	if slices.ContainsFunc(slots, func(slot design.Slot) bool { return l.retain(spec.Retain, &slot) != spec.Retain }) {
 		return exceeds("retain: %s holds the disks of a zfs target after its runs, which is not allowed here (keep-pools): write retain: Never",
 			spec.Retain)
 	}
@@ -117,7 +113,7 @@ func (l Limits) checkKeeping(spec *v1alpha1.StorageBenchmarkSpec, slots []Slot) 
 }
 
 // retain is what a run of a slot may keep. The spec may have changed since it was checked: retain is not part of the experiment.
-func (l Limits) retain(asked v1alpha1.RetainPolicy, slot *Slot) v1alpha1.RetainPolicy {
+func (l Limits) retain(asked v1alpha1.RetainPolicy, slot *design.Slot) v1alpha1.RetainPolicy {
 	if l.ForbidKeeping && slot.Target.ZFS != nil && asked != "" {
 		return v1alpha1.RetainNever
 	}
@@ -164,6 +160,6 @@ func oneOf(none, some string, names []string) string {
 }
 
 // exceeds names the owner of a limit, because a user cannot raise it.
-func exceeds(format string, values ...any) *SpecError {
-	return &SpecError{v1alpha1.ReasonLimitExceeded, fmt.Sprintf(format, values...) + ", or ask the cluster's admin, who sets this limit"}
+func exceeds(format string, values ...any) *design.SpecError {
+	return design.Refuse(v1alpha1.ReasonLimitExceeded, format+", or ask the cluster's admin, who sets this limit", values...)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 
 	corev1 "k8s.io/api/core/v1"
@@ -70,14 +71,14 @@ func TestLimits(t *testing.T) {
 		"granted by the admin": {Limits{TolerationKeys: []string{"node-role.kubernetes.io/control-plane"}},
 			tolerate(corev1.Toleration{Key: "node-role.kubernetes.io/control-plane"}), ""},
 	} {
-		benchmark := testBenchmark()
+		benchmark := runstest.Benchmark()
 		test.change(benchmark)
-		slots, err := Expand(&benchmark.Spec, 1)
+		slots, err := design.Expand(&benchmark.Spec, 1)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		err = test.limits.Check(&benchmark.Spec, slots)
-		var wrong *SpecError
+		var wrong *design.SpecError
 		switch {
 		case test.says == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
@@ -153,7 +154,7 @@ func TestPriorityIsLimited(t *testing.T) {
 		{"lab", 6, 5, "spec.priority is 6, and namespace lab may request at most 5 (max-priority): set spec.priority to at most 5"},
 		{"other", 5, 1, "namespace other may request at most 1"},
 	} {
-		benchmark := testBenchmark()
+		benchmark := runstest.Benchmark()
 		benchmark.Namespace, benchmark.Spec.Priority = test.namespace, test.asked
 		err := limits.CheckPriority(benchmark)
 		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {

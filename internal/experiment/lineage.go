@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/spelling"
@@ -16,17 +17,12 @@ func lineageOf(benchmark *v1alpha1.StorageBenchmark, targetDigest string) string
 	if benchmark.Spec.Schedule == nil {
 		return ""
 	}
-	return naming.Digest([]string{Question(benchmark), targetDigest})
-}
-
-// keepsForSchedule says whether the pools of a slot stay for the next experiment of the schedule.
-func keepsForSchedule(slot *Slot) bool {
-	return naming.KeepsPools(slot.Target.ZFS) && slot.Target.ZFS.KeepFor == v1alpha1.KeepForSchedule
+	return naming.Digest([]string{design.Question(benchmark), targetDigest})
 }
 
 // lineageFor is the lineage within which the pools of a slot are kept. Empty if each experiment has its own.
-func lineageFor(state State, slot *Slot) string {
-	if !keepsForSchedule(slot) {
+func lineageFor(state State, slot *design.Slot) string {
+	if !design.KeepsForSchedule(slot) {
 		return ""
 	}
 	return state.Lineage
@@ -118,20 +114,4 @@ func sayKept(state State, decision *Decision) {
 				spelling.Count(int(pool.Age.Experiments), "experiment"), spelling.Count(int(pool.Age.Runs), "run"))
 		}
 	}
-}
-
-// checkKeepFor refuses an experiment whose pool could not be passed on to the next one.
-func checkKeepFor(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot) error {
-	at := slices.IndexFunc(variants, func(slot Slot) bool { return keepsForSchedule(&slot) })
-	switch {
-	case at < 0:
-		return nil
-	case len(variants) > 1:
-		return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("variant %q has keepFor: %s, which keeps the pool of a single variant, and "+
-			"there are %d: write a benchmark for each, or remove keepFor", variants[at].Variant, variants[at].Target.ZFS.KeepFor, len(variants))}
-	case spec.Schedule == nil:
-		return &SpecError{v1alpha1.ReasonSpecInvalid, fmt.Sprintf("variant %q has keepFor: %s, which keeps the pool for the next scheduled "+
-			"experiment, but there is no spec.schedule: add it, or remove keepFor", variants[at].Variant, variants[at].Target.ZFS.KeepFor)}
-	}
-	return nil
 }

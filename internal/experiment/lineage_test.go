@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
+	"github.com/storagebench/storagebench/internal/foresee"
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/results"
@@ -77,7 +79,7 @@ func TestPoolsOfALineage(t *testing.T) {
 		"suspended": {with(aged(), func(s *State) { s.Benchmark.Spec.Suspend = true }), PositionFinished, []string{"DeletePool"}, "suspended"},
 		"the admin forbids it": {with(aged(), func(s *State) { s.Limits.ForbidKeeping = true }), PositionFinished, []string{"DeletePool"},
 			"the results are in"},
-		"a gate is wrong": {with(aged(), func(s *State) { s.SpecError = &SpecError{v1alpha1.ReasonGateInvalid, "x"} }), PositionStalled,
+		"a gate is wrong": {with(aged(), func(s *State) { s.SpecError = design.Refuse(v1alpha1.ReasonGateInvalid, "x") }), PositionStalled,
 			[]string{"ReleaseLease"}, "x"},
 		"its last run was deleted": {with(aged(), func(s *State) { s.Pools[0].RunUID = "gone" }), PositionFinished, []string{"DeletePool"}, ""},
 		"results are not yet written": {with(aged(), func(s *State) { s.Results = nil }), PositionRunning,
@@ -142,8 +144,8 @@ func TestAMissingTargetCostsNoAge(t *testing.T) {
 		state.Slots, state.Rehearsed = nil, true
 		Identify(&state, found)
 		if state.SpecError = state.TargetError; state.SpecError == nil {
-			slots, err := SlotsAt(state.Benchmark, state.ScheduledTime)
-			state.Slots, state.SpecError = slots, combined(err)
+			slots, err := design.SlotsAt(state.Benchmark, state.ScheduledTime)
+			state.Slots, state.SpecError = slots, design.Combined(err)
 		}
 		return state
 	}
@@ -267,11 +269,11 @@ func TestKeepForInTheSpec(t *testing.T) {
 	for accept, warnings := range map[bool]int{false: 1, true: 0} {
 		spec := &state.Benchmark.Spec
 		spec.Gates = []v1alpha1.Gate{{Name: "g", Compare: &v1alpha1.CompareGate{To: "History", Metric: "scan.readBytesPerSecond", AcceptAgeing: accept}}}
-		gates, err := gate.Compile(spec.Gates, spec.Phases, VariantNames(state.Slots))
+		gates, err := gate.Compile(spec.Gates, spec.Phases, design.VariantNames(state.Slots))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Foresee(spec, state.Slots, gates).Warnings; len(got) != warnings || warnings > 0 && !strings.Contains(got[0].Message, "add acceptAgeing") {
+		if got := foresee.Spec(spec, state.Slots, gates).Warnings; len(got) != warnings || warnings > 0 && !strings.Contains(got[0].Message, "add acceptAgeing") {
 			t.Errorf("acceptAgeing %t: %v", accept, got)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
@@ -75,7 +76,7 @@ type worldRun struct {
 }
 
 func newWorld(t *rapid.T) *world {
-	w := &world{t: t, now: runstest.Noon, benchmark: testBenchmark(), leases: map[string]string{}, since: map[string]time.Time{},
+	w := &world{t: t, now: runstest.Noon, benchmark: runstest.Benchmark(), leases: map[string]string{}, since: map[string]time.Time{},
 		heldFor: map[string]string{}, runs: map[string]*worldRun{},
 		classes: []ClassState{{Name: "fast", Default: true}}, all: []string{"n1", "n2"}}
 	spec := &w.benchmark.Spec
@@ -127,7 +128,7 @@ var expansions = map[string]State{}
 
 // observe is what the controller would observe.
 func (w *world) observe() State {
-	state, known := expansions[ID(unscheduled(w.benchmark))]
+	state, known := expansions[design.ID(unscheduled(w.benchmark))]
 	if !known {
 		state = settle(State{Benchmark: unscheduled(w.benchmark)})
 		expansions[state.Experiment] = state
@@ -135,7 +136,7 @@ func (w *world) observe() State {
 	state.Now, state.Benchmark = w.now, w.benchmark.DeepCopy()
 	state.Limits, state.TeardownGrace, state.Neighbours = w.limits, runs.DefaultTimings().TeardownGrace, w.neighbour
 	if w.broken {
-		state.SpecError = &SpecError{Reason: v1alpha1.ReasonGateInvalid, Message: "gate x: unexpected end"}
+		state.SpecError = &design.SpecError{Reason: v1alpha1.ReasonGateInvalid, Message: "gate x: unexpected end"}
 	}
 	for _, name := range w.names() {
 		state.Runs = append(state.Runs, *w.runs[name].run.DeepCopy())
@@ -145,7 +146,7 @@ func (w *world) observe() State {
 	})
 	state.Results, state.History = slices.Clone(w.results), w.history
 	state.ScheduledTime = ScheduledTime(w.benchmark, state.Runs, state.Results, w.now)
-	state.Experiment = IDAt(w.benchmark, state.ScheduledTime)
+	state.Experiment = design.IDAt(w.benchmark, state.ScheduledTime)
 	state.Classes = slices.Clone(w.classes)
 	for _, node := range w.all {
 		if holder := w.leases[node]; holder == runstest.OwnUID {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/workload"
 )
@@ -48,7 +49,7 @@ func NewRun(state State, action Action, nodes []string, defaultClass string) *v1
 			Benchmark: benchmark.Name, Experiment: state.Experiment,
 			Index: slot.Index, Variant: slot.Variant, Repetition: slot.Repetition, Attempt: action.Attempt, Seed: slot.Seed,
 			NodeName: node, Group: group, RunnerImage: runnerImage(state), Phases: phases,
-			Target: ResolveTarget(slot.Target, node, defaultClass, DefaultProvisioner(state)),
+			Target: design.ResolveTarget(slot.Target, node, defaultClass, DefaultProvisioner(state)),
 			Retain: state.Limits.retain(benchmark.Spec.Retain, slot), PodTemplate: *benchmark.Spec.PodTemplate.DeepCopy(),
 		},
 	}
@@ -74,7 +75,7 @@ func runnerImage(state State) string {
 	if used := ImageInUse(state); used != "" {
 		return used
 	}
-	if state.Images.Postgres != "" && slices.ContainsFunc(state.Slots, func(slot Slot) bool {
+	if state.Images.Postgres != "" && slices.ContainsFunc(state.Slots, func(slot design.Slot) bool {
 		return slices.ContainsFunc(slot.Phases, func(phase v1alpha1.Phase) bool {
 			traits, _ := workload.PhaseTraits(&phase)
 			return traits.Postgres
@@ -90,7 +91,7 @@ func ScheduledAnnotation(at time.Time) map[string]string {
 	if at.IsZero() {
 		return nil
 	}
-	return map[string]string{v1alpha1.AnnotationScheduledTime: TimeText(at)}
+	return map[string]string{v1alpha1.AnnotationScheduledTime: design.TimeText(at)}
 }
 
 // OwnerReference makes a benchmark the controller of an object.
@@ -123,7 +124,7 @@ func stepRehearse(state State, decision *Decision) bool {
 // Rehearsals are runs of all variants that are only checked, with placeholders for what is not chosen yet.
 func Rehearsals(state State) (rehearsals []*v1alpha1.BenchmarkRun) {
 	const placeholder = "rehearsal"
-	for _, slot := range oneOfEach(state.Slots) {
+	for _, slot := range design.OneOfEach(state.Slots) {
 		nodes := []string{placeholder}
 		for len(nodes) < slot.NodeCount() {
 			nodes = append(nodes, fmt.Sprintf("%s-%d", placeholder, len(nodes)))
@@ -136,6 +137,7 @@ func Rehearsals(state State) (rehearsals []*v1alpha1.BenchmarkRun) {
 }
 
 // RefusedRun is the error of a spec after the API server has refused one of its runs.
-func RefusedRun(run *v1alpha1.BenchmarkRun, refusal error) *SpecError {
-	return &SpecError{Reason: v1alpha1.ReasonSpecInvalid, Message: fmt.Sprintf("variant %q cannot be run: %v", run.Spec.Variant, refusal)}
+func RefusedRun(run *v1alpha1.BenchmarkRun, refusal error) *design.SpecError {
+	return &design.SpecError{Reason: v1alpha1.ReasonSpecInvalid, Message: fmt.Sprintf("variant %q cannot be run: %v", run.Spec.Variant,
+		refusal)}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 )
@@ -18,12 +19,12 @@ func TestImage(t *testing.T) {
 	fill := v1alpha1.Phase{Fill: &v1alpha1.FillPhase{To: "80%"}}
 	scan, postgres := phase(v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}}),
 		phase(v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{}})
-	slots := func(phases ...v1alpha1.Phase) []Slot {
-		return []Slot{{Phases: []v1alpha1.Phase{fill}}, {Phases: phases}}
+	slots := func(phases ...v1alpha1.Phase) []design.Slot {
+		return []design.Slot{{Phases: []v1alpha1.Phase{fill}}, {Phases: phases}}
 	}
 	earlier := v1alpha1.BenchmarkRun{Spec: v1alpha1.BenchmarkRunSpec{Experiment: "new", RunnerImage: "runner:0"}}
 	for name, test := range map[string]struct {
-		slots    []Slot
+		slots    []design.Slot
 		runs     []v1alpha1.BenchmarkRun
 		postgres string
 		want     string
@@ -66,7 +67,7 @@ func TestRehearsal(t *testing.T) {
 		"one that is known":   {testState(), false},
 		"it has been asked":   {changed(func(s *State) { s.Rehearsed = true }), false},
 		"it is deleted":       {changed(func(s *State) { s.Benchmark.DeletionTimestamp = runstest.Stamp(0) }), false},
-		"its spec is wrong":   {changed(func(s *State) { s.SpecError = &SpecError{Reason: "R", Message: "m"} }), false},
+		"its spec is wrong":   {changed(func(s *State) { s.SpecError = &design.SpecError{Reason: "R", Message: "m"} }), false},
 	} {
 		decision := Plan(test.state)
 		if got := decision.Position == PositionRehearsing; got != test.rehears {

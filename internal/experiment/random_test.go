@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
@@ -165,7 +166,7 @@ var expandedOnce = testState()
 
 func (d dice) benchmarkState() State {
 	state := expandedOnce
-	benchmark := testBenchmark()
+	benchmark := runstest.Benchmark()
 	state.Benchmark, state.Now = benchmark, d.moment()
 	benchmark.DeletionTimestamp = d.deletion()
 	if d.roll(4) == 0 {
@@ -188,7 +189,7 @@ func (d dice) benchmarkState() State {
 		benchmark.Status.Queue = &v1alpha1.QueueStatus{Since: metav1.NewMicroTime(d.moment()), Position: int32(d.roll(3))}
 	}
 	if d.roll(6) == 0 {
-		state.SpecError = &SpecError{Reason: v1alpha1.ReasonSpecInvalid, Message: "wrong"}
+		state.SpecError = &design.SpecError{Reason: v1alpha1.ReasonSpecInvalid, Message: "wrong"}
 		if d.yes() {
 			state.Slots = nil
 		}

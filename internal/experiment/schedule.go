@@ -7,13 +7,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // ScheduledTime is the scheduled time that the current experiment belongs to. Zero for the first, which starts at once. It is in
 // the status before anything starts. If the status is lost, the created objects show it.
 func ScheduledTime(benchmark *v1alpha1.StorageBenchmark, runs []v1alpha1.BenchmarkRun, stored []StoredExperiment, now time.Time) time.Time {
-	known := lastTime(benchmark)
+	known := design.LastTime(benchmark)
 	consider := func(at time.Time) {
 		if at.After(known) && !at.After(now) { // the operator never writes a future time
 			known = at
@@ -35,22 +36,6 @@ func TimeOf(annotations map[string]string) time.Time {
 		return time.Time{}
 	}
 	return at.UTC()
-}
-
-// TimeText is the format of a scheduled time in annotations and hashes. Empty if zero.
-func TimeText(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return at.UTC().Format(time.RFC3339)
-}
-
-// lastTime is the time in the status.
-func lastTime(benchmark *v1alpha1.StorageBenchmark) time.Time {
-	if status := benchmark.Status.Schedule; status != nil && status.LastTime != nil {
-		return status.LastTime.UTC()
-	}
-	return time.Time{}
 }
 
 // followSchedule computes the state of the schedule after all other decisions. A finished experiment gives way to the next when its

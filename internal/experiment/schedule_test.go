@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 
 	_ "time/tzdata"
@@ -80,7 +81,7 @@ func TestScheduleThatIsWrong(t *testing.T) {
 		{"nothing", "", "Etc/UTC", "'0 3 * * 1'"},
 	} {
 		err := CheckSchedule(&v1alpha1.Schedule{Cron: test.cron, TimeZone: test.zone})
-		wrong, is := err.(*SpecError) //nolint:errorlint // nothing else may come
+		wrong, is := err.(*design.SpecError) //nolint:errorlint // nothing else may come
 		if !is || wrong.Reason != v1alpha1.ReasonScheduleInvalid || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v", test.name, err)
 		}
@@ -294,7 +295,7 @@ func TestScheduleGoesOn(t *testing.T) {
 
 func TestTimesAsText(t *testing.T) {
 	for _, text := range []string{"", "2026-11-21T13:00:00Z"} {
-		if got := TimeText(TimeOf(map[string]string{v1alpha1.AnnotationScheduledTime: text})); got != text {
+		if got := design.TimeText(TimeOf(map[string]string{v1alpha1.AnnotationScheduledTime: text})); got != text {
 			t.Errorf("%q became %q", text, got)
 		}
 	}

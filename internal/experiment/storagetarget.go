@@ -1,61 +1,22 @@
 package experiment
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 )
-
-// TargetNames are the names of the StorageTargets that a spec refers to, sorted.
-func TargetNames(spec *v1alpha1.StorageBenchmarkSpec) []string {
-	var names []string
-	for _, target := range targets(spec) {
-		if target.Ref != nil {
-			names = append(names, target.Ref.Name)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// targets are those of the spec and of its variants.
-func targets(spec *v1alpha1.StorageBenchmarkSpec) []*v1alpha1.Target {
-	all := []*v1alpha1.Target{&spec.Target}
-	for i := range spec.Variants {
-		if target := spec.Variants[i].Target; target != nil {
-			all = append(all, target)
-		}
-	}
-	return all
-}
-
-// ReplaceTargets replaces the references of a spec by what StorageTargets hold, and returns the names of those that were not found.
-func ReplaceTargets(spec *v1alpha1.StorageBenchmarkSpec, found map[string]v1alpha1.Target) (missing []string) {
-	for _, target := range targets(spec) {
-		if target.Ref == nil {
-			continue
-		}
-		if known, exists := found[target.Ref.Name]; exists {
-			*target = *known.DeepCopy()
-		} else {
-			missing = append(missing, target.Ref.Name)
-		}
-	}
-	slices.Sort(missing)
-	return slices.Compact(missing)
-}
 
 // Identify sets the hash of the experiment, and replaces references to StorageTargets by their contents. An experiment that has begun keeps
 // its hash: changed StorageTargets count for the next one.
 func Identify(state *State, found map[string]v1alpha1.Target) {
 	benchmark := state.Benchmark
-	names := TargetNames(&benchmark.Spec)
+	names := design.TargetNames(&benchmark.Spec)
 	if len(names) == 0 {
-		state.Experiment, state.Lineage = IDAt(benchmark, state.ScheduledTime), lineageOf(benchmark, "")
+		state.Experiment, state.Lineage = design.IDAt(benchmark, state.ScheduledTime), lineageOf(benchmark, "")
 		return
 	}
 	state.TargetDigest = digestOf(names, found)
@@ -69,9 +30,9 @@ func Identify(state *State, found map[string]v1alpha1.Target) {
 		keepTargets(state, names, found)
 		return
 	}
-	if missing := ReplaceTargets(&benchmark.Spec, found); len(missing) > 0 {
-		state.TargetError = &SpecError{v1alpha1.ReasonTargetNotFound, fmt.Sprintf("there is no StorageTarget %s in namespace %s: create it, "+
-			"or write another name in target.ref.name ('kubectl get storagetargets')", strings.Join(missing, ", "), benchmark.Namespace)}
+	if missing := design.ReplaceTargets(&benchmark.Spec, found); len(missing) > 0 {
+		state.TargetError = design.Refuse(v1alpha1.ReasonTargetNotFound, "there is no StorageTarget %s in namespace %s: create it, or write "+
+			"another name in target.ref.name ('kubectl get storagetargets')", strings.Join(missing, ", "), benchmark.Namespace)
 	}
 }
 
@@ -85,7 +46,7 @@ func keepTargets(state *State, names []string, found map[string]v1alpha1.Target)
 		for _, name := range names {
 			used[name] = state.Runs[at].Spec.Target
 		}
-		ReplaceTargets(&benchmark.Spec, used)
+		design.ReplaceTargets(&benchmark.Spec, used)
 		return
 	}
 	reason, what := v1alpha1.ReasonTargetChanged, "has changed since this experiment began"
@@ -94,8 +55,8 @@ func keepTargets(state *State, names []string, found map[string]v1alpha1.Target)
 			reason, what = v1alpha1.ReasonTargetNotFound, "was deleted since this experiment began"
 		}
 	}
-	state.TargetError = &SpecError{reason, fmt.Sprintf("StorageTarget %s %s: recreate it as it was, or change the "+
-		"annotation %s to start another experiment", strings.Join(names, " or "), what, v1alpha1.AnnotationRerun)}
+	state.TargetError = design.Refuse(reason, "StorageTarget %s %s: recreate it as it was, or change the annotation %s to start another "+
+		"experiment", strings.Join(names, " or "), what, v1alpha1.AnnotationRerun)
 }
 
 // digestOf is a digest of the StorageTargets with the given names.
@@ -117,5 +78,5 @@ func digestOf(names []string, found map[string]v1alpha1.Target) string {
 
 // idWith is the hash of an experiment whose StorageTargets have the given digest.
 func idWith(benchmark *v1alpha1.StorageBenchmark, scheduled time.Time, targetDigest string) string {
-	return naming.Digest([]string{IDAt(benchmark, scheduled), targetDigest})
+	return naming.Digest([]string{design.IDAt(benchmark, scheduled), targetDigest})
 }

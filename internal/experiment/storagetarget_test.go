@@ -3,40 +3,11 @@ package experiment
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 )
-
-func referring(names ...string) *v1alpha1.StorageBenchmark {
-	benchmark := testBenchmark()
-	benchmark.Spec.Target = v1alpha1.Target{Ref: &v1alpha1.TargetRef{Name: names[0]}}
-	benchmark.Spec.Variants = nil
-	for _, name := range names[1:] {
-		benchmark.Spec.Variants = append(benchmark.Spec.Variants, v1alpha1.Variant{Name: v1alpha1.VariantName(name),
-			Target: &v1alpha1.Target{Ref: &v1alpha1.TargetRef{Name: name}}})
-	}
-	return benchmark
-}
-
-func TestReplaceTargets(t *testing.T) {
-	benchmark := referring("b", "a", "b", "c")
-	if diff := cmp.Diff([]string{"a", "b", "c"}, TargetNames(&benchmark.Spec)); diff != "" {
-		t.Error(diff)
-	}
-	missing := ReplaceTargets(&benchmark.Spec, map[string]v1alpha1.Target{"b": runstest.Target()})
-	if diff := cmp.Diff([]string{"a", "c"}, missing); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(runstest.Target(), benchmark.Spec.Target); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(runstest.Target(), *benchmark.Spec.Variants[1].Target); diff != "" {
-		t.Error(diff)
-	}
-}
 
 // TestIdentify: what a StorageTarget holds is part of the experiment, and one that has begun or ended stays what it is.
 func TestIdentify(t *testing.T) {
@@ -45,7 +16,8 @@ func TestIdentify(t *testing.T) {
 	other.StorageClass = &v1alpha1.StorageClassTarget{Name: "other", Size: other.StorageClass.Size}
 	second["a"] = other
 	identify := func(status v1alpha1.StorageBenchmarkStatus, found map[string]v1alpha1.Target, runs ...v1alpha1.BenchmarkRun) State {
-		state := State{Benchmark: referring("a"), Runs: runs}
+		state := State{Benchmark: runstest.Benchmark(), Runs: runs}
+		state.Benchmark.Spec.Target, state.Benchmark.Spec.Variants = v1alpha1.Target{Ref: &v1alpha1.TargetRef{Name: "a"}}, nil
 		state.Benchmark.Status = status
 		Identify(&state, found)
 		return state

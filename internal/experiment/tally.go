@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/runs"
 )
 
@@ -23,7 +24,7 @@ type Tally struct {
 	Expired bool
 	Held    time.Duration
 	// Next is the next run to create, with its attempt, if not Over.
-	Next        *Slot
+	Next        *design.Slot
 	NextAttempt int32
 	// Longest mean duration of a done run, for the estimate.
 	MeanDuration time.Duration
@@ -86,7 +87,7 @@ func (a attempt) took() time.Duration {
 }
 
 // countSlot evaluates the attempts at one slot. hopeless says that further attempts at any slot would fail as well.
-func (t *Tally) countSlot(state State, slot *Slot, attempts []attempt) (hopeless bool) {
+func (t *Tally) countSlot(state State, slot *design.Slot, attempts []attempt) (hopeless bool) {
 	last := int32(0)
 	var failure *runs.Ending
 	for _, one := range attempts {
@@ -108,7 +109,7 @@ func (t *Tally) countSlot(state State, slot *Slot, attempts []attempt) (hopeless
 	return false
 }
 
-func (t *Tally) offer(slot *Slot, attempt int32) {
+func (t *Tally) offer(slot *design.Slot, attempt int32) {
 	if t.Next == nil {
 		t.Next, t.NextAttempt = slot, attempt
 	}

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 )
 
 // timetable is a parsed schedule with its time zone.
@@ -30,7 +30,7 @@ func CheckSchedule(schedule *v1alpha1.Schedule) error {
 // readSchedule parses a schedule. The errors are SpecErrors.
 func readSchedule(schedule *v1alpha1.Schedule) (timetable, error) {
 	wrong := func(format string, arguments ...any) (timetable, error) {
-		return timetable{}, &SpecError{v1alpha1.ReasonScheduleInvalid, fmt.Sprintf(format, arguments...)}
+		return timetable{}, design.Refuse(v1alpha1.ReasonScheduleInvalid, format, arguments...)
 	}
 	zone, err := time.LoadLocation(schedule.TimeZone)
 	if err != nil || schedule.TimeZone == "Local" { // Go takes that for the time zone of the manager's machine

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
+	"github.com/storagebench/storagebench/internal/foresee"
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/verdict"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
@@ -15,7 +17,7 @@ import (
 // the spec becomes its SpecError.
 func Understand(state *State) (*gate.Set, error) {
 	gates, err := understand(state)
-	if state.SpecError = combined(err); state.SpecError != nil {
+	if state.SpecError = design.Combined(err); state.SpecError != nil {
 		err = nil
 	}
 	return gates, err
@@ -26,7 +28,7 @@ func understand(state *State) (*gate.Set, error) {
 		return nil, state.TargetError
 	}
 	spec := &state.Benchmark.Spec
-	slots, err := SlotsAt(state.Benchmark, state.ScheduledTime)
+	slots, err := design.SlotsAt(state.Benchmark, state.ScheduledTime)
 	if err == nil {
 		state.Slots = slots
 	}
@@ -34,8 +36,8 @@ func understand(state *State) (*gate.Set, error) {
 	var gates *gate.Set
 	if len(slots) > 0 {
 		var wrong error
-		if gates, wrong = gate.Compile(spec.Gates, spec.Phases, VariantNames(slots)); wrong != nil {
-			err = errors.Join(err, &SpecError{Reason: v1alpha1.ReasonGateInvalid, Message: wrong.Error()})
+		if gates, wrong = gate.Compile(spec.Gates, spec.Phases, design.VariantNames(slots)); wrong != nil {
+			err = errors.Join(err, &design.SpecError{Reason: v1alpha1.ReasonGateInvalid, Message: wrong.Error()})
 		}
 	}
 	if err == nil {
@@ -44,7 +46,7 @@ func understand(state *State) (*gate.Set, error) {
 	if begun(*state) {
 		return gates, err
 	}
-	foresight := Foresee(spec, slots, gates)
+	foresight := foresee.Spec(spec, slots, gates)
 	state.Warnings = foresight.Warnings
 	if err = errors.Join(err, foresight.Err()); err != nil {
 		return gates, err

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/workload"
 	"github.com/storagebench/storagebench/test/sim"
@@ -67,7 +67,7 @@ gates:
 	g.Expect(asked.Parts).To(gomega.HaveLen(2))
 	g.Expect([]string{asked.Parts[0].Name, asked.Parts[1].Name, asked.Parts[1].Archives, asked.Parts[1].Path}).To(
 		gomega.Equal([]string{"redo", "archive", "redo", "/data-other"}))
-	_, outcome := l.results(benchmark, naming.ResultsName("bench", experiment.ID(l.get(benchmark))))
+	_, outcome := l.results(benchmark, naming.ResultsName("bench", design.ID(l.get(benchmark))))
 	g.Expect(outcome.Runs[0].Phases[2].Kind).To(gomega.Equal("free"))
 	l.poolsGone()
 }

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/workload"
 	"github.com/storagebench/storagebench/test/sim"
@@ -70,7 +70,7 @@ gates:
 	g.Expect(pool.Spec.Datasets).To(gomega.HaveLen(2))
 	g.Expect(pool.Spec.Datasets[1].Awaited).To(gomega.BeTrue())
 	g.Expect(pool.Generation).To(gomega.BeEquivalentTo(1), "its spec did not change")
-	_, outcome := l.results(benchmark, naming.ResultsName("bench", experiment.ID(l.get(benchmark))))
+	_, outcome := l.results(benchmark, naming.ResultsName("bench", design.ID(l.get(benchmark))))
 	g.Expect(outcome.Runs).To(gomega.HaveLen(1))
 	g.Expect(outcome.Runs[0].Volumes).To(gomega.HaveLen(4))
 	l.poolsGone()

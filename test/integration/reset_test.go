@@ -9,7 +9,7 @@ import (
 
 	"github.com/onsi/gomega"
 
-	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
@@ -71,7 +71,7 @@ func TestResetNone(t *testing.T) {
 		"fill from none", "read from none", "fill from 001-2", "read from 001-2"}))
 	guard.Unlock()
 	from := map[string]string{}
-	_, experiment := l.results(benchmark, naming.ResultsName("bench", experiment.ID(l.get(benchmark))))
+	_, experiment := l.results(benchmark, naming.ResultsName("bench", design.ID(l.get(benchmark))))
 	for _, run := range experiment.Runs {
 		g.Expect(run.Reset).To(gomega.Equal("None"))
 		from[run.Name[len("bench-01234567-"):]] = run.KeptFrom[max(0, len(run.KeptFrom)-5):]

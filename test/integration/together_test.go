@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/workload"
 	"github.com/storagebench/storagebench/test/sim"
@@ -67,7 +67,7 @@ repetitions: 1
 	g.Expect(sources["fill"]).To(gomega.Equal(pool.Name + "/log"))
 	g.Expect(sources["fill-data"]).To(gomega.Equal(pool.Name + "/data"))
 	g.Expect([]string{asked.Parts[0].Source, asked.Parts[1].Source}).To(gomega.Equal([]string{pool.Name + "/data", pool.Name + "/log"}))
-	_, outcome := l.results(benchmark, naming.ResultsName("bench", experiment.ID(l.get(benchmark))))
+	_, outcome := l.results(benchmark, naming.ResultsName("bench", design.ID(l.get(benchmark))))
 	g.Expect(outcome.Runs).To(gomega.HaveLen(2))
 	g.Expect(outcome.Runs[0].Volumes).To(gomega.HaveLen(2))
 	g.Expect(outcome.Runs[0].Volumes[1].Pool).To(gomega.Equal(outcome.Runs[0].Volumes[0].Pool))
@@ -127,7 +127,7 @@ gates:
 	g.Expect(asked.Parts[1].Source).To(gomega.HavePrefix(naming.RunPoolName(&run, "other") + "/"))
 	g.Expect(claims).To(gomega.HaveLen(2))
 	g.Expect(pools).To(gomega.Equal(map[string]bool{naming.RunPoolName(&run, "data"): true, naming.RunPoolName(&run, "other"): true}))
-	_, outcome := l.results(benchmark, naming.ResultsName("bench", experiment.ID(l.get(benchmark))))
+	_, outcome := l.results(benchmark, naming.ResultsName("bench", design.ID(l.get(benchmark))))
 	g.Expect(outcome.Runs[0].Phases[1].Metrics).To(gomega.HaveKey("redo.writeLatencyP99Nanoseconds"))
 	l.poolsGone()
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/onsi/gomega"
 
-	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -332,7 +332,7 @@ func TestForeignNames(t *testing.T) {
 	l := newLab(t, nil)
 	g := gomega.NewWithT(t)
 	benchmark := l.submit("bench", small)
-	experiment := experiment.ID(l.get(benchmark))
+	experiment := design.ID(l.get(benchmark))
 	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespaces[0], Name: naming.ResultsName("bench", experiment)}}
 	stored.Data = map[string]string{"precious": "yes"}
 	l.must(l.live.Create(t.Context(), stored))

@@ -14,6 +14,34 @@ import (
 	"github.com/storagebench/storagebench/internal/runs"
 )
 
+// Benchmark has two variants, two repetitions and two phases.
+func Benchmark() *v1alpha1.StorageBenchmark {
+	return &v1alpha1.StorageBenchmark{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "ageing", Namespace: "lab", UID: OwnUID, Generation: 1, Finalizers: []string{v1alpha1.FinalizerTeardown}},
+		Spec: v1alpha1.StorageBenchmarkSpec{
+			Target: Target(), Variants: []v1alpha1.Variant{{Name: "a"}, {Name: "b"}},
+			Phases:      []v1alpha1.Phase{Phase("fill"), Phase("scan")},
+			Repetitions: 2, Order: v1alpha1.OrderInterleaved, MaxAttempts: 2, Retain: v1alpha1.RetainNever,
+		},
+	}
+}
+
+// ZFSSpec has one variant on a pool of one disk, which it fills and scans.
+func ZFSSpec() *v1alpha1.StorageBenchmarkSpec {
+	return &v1alpha1.StorageBenchmarkSpec{
+		Repetitions: 1,
+		Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{
+			Pool:    v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{{Type: "stripe", Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/a"}}}},
+			Dataset: &v1alpha1.DatasetTemplate{Type: "Filesystem"},
+		}},
+		Phases: []v1alpha1.Phase{
+			{Name: "fill", Fill: &v1alpha1.FillPhase{To: "50%"}},
+			{Name: "scan", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}}}},
+		},
+	}
+}
+
 // Operation makes an operation as its agent leaves it. Times are from noon; zero is not yet.
 func Operation(action v1alpha1.PoolAction, outcome string, started, finished time.Duration) *v1alpha1.PoolOperation {
 	operation := &v1alpha1.PoolOperation{Spec: v1alpha1.PoolOperationSpec{NodeName: "n1", Action: action}}

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
@@ -117,7 +117,7 @@ func (w world) turns(random *rand.Rand) [][]string {
 			}
 		}
 	default:
-		for _, order := range experiment.Order(2, w.runs(), random.Uint64()) {
+		for _, order := range design.Order(2, w.runs(), random.Uint64()) {
 			turns = append(turns, []string{[]string{"old", "new"}[order[0]], []string{"old", "new"}[order[1]]})
 		}
 	}

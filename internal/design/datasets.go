@@ -1,0 +1,191 @@
+package design
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/volume"
+)
+
+// datasets are the datasets on the pool of a volume, as the operations of a run change them. The root dataset has the empty path.
+type datasets map[v1alpha1.DatasetPath]dataset
+
+type dataset struct {
+	snapshots []v1alpha1.SnapshotName
+	// received says that it also has snapshots whose names the agent chose.
+	received bool
+	// origin is the snapshot that it is a clone of.
+	origin snapshot
+}
+
+type snapshot struct {
+	of   v1alpha1.DatasetPath
+	name v1alpha1.SnapshotName
+}
+
+// checkDatasets follows the operations of a run in their order. An operation on a missing dataset or snapshot would fail in each
+// repetition, after its fill.
+func checkDatasets(slot *Slot) error {
+	var problems []error
+	pools := map[string]datasets{}
+	all := slot.Volumes()
+	for _, pool := range volume.Pools(all) {
+		one := datasets{"": {}}
+		for _, on := range volume.On(all, pool.Name) {
+			if pools[on.Name] = one; on.MadeIn == "" {
+				one[naming.RunDataset(on.Name)], one[volume.Of(on).Dataset(on).Path] = dataset{}, dataset{}
+			}
+		}
+	}
+	for i := range slot.Phases {
+		phase := &slot.Phases[i]
+		on := string(VolumeOf(phase))
+		for _, action := range operate.Of(phase) {
+			if problem := pools[on].after(action, pools); problem != "" {
+				problems = append(problems, slot.refusePhase(i, "phase %s of variant %q: %s on the pool of volume %s: %s", phase.Name, slot.Variant,
+					operate.Name(*action), on, problem))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// after changes the datasets as the action does, or says why it would fail, and what to write instead.
+func (d datasets) after(action *v1alpha1.PoolAction, pools map[string]datasets) (problem string) {
+	switch {
+	case action.Snapshot != nil:
+		return cmp.Or(d.missing(action.Snapshot.Dataset), d.snapshot(action.Snapshot))
+	case action.Clone != nil:
+		origin := snapshot{action.Clone.Dataset, action.Clone.Snapshot}
+		return cmp.Or(d.missing(origin.of), d.unsnapped(origin), d.add(writesTo(action), dataset{origin: origin}))
+	case action.DestroySnapshot != nil:
+		one := snapshot{action.DestroySnapshot.Dataset, action.DestroySnapshot.Name}
+		return cmp.Or(d.missing(one.of), d.unsnapped(one), d.destroySnapshot(one))
+	case action.Replicate != nil:
+		to := pools[string(action.Replicate.ToVolume)]
+		return cmp.Or(d.missing(action.Replicate.Dataset), to.add(writesTo(action), dataset{received: true}))
+	case action.Copy != nil:
+		to := d
+		if volume := action.Copy.ToVolume; volume != "" {
+			to = pools[string(volume)]
+		}
+		if action.Copy.As != "" {
+			return cmp.Or(d.missing(action.Copy.Dataset), to.add(writesTo(action), dataset{}))
+		}
+		return cmp.Or(d.missing(action.Copy.Dataset), to.receive(action.Copy))
+	case action.SetProperty != nil:
+		return d.missing(action.SetProperty.Dataset)
+	case action.LayoutScore != nil:
+		return d.missing(action.LayoutScore.Dataset)
+	case action.DestroyDataset != nil:
+		return cmp.Or(d.missing(action.DestroyDataset.Dataset), d.destroy(action.DestroyDataset))
+	}
+	return "" // the others name no dataset
+}
+
+// writesTo is the dataset that an action makes or writes to. The dataset of a volume has the name of the volume.
+func writesTo(action *v1alpha1.PoolAction) v1alpha1.DatasetPath {
+	if name, _, _ := operate.As(action); name != "" {
+		return naming.RunDataset(string(name))
+	}
+	return operate.To(action)
+}
+
+// missing says that there is no such dataset.
+func (d datasets) missing(path v1alpha1.DatasetPath) string {
+	if _, known := d[path]; known {
+		return ""
+	}
+	var names []string
+	for name := range d {
+		if name != "" {
+			names = append(names, string(name))
+		}
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("there is no dataset %q by then: name one of these: %s", path, strings.Join(names, ", "))
+}
+
+// unsnapped says that a dataset has no such snapshot.
+func (d datasets) unsnapped(one snapshot) string {
+	if slices.Contains(d[one.of].snapshots, one.name) {
+		return ""
+	}
+	return fmt.Sprintf("dataset %s has no snapshot %q by then: take it in an earlier phase, with operate: {snapshot: {dataset: %s, name: %s}}",
+		one.of, one.name, one.of, one.name)
+}
+
+func (d datasets) snapshot(action *v1alpha1.SnapshotAction) string {
+	if slices.Contains(d[action.Dataset].snapshots, action.Name) {
+		return fmt.Sprintf("an earlier phase has taken snapshot %s of this dataset: choose another name", action.Name)
+	}
+	for path, one := range d {
+		if path == action.Dataset || action.Recursive && below(path, action.Dataset) {
+			one.snapshots = append(one.snapshots, action.Name)
+			d[path] = one
+		}
+	}
+	return ""
+}
+
+// receive takes the files of a copy, into a dataset that exists or a new one.
+func (d datasets) receive(action *v1alpha1.CopyAction) string {
+	if _, known := d[action.To]; !known {
+		return d.add(action.To, dataset{})
+	}
+	if len(action.Properties) > 0 {
+		return fmt.Sprintf("dataset %s exists by then, and copy sets properties only on a dataset that it creates: write another path in to, "+
+			"or use setProperty in an earlier phase", action.To)
+	}
+	return ""
+}
+
+func (d datasets) add(path v1alpha1.DatasetPath, one dataset) string {
+	if _, known := d[path]; known {
+		return fmt.Sprintf("dataset %s exists by then: choose another path in to, or another name in as", path)
+	}
+	d[path] = one
+	return ""
+}
+
+// destroy removes a dataset, with recursion all below it. Without recursion ZFS refuses it if it has snapshots, and always if it has clones
+// elsewhere.
+func (d datasets) destroy(action *v1alpha1.DestroyDatasetAction) string {
+	goes := func(path v1alpha1.DatasetPath) bool { return path == action.Dataset || below(path, action.Dataset) }
+	for _, path := range slices.Sorted(maps.Keys(d)) {
+		one := d[path]
+		if goes(path) && !action.Recursive && (path != action.Dataset || len(one.snapshots) > 0 || one.received) {
+			return fmt.Sprintf("dataset %s has snapshots or datasets of its own by then: write recursive: true, which destroys these too",
+				action.Dataset)
+		}
+		if !goes(path) && one.origin.name != "" && goes(one.origin.of) {
+			return fmt.Sprintf("dataset %s is a clone of a snapshot of %s by then: destroy the clone in an earlier phase", path, one.origin.of)
+		}
+	}
+	maps.DeleteFunc(d, func(path v1alpha1.DatasetPath, _ dataset) bool { return goes(path) })
+	return ""
+}
+
+func (d datasets) destroySnapshot(gone snapshot) string {
+	for _, path := range slices.Sorted(maps.Keys(d)) {
+		if d[path].origin == gone {
+			return fmt.Sprintf("dataset %s is a clone of this snapshot by then: destroy the clone in an earlier phase", path)
+		}
+	}
+	one := d[gone.of]
+	one.snapshots = slices.DeleteFunc(one.snapshots, func(name v1alpha1.SnapshotName) bool { return name == gone.name })
+	d[gone.of] = one
+	return ""
+}
+
+// below says whether a dataset is a descendant of another one.
+func below(path, ancestor v1alpha1.DatasetPath) bool {
+	return path != ancestor && (ancestor == "" || strings.HasPrefix(string(path), string(ancestor)+"/"))
+}

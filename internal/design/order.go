@@ -1,0 +1,64 @@
+package design
+
+import (
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+// Order is the order of so many variants in each repetition. Each second repetition is the reverse of the one before it: any two
+// variants come first equally often, and at equal places on average, so a steady drift favours none. Pairs of repetitions are taken
+// from a Williams square, in which each variant also follows each other one equally often; the seed decides which, and a
+// longer order begins with a shorter one.
+func Order(variants, repetitions int, seed uint64) [][]int {
+	orders := make([][]int, 0, repetitions)
+	half := variants / 2 // rows of an even square, beside their reverses
+	if variants%2 == 1 {
+		half = variants
+	}
+	for square := uint64(0); len(orders) < repetitions; square++ {
+		names, rows := shuffled(variants, seed^mix(2*square+1)), shuffled(half, seed^mix(2*square+2))
+		for i, row := range rows {
+			order := williamsRow(names, row)
+			if mix(seed^mix(square)+uint64(i))&1 == 1 {
+				slices.Reverse(order)
+			}
+			back := slices.Clone(order)
+			slices.Reverse(back)
+			orders = append(orders, order, back)
+		}
+	}
+	return orders[:repetitions]
+}
+
+// williamsRow is a row of the square: 0, 1, n-1, 2, n-2 and so on, plus the number of the row.
+func williamsRow(names []int, row int) []int {
+	n := len(names)
+	order := make([]int, n)
+	for place := range order {
+		step := (place + 1) / 2
+		if place%2 == 0 {
+			step = n - step
+		}
+		order[place] = names[(row+step)%n]
+	}
+	return order
+}
+
+// SlotsAt are the runs of the experiment for a scheduled time, if it has one. Each time has another order, so that what one order
+// favours does not add up. The seeds of the data stay the same.
+func SlotsAt(benchmark *v1alpha1.StorageBenchmark, scheduled time.Time) ([]Slot, error) {
+	seed := Seed(benchmark)
+	return expand(&benchmark.Spec, seed, orderSeed(seed, scheduled))
+}
+
+func orderSeed(seed int64, scheduled time.Time) uint64 {
+	if scheduled.IsZero() {
+		return uint64(seed)
+	}
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(TimeText(scheduled)))
+	return uint64(seed) ^ mix(hash.Sum64())
+}

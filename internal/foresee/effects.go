@@ -1,0 +1,227 @@
+package foresee
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/volume"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+// effectRules find settings whose effect no phase can show. Each rule looks at one volume in all variants, and returns the field of the
+// setting and what to write instead. The message is empty if all is well or too little is known.
+var effectRules = []func(c *comparison, on places) (field, message string){
+	intentLog, attributes, accessTimes, specialUnused, specialTakesAll, specialRefused, cacheUnused,
+	nothingTwice, nothingSmaller, recordsStay, zerosWritten, blockRepeated, fillOverwritten,
+}
+
+// foreseeEffects warns once for each rule.
+func foreseeEffects(spec *v1alpha1.StorageBenchmarkSpec, variants []design.Slot, f *Foresight) {
+	variants = slices.SortedFunc(slices.Values(variants), func(a, b design.Slot) int { return cmp.Compare(a.Rank, b.Rank) })
+	files := jobsByFile{}
+	c := compare(spec, variants, files)
+	for _, rule := range effectRules {
+		for _, on := range c.volumes {
+			if field, message := rule(c, on); message != "" {
+				f.warn(field, message)
+				break
+			}
+		}
+	}
+	foreseeDepths(variants, files, f)
+	foreseeReadOnly(spec, variants, f)
+}
+
+// comparison has the volumes on pools of all variants.
+type comparison struct {
+	spec    *v1alpha1.StorageBenchmarkSpec
+	volumes []places
+	// arrives says that an operation writes data to some volume. The data is of unknown kind, and may exist already.
+	arrives bool
+}
+
+// places are one volume in all variants that have it.
+type places []place
+
+// place is a volume of one variant, with what the phases do on it.
+type place struct {
+	volume.RunVolume
+	slot  *design.Slot
+	tasks []task
+	// changed are the properties that a phase sets.
+	changed map[string]bool
+}
+
+// task is what a phase does on a volume, with the jobs of its job file.
+type task struct {
+	workload.Part
+	file fileJobs
+}
+
+func compare(spec *v1alpha1.StorageBenchmarkSpec, variants []design.Slot, files jobsByFile) *comparison {
+	c := &comparison{spec: spec}
+	for i := range variants {
+		slot := &variants[i]
+		if slot.Target.ZFS == nil {
+			continue
+		}
+		changed := c.operations(slot)
+		targets, tasks := volume.TargetVolumes(slot.Target), map[string][]task{}
+		for j := range slot.Phases {
+			for _, part := range workload.Measured(&slot.Phases[j]) {
+				on := string(design.VolumeOf(&part.Phase))
+				if !slices.ContainsFunc(targets, func(one volume.RunVolume) bool { return one.Name == on }) {
+					on = "" // a phase makes it, and it may inherit anything
+				}
+				tasks[on] = append(tasks[on], task{part, files.of(&part.Phase)})
+			}
+		}
+		for _, one := range targets {
+			c.add(place{one, slot, slices.Concat(tasks[one.Name], tasks[""]), changed})
+		}
+	}
+	return c
+}
+
+// operations notes whether the operations of a variant write data, and returns the properties that they change.
+func (c *comparison) operations(slot *design.Slot) (changed map[string]bool) {
+	changed = map[string]bool{}
+	for i := range slot.Phases {
+		for _, action := range operate.Of(&slot.Phases[i]) {
+			c.arrives = c.arrives || action.Copy != nil || action.Replicate != nil
+			if action.SetProperty != nil {
+				for name := range action.SetProperty.Properties {
+					changed[name] = true
+				}
+			}
+		}
+	}
+	return changed
+}
+
+func (c *comparison) add(one place) {
+	at := slices.IndexFunc(c.volumes, func(on places) bool { return on[0].Name == one.Name })
+	if at < 0 {
+		c.volumes = append(c.volumes, places{one})
+		return
+	}
+	c.volumes[at] = append(c.volumes[at], one)
+}
+
+// sharing are all volumes on the pool of a volume, in all variants. None if the volume has no pool of its own, or a different pool on some
+// nodes.
+func (c *comparison) sharing(on places) (all places) {
+	alike := func(p *place) bool {
+		return p.PoolOf == p.Name && (p.Name != naming.VolumeData || len(p.slot.Target.ZFS.PerNode) == 0)
+	}
+	if on.any(func(p *place) bool { return !alike(p) }) {
+		return nil
+	}
+	for _, other := range c.volumes {
+		if other[0].PoolOf == on[0].Name {
+			all = append(all, other...)
+		}
+	}
+	return all
+}
+
+// first is the first place for which a condition holds. Nil if there is none.
+func (on places) first(holds func(*place) bool) *place {
+	for i := range on {
+		if holds(&on[i]) {
+			return &on[i]
+		}
+	}
+	return nil
+}
+
+func (on places) any(holds func(*place) bool) bool { return on.first(holds) != nil }
+
+// all says whether all places have the same given value of a property.
+func (on places) all(name, value string) bool {
+	return len(on) > 0 && !on.any(func(p *place) bool { return p.get(name) != value })
+}
+
+// differs is the first place whose value of a property differs from that of the very first place.
+func (on places) differs(name string) *place {
+	return on.first(func(p *place) bool { return p.get(name) != on[0].get(name) })
+}
+
+// does says whether a phase of any variant does something on the volume.
+func (on places) does(what func(*task) bool) bool {
+	return on.any(func(p *place) bool {
+		return slices.ContainsFunc(p.tasks, func(one task) bool { return what(&one) })
+	})
+}
+
+// changes is the value of a property that a phase sets: no single value applies to the whole run.
+const changes = "changes"
+
+// unset are the values of properties that are not set anywhere, the same in all versions of OpenZFS.
+var unset = map[string]string{"sync": "standard", "logbias": "latency", "atime": "on", "dedup": "off", "primarycache": "all",
+	"secondarycache": "all", "special_small_blocks": "0"}
+
+// get is the value of a property: its own or that of the pool. Empty if it is unknown.
+func (p *place) get(name string) string {
+	if p.changed[name] {
+		return changes
+	}
+	return cmp.Or(string(p.Dataset.Properties[name]), string(p.Pool.RootProperties[name]), unset[name])
+}
+
+// field is the field that sets a property of the place: in the matrix, in the variant or in the target.
+func (p *place) field(spec *v1alpha1.StorageBenchmarkSpec, name string) (found string) {
+	for _, one := range settingsOf(spec) {
+		if one.name != name || !p.covers(spec, one.field) || one.value != p.get(name) && found != "" {
+			continue
+		}
+		found = wholePath(one.field)
+	}
+	return cmp.Or(found, targetField(spec, p.slot))
+}
+
+// wholePath removes the value of the matrix from a field.
+func wholePath(field string) string {
+	if path, _, is := strings.Cut(field, "]["); is {
+		return path + "]"
+	}
+	return field
+}
+
+// covers says whether a field applies to this volume and variant.
+func (p *place) covers(spec *v1alpha1.StorageBenchmarkSpec, field string) bool {
+	at := slices.IndexFunc(spec.Variants, func(one v1alpha1.Variant) bool { return string(one.Name) == p.slot.Base })
+	switch variant := fmt.Sprintf("spec.variants[%d].", at); {
+	case strings.HasPrefix(field, "spec.phases["), strings.HasPrefix(field, "spec.variants[") && !strings.HasPrefix(field, variant):
+		return false
+	case strings.Contains(field, "volumes."):
+		return strings.Contains(field, "volumes."+p.Name+".")
+	}
+	return strings.Contains(field, ".volumes[") == (p.Name != naming.VolumeData)
+}
+
+// poolField is the field that sets the log, cache or special vdevs of its pool.
+func (p *place) poolField(spec *v1alpha1.StorageBenchmarkSpec, member string) string {
+	for i, variant := range spec.Variants {
+		pool := variant.Pool
+		if string(variant.Name) != p.slot.Base || pool == nil || p.PoolOf != naming.VolumeData {
+			continue
+		}
+		if member == "log" && pool.Log != nil || member == "cache" && pool.Cache != nil || member == "special" && pool.Special != nil {
+			return fmt.Sprintf("spec.variants[%d].pool.%s", i, member)
+		}
+	}
+	at := targetField(spec, p.slot) + ".zfs."
+	for i, one := range p.slot.Target.ZFS.Volumes {
+		if string(one.Name) == p.PoolOf {
+			at += fmt.Sprintf("volumes[%d].", i)
+		}
+	}
+	return at + "pool." + member
+}

@@ -1,0 +1,361 @@
+package foresee
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
+	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/volume"
+	"github.com/storagebench/storagebench/internal/zfs/settings"
+)
+
+// job is a job of a fio job file.
+type job struct{ fio.UserJob }
+
+// fileJobs are the jobs of a phase, as far as the spec shows them. A phase without a job file is known to have none.
+type fileJobs struct {
+	jobs  []job
+	known bool
+}
+
+// jobsByFile caches parsed job files: usually all variants of a phase have the same file.
+type jobsByFile map[string]fileJobs
+
+func (f jobsByFile) of(phase *v1alpha1.Phase) fileJobs {
+	switch {
+	case phase.Measure == nil || phase.Measure.Workload.FIO == nil:
+		return fileJobs{known: true}
+	case phase.Measure.Workload.FIO.JobFileFrom != nil:
+		return fileJobs{}
+	}
+	text := phase.Measure.Workload.FIO.JobFile
+	found, read := f[text]
+	if !read {
+		file, err := fio.ParseUserFile(text)
+		found.known = err == nil // what is wrong with it is another mistake
+		for _, one := range file.Jobs() {
+			found.jobs = append(found.jobs, job{one})
+		}
+		f[text] = found
+	}
+	return found
+}
+
+// has says that an option is there and not 0.
+func (j job) has(name string) bool {
+	value, is := j.Set[name]
+	return is && (value == "" || strings.Trim(value, "0") != "")
+}
+
+// does says whether any job satisfies a condition. The jobs of an unknown file may.
+func (f fileJobs) does(what func(job) bool) bool {
+	return !f.known || slices.ContainsFunc(f.jobs, what)
+}
+
+func isMetadata(one *task) bool {
+	return one.Phase.Measure != nil && one.Phase.Measure.Workload.Metadata != nil
+}
+
+// selectOnly is the mode of postgres whose transactions only read.
+const selectOnly = "SelectOnly"
+
+// syncs says whether a phase measures synchronous writes.
+func syncs(one *task) bool {
+	if one.Phase.Measure == nil {
+		return false
+	}
+	switch given := &one.Phase.Measure.Workload; {
+	case given.Redo != nil:
+		return true
+	case given.Postgres != nil:
+		return given.Postgres.Mode != selectOnly
+	case given.Metadata != nil:
+		return given.Metadata.Sync == "File"
+	}
+	return one.file.does(func(j job) bool {
+		return j.has("fsync") || j.has("fdatasync") || j.has("fsync_on_close") || j.has("end_fsync") || j.has("sync") && j.Set["sync"] != "none"
+	})
+}
+
+// duplicates says whether a phase may write the same data twice. Empty pages and segments of PostgreSQL are alike, and a segment of a log
+// equals its archived copy.
+func duplicates(one *task) bool {
+	if databaseOf(&one.Phase) != nil || one.Archives != "" {
+		return true
+	}
+	return one.file.does(func(j job) bool {
+		return j.has("dedupe_percentage") || j.has("zero_buffers") || j.Set["scramble_buffers"] == "0"
+	})
+}
+
+// compressible says whether a phase may write data that compresses by itself, in records of the given size.
+func compressible(one *task, record uint64) bool {
+	return databaseOf(&one.Phase) != nil || one.file.does(func(j job) bool {
+		block := j.block()
+		random := j.has("refill_buffers") || block > 0 && record > 0 && block >= record
+		return j.Writes() && (!random || j.has("buffer_compress_percentage") || j.has("zero_buffers") || j.has("dedupe_percentage"))
+	})
+}
+
+func (on places) compresses() bool {
+	return on.any(func(p *place) bool {
+		return slices.ContainsFunc(p.tasks, func(one task) bool { return compressible(&one, p.record()) })
+	})
+}
+
+var plainBlock = regexp.MustCompile(`^[0-9]{1,9}[kKmM]?$`)
+
+// block is the size of all requests of a job. 0 if it has several, or that is not known.
+func (j job) block() uint64 {
+	for _, several := range []string{"bssplit", "bsrange", "blocksize_range", "bs_unaligned", "blocksize_unaligned"} {
+		if j.has(several) {
+			return 0
+		}
+	}
+	text := cmp.Or(j.Set["bs"], j.Set["blocksize"], "4k")
+	if !plainBlock.MatchString(text) {
+		return 0
+	}
+	bytes, _ := settings.Bytes(text)
+	return bytes
+}
+
+// written is the compressible share of what a fill or fragment phase writes. told is false if the phase does not declare it.
+func written(one *task) (percent float64, told bool) {
+	var share v1alpha1.Share
+	switch {
+	case one.Phase.Fill != nil:
+		share = cmp.Or(one.Phase.Fill.Compressibility, "0%")
+	case one.Phase.Fragment != nil:
+		share = one.Phase.Fragment.Compressibility
+	}
+	percent, err := share.Percent()
+	return percent, err == nil
+}
+
+func fillsSpace(one *task) bool { percent, _ := written(one); return percent > 0 }
+
+// nothingSmaller finds compression that is compared although all data is random, and does not compress.
+func nothingSmaller(c *comparison, on places) (field, message string) {
+	at := on.differs("compression")
+	if at == nil || c.arrives || on.compresses() || on.does(fillsSpace) {
+		return "", ""
+	}
+	return at.field(c.spec, "compression"), "it only costs, because no phase writes data that compresses: write compressibility: 60% in " +
+		"the fill, or buffer_compress_percentage=60 in a fio job"
+}
+
+// chunk is the piece of the data that has the compressible share.
+const chunk = fio.CompressChunk
+
+// recordsStay finds compression of records too small to shrink: the rest of a record takes whole sectors.
+func recordsStay(c *comparison, on places) (field, message string) {
+	byRecord, byCompression := on.any(func(p *place) bool { return p.record() != on[0].record() }), on.differs("compression") != nil
+	var stays *place
+	smaller, unknown := false, false
+	for i := range on {
+		p := &on[i]
+		switch does, known := p.shrinks(); {
+		case p.get("compression") == "off":
+		case !known:
+			unknown = true
+		case does:
+			smaller = true
+		case stays == nil:
+			stays = p
+		}
+	}
+	compared := byRecord && smaller || byCompression && !smaller && !unknown && !on.compresses() && !c.arrives
+	if stays == nil || !compared {
+		return "", ""
+	}
+	percent, at := stays.share()
+	record, sector := settings.Size(stays.record()), settings.Size(stays.sector())
+	words := fmt.Sprintf("records of %s do not become smaller with compressibility %g%% and sectors of %s: ", record, percent, sector)
+	if stays.record() <= stays.sector() {
+		return at, words + "write larger records, or a smaller pool.ashift"
+	}
+	return at, words + "write 60%, which halves them"
+}
+
+// share is the compressible share that all fills and fragments on the volume have in common, and the field that sets it. 0 if they differ.
+func (p *place) share() (percent float64, at string) {
+	shares := map[float64]bool{}
+	for i := range p.tasks {
+		if one, told := written(&p.tasks[i]); told {
+			shares[one] = true
+			if at == "" {
+				at = p.phaseField(&p.tasks[i]) + ".fill.compressibility"
+			}
+		}
+	}
+	if len(shares) != 1 {
+		return 0, at
+	}
+	return slices.Collect(maps.Keys(shares))[0], at
+}
+
+func (p *place) sector() uint64 { return 1 << cmp.Or(p.Pool.Ashift, 12) }
+
+// shrinks says whether the records of a fill take less space. No algorithm shrinks the random part of a record, and each adds only little.
+func (p *place) shrinks() (does, known bool) {
+	percent, _ := p.share()
+	record, sector, algorithm := p.record(), p.sector(), p.get("compression")
+	draid := len(p.Pool.Vdevs) > 0 && strings.HasPrefix(string(p.Pool.Vdevs[0].Type), "draid")
+	usual := algorithm == "on" || algorithm == "lz4" || strings.HasPrefix(algorithm, "zstd") || strings.HasPrefix(algorithm, "gzip")
+	if percent == 0 || record < chunk || draid || !usual || p.Dataset.FSType != "" {
+		return false, false
+	}
+	random := uint64(float64(record) * (100 - percent) / 100)
+	least, most := random+1, random+record/32+64
+	rounded := func(bytes uint64) uint64 { return (bytes + sector - 1) / sector * sector }
+	switch {
+	case rounded(least) >= record:
+		return false, true
+	case rounded(most) < record && most <= record-record/8:
+		return true, true
+	}
+	return false, false
+}
+
+// PhaseField is the field of the phase of a task.
+func (p *place) phaseField(does *task) string {
+	return p.slot.PhaseField(slices.IndexFunc(p.slot.Phases, func(one v1alpha1.Phase) bool { return one.Name == does.Phase.Name }))
+}
+
+const jobFileField = ".measure.workload.fio.jobFile"
+
+// zerosWritten finds jobs that write zeros: with compression, ZFS does not store them.
+func zerosWritten(_ *comparison, on places) (field, message string) {
+	return on.firstJob(func(p *place, j job) string {
+		value := p.get("compression")
+		if !j.has("zero_buffers") || !j.Writes() || value == "" || value == "off" || value == changes {
+			return ""
+		}
+		return fmt.Sprintf("job [%s] writes zeros, which ZFS does not store with compression: %s: write buffer_compress_percentage=60 in place "+
+			"of zero_buffers", j.Name, value)
+	})
+}
+
+// blockRepeated finds jobs without refill_buffers, which repeat one block with few differences. A record of several such blocks compresses
+// to little more than one block, if they lie within the 64 KiB in which lz4 finds repetitions.
+func blockRepeated(_ *comparison, on places) (field, message string) {
+	return on.firstJob(func(p *place, j job) string {
+		block, record, value := j.block(), p.record(), p.get("compression")
+		own := j.has("refill_buffers") || j.has("zero_buffers") || j.has("buffer_compress_percentage") || j.has("dedupe_percentage")
+		alike := block > 0 && block <= 32<<10 && 2*block <= record && slices.Contains([]string{"", "1"}, j.Set["iodepth"])
+		if own || !alike || j.Mode() != fio.Write || slices.Contains([]string{"", "off", "zle", changes}, value) {
+			return ""
+		}
+		return fmt.Sprintf("job [%s] writes the same block of %s again and again, so that a record of %s compresses to little more than one: "+
+			"write refill_buffers=1", j.Name, settings.Size(block), settings.Size(record))
+	})
+}
+
+// fillOverwritten finds jobs that overwrite the data of a fill with other data.
+func fillOverwritten(_ *comparison, on places) (field, message string) {
+	if on.all("compression", "off") {
+		return "", ""
+	}
+	return on.firstJob(func(p *place, j job) string {
+		_, ofFill := j.Set["filename"]
+		if !ofFill || !j.Writes() || j.has("buffer_compress_percentage") || j.has("zero_buffers") {
+			return ""
+		}
+		percent, _ := p.share()
+		if percent == 0 {
+			return ""
+		}
+		return fmt.Sprintf("job [%s] overwrites the data of the fill with other data, which does not compress like that: write "+
+			"buffer_compress_percentage=%g and buffer_compress_chunk=4k", j.Name, percent)
+	})
+}
+
+// firstJob returns the first problem of a job in any variant, and its field.
+func (on places) firstJob(wrong func(*place, job) string) (field, message string) {
+	for i := range on {
+		p := &on[i]
+		for j := range p.tasks {
+			for _, one := range p.tasks[j].file.jobs {
+				if message = wrong(p, one); message != "" {
+					return p.phaseField(&p.tasks[j]) + jobFileField, message
+				}
+			}
+		}
+	}
+	return "", ""
+}
+
+// foreseeDepths warns once of an iodepth that has no effect, on any target.
+func foreseeDepths(variants []design.Slot, files jobsByFile, f *Foresight) {
+	for i := range variants {
+		slot := &variants[i]
+		onZFS := filesOnZFS(slot)
+		for j := range slot.Phases {
+			for _, one := range files.of(&slot.Phases[j]).jobs {
+				if message := one.depthUnused(onZFS[design.VolumeOf(&slot.Phases[j])]); message != "" {
+					f.warn(slot.PhaseField(j)+jobFileField, message)
+					return
+				}
+			}
+		}
+	}
+}
+
+// filesOnZFS are the volumes of a variant whose file system is ZFS.
+func filesOnZFS(slot *design.Slot) map[v1alpha1.VolumeName]bool {
+	on := map[v1alpha1.VolumeName]bool{}
+	for _, one := range volume.All(slot.Target, slot.Phases) {
+		on[v1alpha1.VolumeName(one.Name)] = one.Dataset != nil && one.Dataset.Type != settings.Volume
+	}
+	return on
+}
+
+// depthUnused says why a worker of a job has one request under way at a time. ZFS completes each request for a file within io_submit, as if
+// it were psync, with direct=1 too. Other storage does so without direct=1.
+func (j job) depthUnused(onZFS bool) string {
+	depth, err := strconv.Atoi(j.Set["iodepth"])
+	engine := cmp.Or(j.Set["ioengine"], "psync")
+	direct := j.has("direct") || j.Set["buffered"] == "0"
+	if err != nil || depth < 2 || engine == "io_uring" || engine == "posixaio" || engine == "libaio" && !onZFS && direct {
+		return ""
+	}
+	why, instead := "with ioengine="+engine+" a worker sends one request at a time", fmt.Sprintf("write numjobs=%d in its place", depth)
+	switch {
+	case engine == "libaio" && onZFS:
+		why = "ZFS serves a worker with ioengine=libaio one request at a time, also with direct=1"
+	case engine == "libaio":
+		why, instead = "ioengine=libaio waits for each request that is not direct", "write direct=1"
+	case !onZFS:
+		instead = "write ioengine=libaio and direct=1"
+	}
+	return fmt.Sprintf("iodepth=%d of job [%s] has no effect, because %s: %s", depth, j.Name, why, instead)
+}
+
+// logSettings are settings of the write-ahead log. Transactions that only read write nothing to it.
+var logSettings = []string{"full_page_writes", "wal_compression", "wal_sync_method", "wal_buffers", "wal_init_zero", "wal_recycle",
+	"commit_delay", "synchronous_commit"}
+
+// foreseeReadOnly warns if phases that only read compare settings of the write-ahead log.
+func foreseeReadOnly(spec *v1alpha1.StorageBenchmarkSpec, variants []design.Slot, f *Foresight) {
+	for i := range variants {
+		for j := range variants[i].Phases {
+			if given := databaseOf(&variants[i].Phases[j]); given != nil && given.Mode != selectOnly {
+				return
+			}
+		}
+	}
+	for _, one := range settingsOf(spec) {
+		if slices.Contains(logSettings, one.name) && (one.further || strings.Contains(one.field, ".set[")) {
+			f.warn(wholePath(one.field), "it has no effect, because all postgres phases are SelectOnly, which writes no log: write mode: TPCBLike")
+			return
+		}
+	}
+}

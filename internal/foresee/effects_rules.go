@@ -1,0 +1,167 @@
+package foresee
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/zfs/settings"
+)
+
+// intentLog: sync, logbias and a log vdev count only for synchronous writes. ZFS writes some at the end of each phase, too.
+func intentLog(c *comparison, on places) (field, message string) {
+	if why := logUnused(on); why != "" {
+		for _, name := range []string{"sync", "logbias"} {
+			if at := on.differs(name); at != nil {
+				return at.field(c.spec, name), why
+			}
+		}
+	}
+	why := logUnused(c.sharing(on))
+	has := func(p *place) bool { return len(p.Pool.Log) > 0 }
+	if with := on.first(has); why != "" && with != nil && on.any(func(p *place) bool { return !has(p) }) {
+		return with.poolField(c.spec, "log"), why
+	}
+	return "", ""
+}
+
+// logUnused says why nothing that is measured uses the intent log.
+func logUnused(on places) string {
+	switch {
+	case len(on) == 0:
+		return ""
+	case on.all("sync", "disabled"):
+		return "it has no effect, because with sync: disabled ZFS writes no intent log: remove sync: disabled"
+	case on.any(func(p *place) bool {
+		return p.get("sync") == "always" || p.get("sync") == changes || p.Dataset.FSType != ""
+	}) ||
+		on.does(syncs):
+		return ""
+	}
+	return "it has almost no effect, because no phase measures synchronous writes (fill, oltp and scan make none): add redo, postgres, " +
+		"metadata with sync: File, or fio with fsync=1"
+}
+
+// attributes: no workload sets extended ones.
+func attributes(c *comparison, on places) (field, message string) {
+	if at := on.differs("xattr"); at != nil {
+		return at.field(c.spec, "xattr"), "it has almost no effect, because no workload sets extended attributes (only nodes with SELinux " +
+			"do, for its labels): remove it"
+	}
+	return "", ""
+}
+
+// accessTimes: relatime is a form of atime.
+func accessTimes(c *comparison, on places) (field, message string) {
+	if at := on.differs("relatime"); at != nil && on.all("atime", "off") {
+		return at.field(c.spec, "relatime"), "it has no effect with atime: off: write atime: on, or remove relatime"
+	}
+	return "", ""
+}
+
+// specialUnused: without a special vdev, there is no other place for small blocks. Variants may go without one for comparison.
+func specialUnused(c *comparison, on places) (field, message string) {
+	set := func(p *place) bool { small, _ := settings.Bytes(p.get("special_small_blocks")); return small > 0 }
+	at := on.first(set)
+	has := func(p *place) bool { return set(p) && len(p.Pool.Special) > 0 }
+	if at == nil || len(at.slot.Target.ZFS.PerNode) > 0 || on.any(has) {
+		return "", ""
+	}
+	return at.field(c.spec, "special_small_blocks"), "it has no effect, because the pool has no special vdev: add pool.special, or remove it"
+}
+
+// specialTakesAll finds records that all go to the special vdev, because none is larger than a small block.
+func specialTakesAll(c *comparison, on places) (field, message string) {
+	var record uint64
+	at := on.first(func(p *place) bool {
+		small, _ := settings.Bytes(p.get("special_small_blocks"))
+		record = p.record()
+		return p.Dataset.Type != settings.Volume && record > 512 && small >= record && len(p.Pool.Special) > 0
+	})
+	if at == nil {
+		return "", ""
+	}
+	return at.field(c.spec, "special_small_blocks"), fmt.Sprintf("with recordsize %s, the special vdev takes all data: write a smaller "+
+		"value, such as %s", settings.Size(record), settings.Size(record/2))
+}
+
+// record is the size of a record, or of a block of a volume. 0 if it is unknown.
+func (p *place) record() uint64 {
+	name, otherwise := "recordsize", "128k"
+	if p.Dataset.Type == settings.Volume {
+		name, otherwise = "volblocksize", ""
+	}
+	bytes, _ := settings.Bytes(cmp.Or(p.get(name), otherwise))
+	return bytes
+}
+
+// specialRefused: zpool compares the redundancy of data and special vdevs, and creates no pool in which it differs.
+func specialRefused(c *comparison, on places) (field, message string) {
+	all := c.sharing(on)
+	for i := range all {
+		p := &all[i]
+		if len(p.Pool.Vdevs) == 0 {
+			continue
+		}
+		data := p.Pool.Vdevs[0]
+		survives := losable(data.Type, len(data.Devices))
+		for _, one := range p.Pool.Special {
+			if losable(one.Type, len(one.Devices)) == survives {
+				continue
+			}
+			instead := fmt.Sprintf("a mirror of %d disks", survives+1)
+			if survives == 0 {
+				instead = "single disks"
+			}
+			return p.poolField(c.spec, "special"), fmt.Sprintf("zpool creates no pool in which data and special vdevs survive a different number "+
+				"of lost disks: make special %s", instead)
+		}
+	}
+	return "", ""
+}
+
+// losable is how many disks a vdev can lose.
+func losable(kind v1alpha1.VdevType, disks int) int {
+	switch text := string(kind); {
+	case text == "mirror":
+		return disks - 1
+	case strings.HasPrefix(text, "raidz") || strings.HasPrefix(text, "draid"):
+		return int(text[len(text)-1] - '0')
+	}
+	return 0
+}
+
+// cacheUnused: a cache device holds what memory lets go, if it may. Some variants may do without it for comparison.
+func cacheUnused(c *comparison, on places) (field, message string) {
+	all := c.sharing(on)
+	with := all.first(func(p *place) bool { return len(p.Pool.Cache) > 0 })
+	if with == nil || all.does(isMetadata) {
+		return "", ""
+	}
+	useful := func(p *place) bool {
+		first, second := p.get("primarycache"), p.get("secondarycache")
+		return len(p.Pool.Cache) > 0 && second != "none" && first != "none" && first != "metadata"
+	}
+	if all.any(useful) {
+		return "", ""
+	}
+	for _, one := range []struct{ name, value, gets string }{{"secondarycache", "none", "nothing"}, {"primarycache", "none", "nothing"},
+		{"primarycache", "metadata", "no data"}} {
+		if with.get(one.name) == one.value {
+			return with.field(c.spec, one.name), fmt.Sprintf("the cache devices get %s with %s: %s: remove it, or remove pool.cache", one.gets,
+				one.name, one.value)
+		}
+	}
+	return "", ""
+}
+
+// nothingTwice: dedup stores once what is written twice.
+func nothingTwice(c *comparison, on places) (field, message string) {
+	at := on.first(func(p *place) bool { return p.get("dedup") != "off" && p.get("dedup") != changes })
+	if at == nil || c.arrives || on.any(func(p *place) bool { return p.record() < chunk }) || on.does(duplicates) {
+		return "", ""
+	}
+	return at.field(c.spec, "dedup"), "it only costs, because no phase writes the same data twice (that of fill, oltp, redo and metadata is " +
+		"random): add a fio job with dedupe_percentage to see what it saves"
+}

@@ -1,0 +1,61 @@
+// Package foresee finds what cannot work, or says less than it seems to, before anything runs. A controller and 'kubectl storagebench
+// validate' ask it, the latter without a cluster. Unlike package design, it may learn more with each release, so it is not asked about an
+// experiment that has begun.
+package foresee
+
+import (
+	"errors"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
+)
+
+// Warning describes a part of a spec that this release does not know, although a newer OpenZFS may, or that is misleading.
+type Warning struct {
+	Field, Message string
+}
+
+// Foresight is what is known before anything runs.
+type Foresight struct {
+	Warnings []Warning
+	mistakes []error
+	seen     design.Distinct
+}
+
+// Err lists all mistakes; see Mistakes. Nil if there are none.
+func (f *Foresight) Err() error { return errors.Join(f.mistakes...) }
+
+// refuse notes a mistake in a field.
+func (f *Foresight) refuse(field, message string) {
+	f.mistakes = append(f.mistakes, design.RefuseField(field, v1alpha1.ReasonSpecInvalid, "%s", message))
+}
+
+func (f *Foresight) warn(field, message string) {
+	f.Warnings = append(f.Warnings, Warning{field, message})
+}
+
+// specChecks look at the spec as it is written, and slotChecks at each variant.
+var (
+	specChecks = []func(*v1alpha1.StorageBenchmarkSpec, *Foresight){foreseeSettings}
+	slotChecks = []func(*v1alpha1.StorageBenchmarkSpec, *design.Slot) error{checkKinds, checkDevices, checkFills, checkDatabases,
+		checkDeadlines, checkProvisioners}
+)
+
+// Spec finds what cannot work although it is well-formed. It is not used for an experiment that has begun: a newer release may know
+// more, and must not refuse what is already running. gates is nil if one of the gates is wrong.
+func Spec(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gates *gate.Set) *Foresight {
+	f := &Foresight{}
+	for _, check := range specChecks {
+		check(spec, f)
+	}
+	variants := design.OneOfEach(slots)
+	foreseeGates(spec, variants, gates, f)
+	foreseeEffects(spec, variants, f)
+	for i := range variants {
+		for _, check := range slotChecks {
+			f.mistakes = append(f.mistakes, f.seen.Of(&variants[i], check(spec, &variants[i]))...)
+		}
+	}
+	return f
+}

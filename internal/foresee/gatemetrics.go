@@ -1,0 +1,179 @@
+package foresee
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/spelling"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+// foreseeGates refuses gates on metrics that their phase cannot have: they would be Inconclusive, after the last run. It warns of those
+// that runs on a kept pool cannot decide, and that depend on how long an operation took. A gate may need the same of several variants.
+func foreseeGates(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gates *gate.Set, f *Foresight) {
+	for i, needed := range references(spec, slots, gates) {
+		if dependent := dependentRuns(spec, spec.Gates[i], slots, needed); dependent != "" {
+			f.warn(gateField(i, spec.Gates[i]), dependent)
+		}
+		warned := map[string]bool{}
+		for _, ref := range needed {
+			if problem := cannotHave(slots, ref); problem != "" {
+				f.refuse(gateField(i, spec.Gates[i]), problem)
+			}
+			if mixed := mixedBy(slots, ref); mixed != "" && !warned[mixed] {
+				warned[mixed] = true
+				f.warn(gateField(i, spec.Gates[i]), mixed)
+			}
+		}
+	}
+}
+
+// dependentRuns says that a gate will be Inconclusive because the runs that it judges share a pool, and what to write instead. Empty if
+// they do not share a pool, or if the gate accepts such runs.
+func dependentRuns(spec *v1alpha1.StorageBenchmarkSpec, one v1alpha1.Gate, slots []design.Slot, needed []gate.Reference) string {
+	remedy := "write reset: Pool, or a bound or an expression, which take the runs for independent"
+	switch {
+	case one.Ratio == nil && (one.Compare == nil || one.Compare.AcceptAgeing):
+		return ""
+	case one.Compare != nil && one.Compare.Variant == "": // those of a variant are never accepted
+		remedy = "add acceptAgeing: true to ask how the pool ages, or write reset: Pool"
+	}
+	for i := range slots {
+		slot, setting := &slots[i], ""
+		switch {
+		case design.KeepsForSchedule(slot):
+			setting = "keepFor: Schedule"
+		case naming.KeepsPools(slot.Target.ZFS) && spec.Repetitions > 1:
+			setting = "reset: " + string(slot.Target.ZFS.Reset)
+		}
+		if setting != "" && slices.ContainsFunc(needed, func(ref gate.Reference) bool { return phaseOf(slot, ref) >= 0 }) {
+			return fmt.Sprintf("runs of variant %q use the pool of earlier runs (%s), so that this gate will be Inconclusive (NotIndependent): %s",
+				slot.Variant, setting, remedy)
+		}
+	}
+	return ""
+}
+
+// references are the metrics that each gate needs. gates is nil if one of them is wrong, which is reported elsewhere: the others are still
+// checked.
+func references(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gates *gate.Set) [][]gate.Reference {
+	if gates != nil {
+		return gates.References()
+	}
+	needed := make([][]gate.Reference, len(spec.Gates))
+	for i, one := range spec.Gates {
+		if alone, err := gate.Compile([]v1alpha1.Gate{one}, spec.Phases, design.VariantNames(slots)); err == nil {
+			needed[i] = alone.References()[0]
+		}
+	}
+	return needed
+}
+
+// gateField is the field in which a gate names its metrics.
+func gateField(i int, one v1alpha1.Gate) string {
+	at := fmt.Sprintf("spec.gates[%d]", i)
+	switch {
+	case one.Expression != "":
+		return at + ".expression"
+	case one.Bound != nil:
+		return at + ".bound.metric"
+	case one.Ratio != nil:
+		return at + ".ratio"
+	case one.Compare != nil:
+		return at + ".compare.metric"
+	}
+	return at
+}
+
+// phaseOf is the index of the phase that a gate needs. Negative if the variant does not have it, or is not the one that the gate names.
+func phaseOf(s *design.Slot, ref gate.Reference) int {
+	return slices.IndexFunc(s.Phases, func(phase v1alpha1.Phase) bool {
+		return string(phase.Name) == ref.Phase && (ref.Variant == "" || naming.IsVariant(s.Variant, ref.Variant))
+	})
+}
+
+// ofFiles are metrics that only phases on a file system have.
+var ofFiles = []string{"allocatedBytes", "compressionRatioMilli"}
+
+// cannotHave names the first variant in which a phase cannot have the metric that a gate needs, and says what it has.
+func cannotHave(slots []design.Slot, ref gate.Reference) string {
+	for i := range slots {
+		slot := &slots[i]
+		at, onPool := phaseOf(slot, ref), slot.Target.ZFS != nil
+		if at < 0 {
+			continue
+		}
+		if slices.Contains(ofFiles, ref.Metric) && design.BlockVolumes(slot.Target)[design.VolumeOf(&slot.Phases[at])] {
+			return fmt.Sprintf("phase %s of variant %q has no %s: its volume is a device, which does not say how much its data takes: remove "+
+				"the gate or, on a zfs target, take poolAllocatedBytes", ref.Phase, slot.Variant, ref.Metric)
+		}
+		if workload.CanMeasure(&slot.Phases[at], onPool, ref.Metric) {
+			continue
+		}
+		if why := workload.Lacking(&slot.Phases[at], ref.Metric); why != "" {
+			return fmt.Sprintf("phase %s of variant %q has no %s: %s", ref.Phase, slot.Variant, ref.Metric, why)
+		}
+		target := "storageClass"
+		if onPool {
+			target = "zfs"
+		}
+		return fmt.Sprintf("phase %s (%s on a %s target) of variant %q never has %s: %s", ref.Phase, does(&slot.Phases[at]), target,
+			slot.Variant, ref.Metric, instead(ref.Metric, workload.Metrics(&slot.Phases[at], onPool)))
+	}
+	return ""
+}
+
+// mixedBy says that a gate needs a metric of a whole phase that lasts as long as its operation: how much of the phase is beside the
+// operation differs from run to run.
+func mixedBy(slots []design.Slot, ref gate.Reference) string {
+	for i := range slots {
+		at := phaseOf(&slots[i], ref)
+		if at < 0 {
+			continue
+		}
+		dated, mixes := workload.Mixes(&slots[i].Phases[at], ref.Metric)
+		if !mixes {
+			continue
+		}
+		use := fmt.Sprintf("use its %s.%s, or that of before or after", workload.During, dated)
+		if dated == "" {
+			use = "only rates are told apart: run the operation throughout, without operateAfter, or use a rate such as " + ref.Phase + "." +
+				workload.During + ".readBytesPerSecond"
+		}
+		return fmt.Sprintf("phase %s lasts as long as its operation, so its %s mixes the times before, during and after it in shares that "+
+			"differ from run to run: %s", ref.Phase, ref.Metric, use)
+	}
+	return ""
+}
+
+// does describes what a phase does.
+func does(phase *v1alpha1.Phase) string {
+	what, before := workload.KindOf(phase), ": "
+	if traits, measures := workload.PhaseTraits(phase); measures {
+		what, before = traits.Name, " beside "
+	}
+	for _, action := range operate.Of(phase) {
+		what += before + operate.Name(*action)
+	}
+	return what
+}
+
+// instead says which metric was meant, if one is similar, and which there are.
+func instead(metric string, names []string) string {
+	const shown = 8
+	text := "it has "
+	if meant := spelling.Nearest(metric, names); meant != "" {
+		text = fmt.Sprintf("did you mean %s? It has ", meant)
+	}
+	text += strings.Join(names[:min(shown, len(names))], ", ")
+	if more := len(names) - shown; more > 0 {
+		text += fmt.Sprintf(" and %d more (docs/reference/metrics.md)", more)
+	}
+	return text
+}
