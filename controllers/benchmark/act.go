@@ -99,7 +99,7 @@ func turnOf(benchmark *v1alpha1.StorageBenchmark) int64 {
 	return 0
 }
 
-// releaseLease releases the node after a final check that none of our runs is still running.
+// releaseLease releases a node after a final check that none of our runs is still running on it.
 func (r *Reconciler) releaseLease(ctx context.Context, observed *observation, node string) error {
 	benchmark := observed.Benchmark
 	var own v1alpha1.BenchmarkRunList
@@ -108,11 +108,11 @@ func (r *Reconciler) releaseLease(ctx context.Context, observed *observation, no
 		return fmt.Errorf("confirm that no run is running on node %s: %w", node, err)
 	}
 	for i := range own.Items {
-		if !runs.Resting(&own.Items[i]) {
+		if own.Items[i].Spec.NodeName == node && !runs.Resting(&own.Items[i]) {
 			return nil // the cache will show it, and the planner will decide again
 		}
 	}
-	if keeps, err := r.keepsPools(ctx, observed, own.Items); err != nil || keeps {
+	if keeps, err := r.keepsPools(ctx, observed, node, own.Items); err != nil || keeps {
 		return err
 	}
 	return r.deleteLease(ctx, node, string(benchmark.UID))

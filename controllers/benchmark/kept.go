@@ -57,9 +57,9 @@ func (r *Reconciler) deletePool(ctx context.Context, benchmark *v1alpha1.Storage
 	return client.IgnoreNotFound(r.Client.Delete(ctx, &pool, client.Preconditions{UID: &pool.UID, ResourceVersion: &pool.ResourceVersion}))
 }
 
-// keepsPools says, from a live read, whether the benchmark still has kept pools: then their disks are not free. A pool that is
+// keepsPools says, from a live read, whether the benchmark still has kept pools on a node: then their disks are not free. A pool that is
 // stuck, or whose run is not torn down, blocks its disks, but not the node.
-func (r *Reconciler) keepsPools(ctx context.Context, observed *observation, runs []v1alpha1.BenchmarkRun) (bool, error) {
+func (r *Reconciler) keepsPools(ctx context.Context, observed *observation, node string, runs []v1alpha1.BenchmarkRun) (bool, error) {
 	if r.WithoutAgent {
 		return false, nil
 	}
@@ -72,7 +72,7 @@ func (r *Reconciler) keepsPools(ctx context.Context, observed *observation, runs
 	for i := range pools.Items {
 		state.Pools = append(state.Pools, experiment.KeptPoolOf(&pools.Items[i]))
 	}
-	return experiment.KeepsNode(state), nil
+	return experiment.KeepsNode(state, node), nil
 }
 
 // keeperOf finds the benchmark that keeps a pool.

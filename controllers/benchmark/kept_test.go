@@ -62,7 +62,7 @@ func TestDeletePool(t *testing.T) {
 		if apierrors.IsNotFound(err) != test.goes {
 			t.Errorf("%s: %v", name, err)
 		}
-		if keeps, err := r.keepsPools(t.Context(), &observation{State: experiment.State{Benchmark: benchmark}}, nil); err != nil || keeps &&
+		if keeps, err := r.keepsPools(t.Context(), &observation{State: experiment.State{Benchmark: benchmark}}, "", nil); err != nil || keeps &&
 			test.goes {
 			t.Errorf("%s: keeps %t, %v", name, keeps, err)
 		}

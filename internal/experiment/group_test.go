@@ -175,6 +175,60 @@ func TestLeasesAreTakenInOrder(t *testing.T) {
 	}
 }
 
+// TestLostNodeOfAGroup: while the run on a node that is lost does not stop, others get the nodes of the rest of the group.
+func TestLostNodeOfAGroup(t *testing.T) {
+	notStopped := func(run *v1alpha1.BenchmarkRun) {
+		endsWith(runstest.InvalidEnding)(run)
+		run.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse,
+			Reason: v1alpha1.ReasonPodsNotStopped}}
+	}
+	peer := endsWith(runs.Ending{Reason: v1alpha1.ReasonPeerInvalid, Message: "the other", Retryable: true})
+	ending := func(run *v1alpha1.BenchmarkRun) { runstest.Record(run, runstest.InvalidEnding, false) }
+	holding := func(state State, nodes ...string) State {
+		state.Leases = nil
+		for _, node := range nodes {
+			state.Leases = append(state.Leases, LeaseState{Node: node, Holder: runstest.OwnUID, HolderName: "lab/ageing"})
+		}
+		return state
+	}
+	deleted := func(state State) State {
+		state.Benchmark.DeletionTimestamp = runstest.Stamp(0)
+		state.Runs = state.Runs[:1] // the other is torn down
+		state.Runs[0].DeletionTimestamp = runstest.Stamp(0)
+		return state
+	}
+	first, second := members(groupState(), notStopped, peer), members(groupState(), peer, notStopped)
+	keeps := members(groupState(), notStopped, peer)
+	keeps.Pools = []KeptPool{{Name: "kept", Node: "n2", RunUID: string(keeps.Runs[1].UID)}}
+	for _, test := range []struct {
+		name     string
+		state    State
+		actions  []string
+		position Position
+		says     string
+	}{
+		{"the first is lost", first, []string{"ReleaseLease n2"}, PositionWaiting, "all nodes but n1 are released until run"},
+		{"it stays released", holding(first, "n1"), nil, PositionWaiting, "all nodes but n1"},
+		{"the second is lost", second, []string{"ReleaseLease n1"}, PositionWaiting, "all nodes but n2"},
+		{"it stays released too", holding(second, "n2"), nil, PositionWaiting, "all nodes but n2"},
+		{"both are lost", members(groupState(), notStopped, notStopped), nil, PositionWaiting, "all nodes but n1,n2"},
+		{"the other is still ending", members(groupState(), notStopped, ending), nil, PositionRunning, ""},
+		{"a pool is kept on the other", keeps, []string{"DeletePool "}, PositionWaiting, "all nodes but n1"},
+		{"the first has stopped", holding(members(groupState(), peer, peer), "n1"), []string{"TakeLease n2"}, PositionQueued, "taking node n2"},
+		{"the second has stopped", holding(members(groupState(), peer, peer), "n2"), []string{"ReleaseLease n2"}, PositionQueued, "in order"},
+		{"the benchmark is deleted", deleted(members(groupState(), notStopped, peer)), []string{"ReleaseLease n2"}, PositionDeleting, ""},
+	} {
+		decision := Plan(test.state)
+		var actions []string
+		for _, action := range decision.Actions {
+			actions = append(actions, string(action.Kind)+" "+action.Node)
+		}
+		if !cmp.Equal(actions, test.actions) || decision.Position != test.position || !strings.Contains(decision.Message, test.says) {
+			t.Errorf("%s: %q, %s, %s", test.name, actions, decision.Position, decision.Message)
+		}
+	}
+}
+
 func TestGroupsInTheSpec(t *testing.T) {
 	target := func(count int32) *v1alpha1.Target {
 		benchmark := runstest.Benchmark()

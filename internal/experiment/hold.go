@@ -16,6 +16,7 @@ import (
 //   - The experiment ends at holdUntil: the run in progress and its pods are deleted.
 //   - A teardown that makes no progress, because objects are in use or have finalizers, holds the node for TeardownGrace. After that no
 //     pod and no operation of the run is running. Only its disks are in use, and BenchmarkPools protect them from others.
+//   - While a run does not stop, because its node is lost, a group holds that node only.
 //   - What the namespace starts itself on the node, it can also start without storagebench: other measurements detect it as a neighbour.
 
 // holdUntil is when the experiment ends at the latest. Zero if there is no limit or the nodes are not held yet. After the nodes are
@@ -53,15 +54,38 @@ func busy(state State) bool {
 	return slices.ContainsFunc(state.Runs, func(run v1alpha1.BenchmarkRun) bool { return !runs.Resting(&run) })
 }
 
-// stepStuck releases the nodes while a stuck teardown blocks the next run. The benchmark rejoins the queue afterwards.
+// lostNodes are the nodes of runs that do not stop, if there is nothing else that the benchmark waits for.
+func lostNodes(state State) (lost []string) {
+	for i := range state.Runs {
+		run := &state.Runs[i]
+		switch {
+		case runs.Resting(run):
+		case runs.NotStopped(run):
+			lost = append(lost, run.Spec.NodeName)
+		default:
+			return nil
+		}
+	}
+	return lost
+}
+
+// stepStuck releases the nodes while a stuck teardown blocks the next run. The benchmark rejoins the queue afterwards. A group also
+// releases the nodes beside one that is lost, and takes them again once the run there has stopped.
 func stepStuck(state State, decision *Decision) bool {
 	current := unsettled(state)
-	if current == nil || busy(state) {
+	switch {
+	case current == nil:
+		return false
+	case !busy(state):
+		decision.say(PositionWaiting, v1alpha1.ReasonTeardownStuck, "the nodes are released until run %s is torn down: %s", current.Name,
+			runMessage(current))
+	case nodeCount(state) > 1 && len(lostNodes(state)) > 0:
+		decision.say(PositionWaiting, v1alpha1.ReasonTeardownStuck, "all nodes but %s are released until run %s is torn down: %s",
+			JoinNodes(lostNodes(state)), current.Name, runMessage(current))
+	default:
 		return false
 	}
 	decision.Current = current
-	decision.say(PositionWaiting, v1alpha1.ReasonTeardownStuck, "the nodes are released until run %s is torn down: %s", current.Name,
-		runMessage(current))
 	releaseIfIdle(state, decision)
 	return true
 }

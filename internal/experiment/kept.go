@@ -156,12 +156,12 @@ func giveBackBeside(state State, decision *Decision) {
 	giveBack(state, decision, fit(state, wanted))
 }
 
-// KeepsNode says whether a kept pool prevents the release of the node, because its disks are not free. A pool that stays for the next
+// KeepsNode says whether a kept pool prevents the release of its node, because its disks are not free. A pool that stays for the next
 // experiment, that its agent could not destroy within the grace period, or whose run is stuck, blocks only its disks.
-func KeepsNode(state State) bool {
+func KeepsNode(state State, node string) bool {
 	stay := between(state)
 	return slices.ContainsFunc(state.Pools, func(pool KeptPool) bool {
-		if stay[pool.Name] {
+		if stay[pool.Name] || pool.Node != node {
 			return false
 		}
 		user := pool.user(state)

@@ -85,7 +85,7 @@ func TestResetInTheSpec(t *testing.T) {
 // poolOf is the kept pool of a run that had it last.
 func poolOf(state State, slot design.Slot, user *v1alpha1.BenchmarkRun) KeptPool {
 	name := naming.KeptPoolName(string(state.Benchmark.UID), state.Experiment, slot.Variant, "n1", naming.VolumeData)
-	return KeptPool{Name: name, RunUID: string(user.UID)}
+	return KeptPool{Name: name, Node: "n1", RunUID: string(user.UID)}
 }
 
 // TestKeptPools: a valid repetition passes its pool on to the next one. Otherwise the pool is deleted before anything else happens.
@@ -149,7 +149,7 @@ func TestKeptTogether(t *testing.T) {
 		b.Spec.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log"}}
 	}), 0, 1, runstest.ValidEnding)
 	data := poolOf(state, state.Slots[0], &state.Runs[0])
-	log := KeptPool{Name: naming.KeptPoolName(runstest.OwnUID, state.Experiment, "default", "n1", "log"), RunUID: data.RunUID}
+	log := KeptPool{Name: naming.KeptPoolName(runstest.OwnUID, state.Experiment, "default", "n1", "log"), Node: "n1", RunUID: data.RunUID}
 	for _, test := range []struct {
 		pools   []KeptPool
 		actions []string

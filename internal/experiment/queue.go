@@ -25,17 +25,25 @@ func holds(state State) bool {
 	return len(held(state)) > 0
 }
 
-// releaseIfIdle releases the nodes once nothing of the benchmark runs on them.
+// releaseIfIdle releases the nodes once nothing of the benchmark runs on them. While a run does not stop, because its node is lost, it
+// releases those on which the other runs of the group were.
 func releaseIfIdle(state State, decision *Decision) {
 	if !busy(state) {
 		release(state, decision)
+		return
+	}
+	if lost := lostNodes(state); len(lost) > 0 {
+		releaseNodes(state, decision, without(held(state), lost))
 	}
 }
 
-// release releases the nodes after the disks: kept pools are deleted first, unless one is stuck, or stays for the next experiment.
-func release(state State, decision *Decision) {
+// release releases all nodes.
+func release(state State, decision *Decision) { releaseNodes(state, decision, held(state)) }
+
+// releaseNodes releases nodes after their disks: kept pools are deleted first, unless one is stuck, or stays for the next experiment.
+func releaseNodes(state State, decision *Decision, nodes []string) {
 	giveBack(state, decision, between(state))
-	if KeepsNode(state) {
+	if slices.ContainsFunc(nodes, func(node string) bool { return KeepsNode(state, node) }) {
 		for _, pool := range state.Pools {
 			if pool.Deleting && state.TeardownGrace > 0 && state.Now.Before(pool.DeletedAt.Add(state.TeardownGrace)) {
 				decision.wake(pool.DeletedAt.Add(state.TeardownGrace))
@@ -43,7 +51,7 @@ func release(state State, decision *Decision) {
 		}
 		return
 	}
-	for _, node := range held(state) {
+	for _, node := range nodes {
 		decision.do(Action{Kind: ReleaseLease, Node: node})
 		decision.wake(state.Now.Add(runs.ForeignRecheck)) // in case the API server knows of something that is still running
 	}
@@ -123,8 +131,11 @@ func offered(nodes []NodeState, name string) bool {
 	return slices.ContainsFunc(nodes, func(node NodeState) bool { return node.Name == name })
 }
 
-func subset(some, all []string) bool {
-	return !slices.ContainsFunc(some, func(one string) bool { return !slices.Contains(all, one) })
+func subset(some, all []string) bool { return len(without(some, all)) == 0 }
+
+// without are those of some names that are not among others.
+func without(some, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(some), func(one string) bool { return slices.Contains(others, one) })
 }
 
 // stepLease queues for the nodes and takes them when they are free.

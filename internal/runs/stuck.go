@@ -30,6 +30,12 @@ func Stuck(run *v1alpha1.BenchmarkRun) bool {
 	return ready != nil && ready.Reason == v1alpha1.ReasonTeardownStuck
 }
 
+// NotStopped says that the teardown of a run makes no progress although something of it may be running: its node may be lost.
+func NotStopped(run *v1alpha1.BenchmarkRun) bool {
+	ready := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady)
+	return ready != nil && (ready.Reason == v1alpha1.ReasonPodsNotStopped || ready.Reason == v1alpha1.ReasonOperationNotStopped)
+}
+
 // checkTeardown says that the teardown of a run is stuck: it has taken longer than the admin's limit, and no pod and no operation
 // of the run is running any more. This state is kept: a later deletion does not restart the time limit.
 func checkTeardown(state State, decision *Decision) {
