@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/design"
+	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/workload"
@@ -80,11 +81,12 @@ func estimate(slots []design.Slot, storage speed) string {
 	return "about " + roughly(all.on(storage)) + text
 }
 
-// overdue says that the runs take longer than the experiment has. Empty if they do not. Repetitions that adaptive adds are left out: it
-// adds none that does not fit.
+// overdue says that the runs take longer than the experiment has, also by the default of a cluster. Empty if they do not. Repetitions that
+// adaptive adds are left out: it adds none that does not fit.
 func overdue(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, storage speed) string {
-	if spec.Deadline == nil {
-		return ""
+	limit, what := experiment.DefaultLimits().MaxHold, "a cluster ends an experiment, unless its admin has set another maxHold, after"
+	if spec.Deadline != nil && spec.Deadline.Duration.Duration <= limit {
+		limit, what = spec.Deadline.Duration.Duration, "spec.deadline is"
 	}
 	var first []design.Slot
 	for _, slot := range slots {
@@ -94,11 +96,11 @@ func overdue(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, storage s
 	}
 	all := estimateRuns(first)
 	takes := all.on(storage)
-	if takes <= spec.Deadline.Duration.Duration {
+	if takes <= limit {
 		return ""
 	}
-	return fmt.Sprintf("its runs take about %s, and spec.deadline is %s: if they have not ended by then, the verdict is Inconclusive "+
-		"(DeadlineExceeded)", roughly(takes), brief(spec.Deadline.Duration.Duration))
+	return fmt.Sprintf("its runs take about %s, and %s %s: if they have not ended by then, the verdict is Inconclusive "+
+		"(DeadlineExceeded)", roughly(takes), what, brief(limit))
 }
 
 // endsEarlier says whether a run has a phase that lasts as long as its operation. The estimate uses the longest time of such a phase.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/design"
+	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
@@ -201,9 +202,23 @@ func (a *App) sayJudgement(judged judgement) {
 // estimateOn estimates the time of the runs.
 func (e *validated) estimateOn(storage speed) {
 	e.storage = storage
-	if late := overdue(&e.benchmark.Spec, e.slots, storage); late != "" {
-		e.notes = append(e.notes, late)
+	for _, note := range []string{overdue(&e.benchmark.Spec, e.slots, storage), e.indistinct()} {
+		if note != "" {
+			e.notes = append(e.notes, note)
+		}
 	}
+}
+
+// indistinct says that the report will not name a best variant, if that is all that it could say of them. Empty if it may.
+func (e *validated) indistinct() string {
+	spec, variants := &e.benchmark.Spec, len(design.VariantNames(e.slots))
+	if len(spec.Gates) > 0 || variants < 2 || spec.Adaptive != nil {
+		return ""
+	}
+	if needed := report.RepetitionsFor(variants); int(spec.Repetitions) < needed {
+		return fmt.Sprintf("there are no gates, and the report names the best of %d variants only with %d repetitions or more", variants, needed)
+	}
+	return ""
 }
 
 // extent is ": 6 runs (1 variant x 6 repetitions), about 30m ...", with adaptive ": 6 to 12 runs (1 variant x 6 to 12 repetitions), at most

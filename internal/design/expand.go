@@ -1,5 +1,5 @@
 // Package design is the design of an experiment: the variants and repetitions that a spec declares, their order, and what is wrong with
-// it. It knows neither a cluster nor an observed state.
+// it. It knows no cluster. What is refused here is refused in every turn, also after an experiment has begun.
 package design
 
 import (

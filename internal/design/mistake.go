@@ -77,7 +77,7 @@ func atSet(variant v1alpha1.Variant, at int, path string, err error) error {
 // PhaseField is where a phase of the spec is written.
 func PhaseField(i int) string { return fmt.Sprintf("spec.phases[%d]", i) }
 
-// Mistakes are all that an error of this package lists. Empty if it is of another kind.
+// Mistakes are all that an error lists. Empty if it is of another kind.
 func Mistakes(err error) []Mistake {
 	switch known := err.(type) { //nolint:errorlint // this walks the tree itself
 	case nil:
@@ -119,14 +119,14 @@ func Combined(err error) *SpecError {
 type Distinct struct{ seen map[string]bool }
 
 // Of are the mistakes of a slot that no slot before it had.
-func (o *Distinct) Of(slot *Slot, err error) (news []error) {
-	if o.seen == nil {
-		o.seen = map[string]bool{}
+func (d *Distinct) Of(slot *Slot, err error) (news []error) {
+	if d.seen == nil {
+		d.seen = map[string]bool{}
 	}
 	for _, one := range Mistakes(err) {
 		key := one.Field + "\n" + strings.ReplaceAll(one.Message, fmt.Sprintf("variant %q", slot.Variant), "")
-		if !o.seen[key] {
-			o.seen[key] = true
+		if !d.seen[key] {
+			d.seen[key] = true
 			news = append(news, &one)
 		}
 	}

@@ -114,7 +114,7 @@ func Plan(state State) Decision {
 	decision.NodeName = JoinNodes(decision.NodeNames)
 	for _, step := range []func(State, *Decision) bool{
 		stepRehearse, stepDelete, stepFinalizer, stepSuperseded, stepSpec, stepSuspend, stepFinish,
-		stepClass, stepDriver, stepNode, stepStuck, stepShare, stepLease, stepRun,
+		stepClass, stepDriver, stepNode, stepStuck, stepUnfit, stepShare, stepLease, stepRun,
 	} {
 		if step(state, &decision) {
 			break
@@ -382,17 +382,27 @@ func stepRun(state State, decision *Decision) bool {
 			next.Variant, next.Repetition, waiting)
 		return true
 	}
-	if node := unfitNode(state, decision.NodeNames); node != "" { // a run would end, and not be repeated
-		decision.say(PositionWaiting, v1alpha1.ReasonNoNode, "run %d of %d (%s, repetition %d) waits for node %s, where its earlier runs were: "+
-			"it is not Ready, or no longer fits podTemplate.nodeSelector and tolerations%s", next.Index+1, decision.Tally.Total, next.Variant,
-			next.Repetition, node, zfsNodes(state))
-		return true
-	}
 	for member := range int32(next.NodeCount()) {
 		decision.do(Action{Kind: CreateRun, Slot: next, Attempt: number, Member: member})
 	}
 	decision.say(PositionRunning, v1alpha1.ReasonProgressing, "starting run %d of %d (%s, repetition %d)", next.Index+1, decision.Tally.Total,
 		next.Variant, next.Repetition)
+	return true
+}
+
+// stepUnfit waits for a node of the experiment that no longer fits: a run there would end, and not be repeated. Meanwhile others can have
+// the nodes, unless a pool with the data of earlier repetitions is kept on one.
+func stepUnfit(state State, decision *Decision) bool {
+	node, next := unfitNode(state, decision.NodeNames), decision.Tally.Next
+	if node == "" || next == nil || unsettled(state) != nil {
+		return false
+	}
+	decision.say(PositionWaiting, v1alpha1.ReasonNoNode, "run %d of %d (%s, repetition %d) waits for node %s, where its earlier runs were: "+
+		"it is not Ready, or no longer fits podTemplate.nodeSelector and tolerations%s", next.Index+1, decision.Tally.Total, next.Variant,
+		next.Repetition, node, zfsNodes(state))
+	if len(state.Pools) == 0 {
+		releaseIfIdle(state, decision)
+	}
 	return true
 }
 

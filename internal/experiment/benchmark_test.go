@@ -225,8 +225,12 @@ func TestBenchmarkRuns(t *testing.T) {
 			position: PositionRunning, reason: "Progressing", says: "run 4 of 4", check: tally(3, 0, 0)},
 		{name: "an invalid run is tried again", state: endedRuns(testState(), 0, 1, runstest.InvalidEnding), actions: []string{"CreateRun"},
 			position: PositionRunning, reason: "Progressing", check: next(0, 2)},
-		{name: "nor on a node that was cordoned meanwhile", state: endedRuns(testState(), 0, 1, runstest.InvalidEnding),
-			change: func(s *State) { s.Nodes = nil }, position: PositionWaiting, reason: v1alpha1.ReasonNoNode, says: "waits for node n1"},
+		{name: "nor on a node that was cordoned meanwhile, and others can have it", state: endedRuns(testState(), 0, 1, runstest.InvalidEnding),
+			change: func(s *State) { s.Nodes = nil }, actions: []string{"ReleaseLease"}, position: PositionWaiting,
+			reason: v1alpha1.ReasonNoNode, says: "waits for node n1"},
+		{name: "unless a pool is kept there", state: endedRuns(testState(), 0, 1, runstest.InvalidEnding),
+			change:   func(s *State) { s.Nodes, s.Pools = nil, []KeptPool{{Name: "kept", Node: "n1"}} },
+			position: PositionWaiting, reason: v1alpha1.ReasonNoNode, says: "waits for node n1"},
 		{name: "if the manager knows", state: endedRuns(testState(), 0, 1, runstest.InvalidEnding),
 			change: func(s *State) { s.Nodes, s.ClusterUnread = nil, true }, actions: []string{"CreateRun"}, position: PositionRunning,
 			reason: "Progressing"},
@@ -351,7 +355,7 @@ func TestBenchmarkPlaces(t *testing.T) {
 			s.Benchmark.Status.NodeName = "n1"
 		}, chosen("a")),
 		with(joining, "node: where the runs are, whatever else", func(s *State) {
-			nodes(NodeState{"a", 0})(s)
+			nodes(NodeState{"a", 0}, NodeState{"n1", 9})(s)
 			*s = endedRuns(*s, 0, 1, runstest.ValidEnding)
 		}, chosen("n1")),
 		{name: "node: the one we hold", state: testState(), change: func(s *State) {

@@ -191,6 +191,17 @@ func TestLostNodeOfAGroup(t *testing.T) {
 		}
 		return state
 	}
+	taken := func(state State, node string) State {
+		state.Leases = append(state.Leases, LeaseState{Node: node, Holder: runstest.Thief, HolderName: "lab/thief"})
+		return state
+	}
+	withoutN1 := func(state State) State { state.Nodes = state.Nodes[1:]; return state }
+	resetting := func(change func(*v1alpha1.BenchmarkRun)) func(*v1alpha1.BenchmarkRun) { // an observation failed
+		return func(run *v1alpha1.BenchmarkRun) {
+			change(run)
+			run.Status.Conditions[0].Reason = v1alpha1.ReasonActionFailed
+		}
+	}
 	deleted := func(state State) State {
 		state.Benchmark.DeletionTimestamp = runstest.Stamp(0)
 		state.Runs = state.Runs[:1] // the other is torn down
@@ -207,14 +218,20 @@ func TestLostNodeOfAGroup(t *testing.T) {
 		position Position
 		says     string
 	}{
-		{"the first is lost", first, []string{"ReleaseLease n2"}, PositionWaiting, "all nodes but n1 are released until run"},
-		{"it stays released", holding(first, "n1"), nil, PositionWaiting, "all nodes but n1"},
-		{"the second is lost", second, []string{"ReleaseLease n1"}, PositionWaiting, "all nodes but n2"},
-		{"it stays released too", holding(second, "n2"), nil, PositionWaiting, "all nodes but n2"},
-		{"both are lost", members(groupState(), notStopped, notStopped), nil, PositionWaiting, "all nodes but n1,n2"},
+		{"the first is lost", first, []string{"ReleaseLease n2"}, PositionWaiting, "only node n1 stays taken, until run"},
+		{"it stays released", holding(first, "n1"), nil, PositionWaiting, "only node n1"},
+		{"the second is lost", second, []string{"ReleaseLease n1"}, PositionWaiting, "only node n2"},
+		{"it stays released too", holding(second, "n2"), nil, PositionWaiting, "only node n2"},
+		{"both are lost", members(groupState(), notStopped, notStopped), nil, PositionWaiting, "2 runs do not stop: run"},
 		{"the other is still ending", members(groupState(), notStopped, ending), nil, PositionRunning, ""},
-		{"a pool is kept on the other", keeps, []string{"DeletePool "}, PositionWaiting, "all nodes but n1"},
+		{"a pool is kept on the other", keeps, []string{"DeletePool "}, PositionWaiting, "only node n1"},
 		{"the first has stopped", holding(members(groupState(), peer, peer), "n1"), []string{"TakeLease n2"}, PositionQueued, "taking node n2"},
+		{"another has the second meanwhile", taken(holding(members(groupState(), peer, peer), "n1"), "n2"), []string{"ReleaseLease n1"},
+			PositionQueued, "node n2, which was released, is held by lab/thief now: releasing n1"},
+		{"the second is needed only when the first has stopped", holding(members(groupState(), resetting(notStopped), peer), "n1"), nil,
+			PositionRunning, "waiting for the teardown of run"},
+		{"the first has stopped, and its node is gone", withoutN1(holding(members(groupState(), peer, peer), "n1", "n2")),
+			[]string{"ReleaseLease n1", "ReleaseLease n2"}, PositionWaiting, "waits for node n1"},
 		{"the second has stopped", holding(members(groupState(), peer, peer), "n2"), []string{"ReleaseLease n2"}, PositionQueued, "in order"},
 		{"the benchmark is deleted", deleted(members(groupState(), notStopped, peer)), []string{"ReleaseLease n2"}, PositionDeleting, ""},
 	} {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/internal/runs"
+	"github.com/storagebench/storagebench/internal/spelling"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -25,8 +26,8 @@ func holdUntil(state State) time.Time {
 	if nodes := ChosenNodes(state); len(nodes) > 0 && slices.Equal(held(state), nodes) && state.Limits.MaxHold > 0 {
 		var taken time.Time
 		for _, lease := range state.Leases {
-			if lease.Holder == string(state.Benchmark.UID) && lease.Since.After(taken) {
-				taken = lease.Since
+			if lease.Holder == string(state.Benchmark.UID) && (taken.IsZero() || lease.Since.Before(taken)) {
+				taken = lease.Since // a node that was released beside a lost one and taken again does not prolong the hold of that
 			}
 		}
 		if !taken.IsZero() {
@@ -54,14 +55,14 @@ func busy(state State) bool {
 	return slices.ContainsFunc(state.Runs, func(run v1alpha1.BenchmarkRun) bool { return !runs.Resting(&run) })
 }
 
-// lostNodes are the nodes of runs that do not stop, if there is nothing else that the benchmark waits for.
-func lostNodes(state State) (lost []string) {
+// lostRuns are the runs that do not stop, if there is nothing else that the benchmark waits for.
+func lostRuns(state State) (lost []*v1alpha1.BenchmarkRun) {
 	for i := range state.Runs {
 		run := &state.Runs[i]
 		switch {
 		case runs.Resting(run):
 		case runs.NotStopped(run):
-			lost = append(lost, run.Spec.NodeName)
+			lost = append(lost, run)
 		default:
 			return nil
 		}
@@ -72,16 +73,21 @@ func lostNodes(state State) (lost []string) {
 // stepStuck releases the nodes while a stuck teardown blocks the next run. The benchmark rejoins the queue afterwards. A group also
 // releases the nodes beside one that is lost, and takes them again once the run there has stopped.
 func stepStuck(state State, decision *Decision) bool {
-	current := unsettled(state)
+	current, lost := unsettled(state), lostRuns(state)
 	switch {
 	case current == nil:
 		return false
 	case !busy(state):
 		decision.say(PositionWaiting, v1alpha1.ReasonTeardownStuck, "the nodes are released until run %s is torn down: %s", current.Name,
 			runMessage(current))
-	case nodeCount(state) > 1 && len(lostNodes(state)) > 0:
-		decision.say(PositionWaiting, v1alpha1.ReasonTeardownStuck, "all nodes but %s are released until run %s is torn down: %s",
-			JoinNodes(lostNodes(state)), current.Name, runMessage(current))
+	case nodeCount(state) > 1 && len(lost) > 0:
+		current = lost[0]
+		decision.say(PositionWaiting, v1alpha1.ReasonTeardownStuck, "only node %s stays taken, until run %s is torn down: %s",
+			current.Spec.NodeName, current.Name, runMessage(current))
+		if len(lost) > 1 {
+			decision.say(PositionWaiting, v1alpha1.ReasonTeardownStuck, "%s do not stop: run %s on node %s: %s",
+				spelling.Count(len(lost), "run"), current.Name, current.Spec.NodeName, runMessage(current))
+		}
 	default:
 		return false
 	}

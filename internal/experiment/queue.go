@@ -32,8 +32,8 @@ func releaseIfIdle(state State, decision *Decision) {
 		release(state, decision)
 		return
 	}
-	if lost := lostNodes(state); len(lost) > 0 {
-		releaseNodes(state, decision, without(held(state), lost))
+	if len(lostRuns(state)) > 0 {
+		releaseNodes(state, decision, atRest(state, held(state)))
 	}
 }
 
@@ -43,7 +43,7 @@ func release(state State, decision *Decision) { releaseNodes(state, decision, he
 // releaseNodes releases nodes after their disks: kept pools are deleted first, unless one is stuck, or stays for the next experiment.
 func releaseNodes(state State, decision *Decision, nodes []string) {
 	giveBack(state, decision, between(state))
-	if slices.ContainsFunc(nodes, func(node string) bool { return KeepsNode(state, node) }) {
+	if slices.ContainsFunc(nodes, func(node string) bool { return KeepsNode(state, node) }) { // what is held stays the beginning of the order
 		for _, pool := range state.Pools {
 			if pool.Deleting && state.TeardownGrace > 0 && state.Now.Before(pool.DeletedAt.Add(state.TeardownGrace)) {
 				decision.wake(pool.DeletedAt.Add(state.TeardownGrace))
@@ -188,16 +188,42 @@ func takeRest(state State, decision *Decision, has []string) {
 			JoinNodes(nodes))
 		return
 	}
+	current := unsettled(state)
+	missing := without(nodes, has)
+	if current != nil {
+		missing = without(missing, atRest(state, missing))
+	}
+	if len(missing) == 0 { // they were released beside a lost one, and are of no use before that has stopped
+		decision.Current = current
+		decision.say(PositionRunning, v1alpha1.ReasonProgressing, "waiting for the teardown of run %s: %s", current.Name, runMessage(current))
+		return
+	}
+	lease := leaseOn(state, missing[0])
+	if lease != nil && current == nil && begun(state) {
+		release(state, decision)
+		decision.say(PositionQueued, v1alpha1.ReasonQueued, "node %s, which was released, is held by %s now: releasing %s, to join the queue "+
+			"again",
+			missing[0], lease.HolderName, JoinNodes(has))
+		return
+	}
 	decision.InLine = true
-	at := slices.IndexFunc(nodes, func(node string) bool { return !slices.Contains(has, node) })
-	if lease := leaseOn(state, nodes[at]); lease != nil {
-		decision.say(PositionQueued, v1alpha1.ReasonQueued, "holds %s and waits for node %s, held by %s", JoinNodes(has), nodes[at],
+	if lease != nil {
+		decision.say(PositionQueued, v1alpha1.ReasonQueued, "holds %s and waits for node %s, held by %s", JoinNodes(has), missing[0],
 			lease.HolderName)
 		breakAbandoned(state, decision, lease)
 		return
 	}
-	decision.do(Action{Kind: TakeLease, Node: nodes[at]})
-	decision.say(PositionQueued, v1alpha1.ReasonQueued, "taking node %s", nodes[at])
+	decision.do(Action{Kind: TakeLease, Node: missing[0]})
+	decision.say(PositionQueued, v1alpha1.ReasonQueued, "taking node %s", missing[0])
+}
+
+// atRest are the nodes on which no run of the benchmark can be running.
+func atRest(state State, nodes []string) []string {
+	return slices.DeleteFunc(slices.Clone(nodes), func(node string) bool {
+		return slices.ContainsFunc(state.Runs, func(run v1alpha1.BenchmarkRun) bool {
+			return run.Spec.NodeName == node && !runs.Resting(&run)
+		})
+	})
 }
 
 // joinLine joins the queues of all nodes. It starts to take them when it is first in each queue and all nodes are free.

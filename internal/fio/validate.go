@@ -24,9 +24,10 @@ var (
 
 // Place is where a user's jobs may read and write.
 type Place struct {
-	// Device is set on a block volume. All jobs use it, and unless they say otherwise, Bytes of it from Offset on.
-	Device        string
-	Offset, Bytes int64
+	// Device is set on a block volume. All jobs use it, and unless they say otherwise, Bytes of it from Offset on. Jobs with filename=data
+	// use DataBytes, which a fill has written.
+	Device                   string
+	Offset, Bytes, DataBytes int64
 	// Folder for the files of jobs that name none, on a file system volume.
 	Folder string
 	// Data are the files that a fill has written, for filename=data.
@@ -299,6 +300,9 @@ func (f UserFile) On(place Place, random int64) File {
 	for _, section := range f.Sections {
 		own, data := withoutFilename(section.Options)
 		options := append([]Option{{"new_group", "1"}}, place.options(data || globalData)...)
+		if place.DataBytes > 0 && (data || globalData) && !f.has(section, "size") {
+			options = append(options, Option{"size", number(place.DataBytes)})
+		}
 		file.Sections = append(file.Sections, Section{Name: section.Name, Options: append(options, own...)})
 	}
 	if !f.endsAtOnce() { // else a job would leave its writes to those that come after it, or go on

@@ -18,7 +18,8 @@ import (
 // setting and what to write instead. The message is empty if all is well or too little is known.
 var effectRules = []func(c *comparison, on places) (field, message string){
 	intentLog, attributes, accessTimes, specialUnused, specialTakesAll, specialRefused, cacheUnused,
-	nothingTwice, nothingSmaller, recordsStay, zerosWritten, blockRepeated, fillOverwritten,
+	nothingTwice, nothingSmaller, recordsStay, zerosWritten, blockRepeated, fillOverwritten, algorithmsAlike, directAlike, smallFiles,
+	sameBytes, holesWritten, wholeDevice,
 }
 
 // foreseeEffects warns once for each rule.

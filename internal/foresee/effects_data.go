@@ -80,18 +80,20 @@ func syncs(one *task) bool {
 		return given.Metadata.Sync == "File"
 	}
 	return one.file.does(func(j job) bool {
-		return j.has("fsync") || j.has("fdatasync") || j.has("fsync_on_close") || j.has("end_fsync") || j.has("sync") && j.Set["sync"] != "none"
+		return j.has("fsync") || j.has("fdatasync") || j.has("fsync_on_close") || j.has("sync") && j.Set["sync"] != "none"
 	})
 }
 
-// duplicates says whether a phase may write the same data twice. Empty pages and segments of PostgreSQL are alike, and a segment of a log
-// equals its archived copy.
-func duplicates(one *task) bool {
+// duplicates says whether a phase may write the same record twice. Empty pages and segments of PostgreSQL are alike, and a segment of a log
+// equals its archived copy. Jobs repeat blocks.
+func duplicates(one *task, record uint64) bool {
 	if databaseOf(&one.Phase) != nil || one.Archives != "" {
 		return true
 	}
 	return one.file.does(func(j job) bool {
-		return j.has("dedupe_percentage") || j.has("zero_buffers") || j.Set["scramble_buffers"] == "0"
+		block := j.block()
+		whole := block == 0 || record == 0 || block >= record
+		return j.has("dedupe_percentage") && whole || j.has("zero_buffers") || j.Set["scramble_buffers"] == "0"
 	})
 }
 

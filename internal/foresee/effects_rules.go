@@ -3,6 +3,7 @@ package foresee
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -159,9 +160,13 @@ func cacheUnused(c *comparison, on places) (field, message string) {
 // nothingTwice: dedup stores once what is written twice.
 func nothingTwice(c *comparison, on places) (field, message string) {
 	at := on.first(func(p *place) bool { return p.get("dedup") != "off" && p.get("dedup") != changes })
-	if at == nil || c.arrives || on.any(func(p *place) bool { return p.record() < chunk }) || on.does(duplicates) {
+	twice := func(p *place) bool {
+		return p.record() < chunk || slices.ContainsFunc(p.tasks, func(one task) bool { return duplicates(&one, p.record()) })
+	}
+	if at == nil || c.arrives || on.any(twice) {
 		return "", ""
 	}
-	return at.field(c.spec, "dedup"), "it only costs, because no phase writes the same data twice (that of fill, oltp, redo and metadata is " +
-		"random): add a fio job with dedupe_percentage to see what it saves"
+	return at.field(c.spec, "dedup"), "it only costs, because no phase writes the same record twice (the data of fill, oltp, redo and " +
+		"metadata " +
+		"is random): to see what it saves, add a fio job with dedupe_percentage and with blocks of at least a record"
 }

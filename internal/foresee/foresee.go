@@ -23,7 +23,7 @@ type Foresight struct {
 	seen     design.Distinct
 }
 
-// Err lists all mistakes; see Mistakes. Nil if there are none.
+// Err lists all mistakes; see design.Mistakes. Nil if there are none.
 func (f *Foresight) Err() error { return errors.Join(f.mistakes...) }
 
 // refuse notes a mistake in a field.
@@ -39,7 +39,7 @@ func (f *Foresight) warn(field, message string) {
 var (
 	specChecks = []func(*v1alpha1.StorageBenchmarkSpec, *Foresight){foreseeSettings}
 	slotChecks = []func(*v1alpha1.StorageBenchmarkSpec, *design.Slot) error{checkKinds, checkDevices, checkFills, checkDatabases,
-		checkDeadlines, checkProvisioners}
+		checkDeadlines, checkProvisioners, checkCaches}
 )
 
 // Spec finds what cannot work although it is well-formed. It is not used for an experiment that has begun: a newer release may know

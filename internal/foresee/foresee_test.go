@@ -13,7 +13,6 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
-// zfsSpec is an experiment on a pool: fill, scan.
 type foreseen struct {
 	change func(*v1alpha1.StorageBenchmarkSpec)
 	// want is "FIELD: PART OF THE MESSAGE" of a mistake or, after "warning: ", of a warning. Empty if there is none.
@@ -125,7 +124,7 @@ func TestSettings(t *testing.T) {
 		"new property": {func(s *spec) { s.Target.ZFS.Dataset.Properties = v1alpha1.Properties{"fastwrites": "on"} },
 			"warning: spec.target.zfs.dataset.properties.fastwrites: no dataset has such a property"},
 		"new value": {func(s *spec) {
-			s.Matrix = v1alpha1.Matrix{"dataset.compression": {"lz4", "brotli"}}
+			s.Matrix = v1alpha1.Matrix{"dataset.compression": {"off", "brotli"}}
 			s.Phases[0].Fill.Compressibility = "50%"
 		}, "warning: spec.matrix[dataset.compression][1]: \"brotli\" is not one of its values up to OpenZFS"},
 		"new parameter": {func(s *spec) { s.Target.ZFS.ModuleParameters = v1alpha1.ModuleParameters{"zfs_arcmax": "1"} },

@@ -17,6 +17,7 @@ import (
 // foreseeGates refuses gates on metrics that their phase cannot have: they would be Inconclusive, after the last run. It warns of those
 // that runs on a kept pool cannot decide, and that depend on how long an operation took. A gate may need the same of several variants.
 func foreseeGates(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gates *gate.Set, f *Foresight) {
+	files := jobsByFile{}
 	for i, needed := range references(spec, slots, gates) {
 		if dependent := dependentRuns(spec, spec.Gates[i], slots, needed); dependent != "" {
 			f.warn(gateField(i, spec.Gates[i]), dependent)
@@ -25,10 +26,13 @@ func foreseeGates(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gate
 		for _, ref := range needed {
 			if problem := cannotHave(slots, ref); problem != "" {
 				f.refuse(gateField(i, spec.Gates[i]), problem)
+				continue
 			}
-			if mixed := mixedBy(slots, ref); mixed != "" && !warned[mixed] {
-				warned[mixed] = true
-				f.warn(gateField(i, spec.Gates[i]), mixed)
+			for _, warning := range []string{mixedBy(slots, ref), memoryTimed(slots, ref, files)} {
+				if warning != "" && !warned[warning] {
+					warned[warning] = true
+					f.warn(gateField(i, spec.Gates[i]), warning)
+				}
 			}
 		}
 	}

@@ -93,7 +93,7 @@ func beyond(shift stats.Shift, edge float64, metric results.Metric) bool {
 
 // tooFew says why there are no intervals: too few runs, or their values are not in this document.
 func (s samples) tooFew(ranked []results.VariantResult, phase, metric string) string {
-	needed, omitted := repetitionsFor(len(ranked)), false
+	needed, omitted := RepetitionsFor(len(ranked)), false
 	for _, variant := range ranked {
 		if s.lacks(source{variant.Name, phase, metric}) {
 			return fmt.Sprintf("some runs of %s have no such value, often for too few operations, and the others may be the good ones: "+
@@ -129,8 +129,8 @@ func edgeOf(ranked []results.VariantResult, phase string, metric results.Metric)
 	return edge
 }
 
-// repetitionsFor is how many repetitions make intervals for so many variants possible: all pairs pointing one way has to be rare enough.
-func repetitionsFor(variants int) int {
+// RepetitionsFor is how many repetitions make intervals for so many variants possible: all pairs pointing one way has to be rare enough.
+func RepetitionsFor(variants int) int {
 	return int(math.Ceil(-math.Log2(outside / float64(variants-1))))
 }
 
@@ -144,15 +144,26 @@ func shiftWords(shift stats.Shift) string {
 	return fmt.Sprintf("%.1f%% (%.1f..%.1f) above", middle, low, high)
 }
 
-// eachBest calls for every primary metric that a best variant can be named for.
+// eachBest calls for every primary metric that a best variant can be named for. The rate of a fill is that of one writer, and says as much
+// about the processor as about the storage.
 func eachBest(e results.Experiment, all samples, call func(phase, metric, words string)) {
 	for _, phase := range phaseNames(e.Variants) {
+		if isFill(e.Runs, phase) {
+			continue
+		}
 		for _, metric := range primaryMetrics(e.Variants, phase) {
 			if words := bestOf(e, all, phase, metric); words != "" {
 				call(phase, metric, words)
 			}
 		}
 	}
+}
+
+// isFill says that a phase fills.
+func isFill(runs []results.RunResult, phase string) bool {
+	return slices.ContainsFunc(runs, func(run results.RunResult) bool {
+		return slices.ContainsFunc(run.Phases, func(one results.RunPhase) bool { return one.Name == phase && one.Kind == results.KindFill })
+	})
 }
 
 const bestNote = "The best median against each of the others. At most 5% of lines call one best that is not. Variants that are not " +

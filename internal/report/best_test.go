@@ -52,8 +52,8 @@ func TestBest(t *testing.T) {
 		for i := range levels {
 			levels[i] = 1 + float64(i)/2
 		}
-		if got := best(choice(random, repetitionsFor(variants), levels...), "readBytesPerSecond"); !strings.HasPrefix(got, "best: ") {
-			t.Errorf("%d repetitions of %d variants: %s", repetitionsFor(variants), variants, got)
+		if got := best(choice(random, RepetitionsFor(variants), levels...), "readBytesPerSecond"); !strings.HasPrefix(got, "best: ") {
+			t.Errorf("%d repetitions of %d variants: %s", RepetitionsFor(variants), variants, got)
 		}
 	}
 	stalled := choice(random, 12, 1, 2)

@@ -52,6 +52,9 @@ func (m *maker) warnings() pageSection {
 		}
 	}
 	section.Warnings = slices.Compact(section.Warnings)
+	for _, warning := range cacheWarnings(m.Experiment) {
+		section.Warnings = append(section.Warnings, plain(warning, maxCellBytes))
+	}
 	section.After = m.preflightTable()
 	if most := 32; len(section.Warnings) > most {
 		section.Notes = []string{fmt.Sprintf("%d more warnings are in results.json.", len(section.Warnings)-most)}

@@ -104,6 +104,9 @@ func gatesSection(e results.Experiment) *section {
 		why := cmp.Or(cell(gate.Message), cell(gate.Reason))
 		s.row("| %s | **%s** | %s | %s |", name(gate.Name), name(gate.Verdict), why, code(gate.Definition))
 	}
+	for _, warning := range cacheWarnings(e) {
+		s.row("\nWarning: %s", cell(warning))
+	}
 	return s
 }
 

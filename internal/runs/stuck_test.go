@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
@@ -88,4 +90,35 @@ func TestStuckTeardown(t *testing.T) {
 
 func sayStuck(s *runs.State) {
 	kstatus.Progress(&s.Run.Status.Conditions, 1, v1alpha1.ReasonTeardownStuck, "stuck")
+}
+
+// TestPodsThatHoldTheNode: a tenant can give a pod the labels and the owner of those of a run. It holds no node if no Job of the run can
+// have created it: a pod on a node without a kubelet, or with a grace period of years, would hold the node for ever.
+func TestPodsThatHoldTheNode(t *testing.T) {
+	run := &v1alpha1.BenchmarkRun{Spec: v1alpha1.BenchmarkRunSpec{NodeName: "n1"}}
+	run.Status.FinishedAt = runstest.Stamp(0)
+	owned := func(change func(*corev1.Pod)) corev1.Pod {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: *runstest.Stamp(-time.Hour),
+			OwnerReferences: []metav1.OwnerReference{{UID: "job", Controller: new(true)}}},
+			Spec: corev1.PodSpec{NodeName: "n1", TerminationGracePeriodSeconds: new(int64(30))}}
+		change(&pod)
+		return pod
+	}
+	for name, c := range map[string]struct {
+		change func(*corev1.Pod)
+		want   int
+	}{
+		"of a Job of the run":     {func(*corev1.Pod) {}, 1},
+		"not scheduled yet":       {func(p *corev1.Pod) { p.Spec.NodeName = "" }, 1},
+		"on another node":         {func(p *corev1.Pod) { p.Spec.NodeName = "n2" }, 0},
+		"with a long grace":       {func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(int64(1 << 30)) }, 0},
+		"of another Job":          {func(p *corev1.Pod) { p.OwnerReferences[0].UID = "other" }, 0},
+		"without owner":           {func(p *corev1.Pod) { p.OwnerReferences = nil }, 0},
+		"made long after the end": {func(p *corev1.Pod) { p.CreationTimestamp = *runstest.Stamp(time.Hour) }, 0},
+		"ended":                   {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, 0},
+	} {
+		if got := runs.PodsAtWork(run, map[types.UID]int{"job": 0}, []corev1.Pod{owned(c.change)}); got != c.want {
+			t.Errorf("%s: %d pods hold the node, want %d", name, got, c.want)
+		}
+	}
 }

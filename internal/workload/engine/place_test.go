@@ -220,6 +220,10 @@ func TestDevice(t *testing.T) {
 	b.valid(oltpPhase(4, 50, 0.3))
 	b.valid(fragmentPhase(2))
 	b.valid(redoPhase(2, "dsync", 0.3))
+	ofFill, _ := b.valid(userPhase("[a]\nfilename=data\nrw=read\nbs=64k\n"))
+	if got := ofFill.Metrics["readBytes"]; got != 24<<20 {
+		t.Errorf("filename=data read %d bytes of a fill of %d", got, 24<<20)
+	}
 	b.valid(userPhase("[a]\nrw=randwrite\nbs=8k\nsize=1m\noffset=0\n"))
 	b.valid(scanPhase(4)) // the marker is still there, or again
 	b.request.Run.UID = "uid-2"

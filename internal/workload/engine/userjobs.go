@@ -76,7 +76,14 @@ func (u *userJobs) choosePlace(s *session) error {
 	if s.volume.block {
 		area := s.volume.area()
 		u.place = fio.Place{Device: area.path, Offset: area.offset, Bytes: area.bytes}
-		return nil
+		if !u.file.UsesData {
+			return nil
+		}
+		data, err := s.volume.data()
+		if err == nil {
+			u.place.DataBytes = data[0].bytes
+		}
+		return err
 	}
 	u.place.Folder = filepath.Join(s.volume.path, namePrefix+"fio")
 	if err := os.Mkdir(u.place.Folder, 0o700); err != nil && !errors.Is(err, os.ErrExist) {

@@ -1,0 +1,46 @@
+package foresee
+
+import (
+	"cmp"
+	"errors"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/volume"
+)
+
+// checkCaches refuses a phase that expects its reads from a cache that may not hold them: each attempt would be Invalid.
+func checkCaches(_ *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) error {
+	if slot.Target.ZFS == nil || changesCache(slot) {
+		return nil
+	}
+	kept := map[string]string{}
+	for _, one := range volume.TargetVolumes(slot.Target) {
+		kept[one.Name] = cmp.Or(string(one.Dataset.Properties["primarycache"]), string(one.Pool.RootProperties["primarycache"]), "all")
+	}
+	var problems []error
+	for i := range slot.Phases {
+		phase := &slot.Phases[i]
+		value := kept[string(design.VolumeOf(phase))]
+		if phase.Measure == nil || phase.Measure.Cache != v1alpha1.CacheWarm || value != "none" && value != "metadata" {
+			continue
+		}
+		problems = append(problems, design.RefuseField(slot.PhaseField(i)+".measure.cache", v1alpha1.ReasonSpecInvalid,
+			"phase %s of variant %q expects its reads from memory, and with primarycache: %s no data stays there: write cache: Any, or "+
+				"primarycache: all", phase.Name, slot.Variant, value))
+	}
+	return errors.Join(problems...)
+}
+
+// changesCache says that a phase sets primarycache, so that its value depends on the phase.
+func changesCache(slot *design.Slot) bool {
+	for i := range slot.Phases {
+		for _, action := range operate.Of(&slot.Phases[i]) {
+			if action.SetProperty != nil && action.SetProperty.Properties["primarycache"] != "" {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,79 @@
+package foresee
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/storagebench/storagebench/internal/design"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
+	"github.com/storagebench/storagebench/internal/volume"
+	"github.com/storagebench/storagebench/internal/workload"
+	"github.com/storagebench/storagebench/internal/zfs/settings"
+)
+
+var writeTimes = regexp.MustCompile(`^(?:(.+)\.)?(writeLatency|createLatency)[A-Z.]`)
+
+// memoryTimed says that a gate judges how long writes took that ZFS acknowledges in memory: such a gate holds on any disk. Empty if the
+// writes are durable, or elsewhere.
+func memoryTimed(slots []design.Slot, ref gate.Reference, files jobsByFile) string {
+	metric := writeTimes.FindStringSubmatch(ref.Metric)
+	if metric == nil {
+		return ""
+	}
+	for i := range slots {
+		slot := &slots[i]
+		at := phaseOf(slot, ref)
+		if at < 0 {
+			continue
+		}
+		for _, part := range workload.Measured(&slot.Phases[at]) {
+			if part.Name != "" && part.Name != metric[1] || !timedInMemory(slot, &task{part, files.of(&part.Phase)}, metric[1]) {
+				continue
+			}
+			return fmt.Sprintf("%s of phase %s is the time that ZFS takes to copy into memory: judge %s", ref.Metric, ref.Phase, durable(&part))
+		}
+	}
+	return ""
+}
+
+// timedInMemory says that the writes of a workload, or of one job, are timed before they are durable.
+func timedInMemory(slot *design.Slot, does *task, name string) bool {
+	on := string(design.VolumeOf(&does.Phase))
+	at := slices.IndexFunc(volume.TargetVolumes(slot.Target), func(one volume.RunVolume) bool { return one.Name == on })
+	if slot.Target.ZFS == nil || at < 0 {
+		return false
+	}
+	one := volume.TargetVolumes(slot.Target)[at]
+	synchronous := cmp.Or(one.Dataset.Properties["sync"], one.Pool.RootProperties["sync"]) == "always"
+	if synchronous || one.Dataset.Type == settings.Volume && one.Dataset.FSType != "" {
+		return false
+	}
+	switch given := &does.Phase.Measure.Workload; {
+	case given.Redo != nil:
+		return given.Redo.Sync == "fdatasync"
+	case given.OLTP != nil:
+		return true
+	case given.Metadata != nil:
+		return given.Metadata.Sync != "File"
+	case given.FIO == nil || !does.file.known:
+		return false
+	}
+	return slices.ContainsFunc(does.file.jobs, func(j job) bool {
+		return (name == "" || j.Name == name) && j.Writes() && (!j.has("sync") || j.Set["sync"] == "none")
+	})
+}
+
+// durable is what to judge of a workload whose writes are timed in memory.
+func durable(part *workload.Part) string {
+	switch given := &part.Phase.Measure.Workload; {
+	case given.Redo != nil:
+		return "syncLatency in its place, or write sync: dsync"
+	case given.Metadata != nil:
+		return "it with sync: File"
+	case given.FIO != nil:
+		return "it with sync=dsync in the job, or syncLatency if the job has fsync or fdatasync"
+	}
+	return "writeOperationsPerSecond, which includes the time until all is on the disks"
+}
