@@ -34,7 +34,8 @@ func TestEstimate(t *testing.T) {
 			6 * time.Second},
 		{"{name: p, measure: {workload: {postgres: {duration: 1m, databaseSize: 100Mi}}}}", overhead + 2*time.Minute, 3 * time.Second},
 		{`{name: p, measure: {workload: {fio: {jobFile: "[a]\nrw=read\nsize=1m\nruntime=90\n"}}}}`, overhead + 90*time.Second, 0},
-		{`{name: p, measure: {workload: {fio: {jobFile: "[a]\nrw=read\nsize=1m\n"}}}}`, overhead + time.Minute, 0},
+		{`{name: p, measure: {workload: {fio: {jobFile: "[a]\nrw=read\nsize=100m\n"}}}}`, overhead, 2 * time.Second},
+		{`{name: p, measure: {workload: {fio: {jobFileFrom: {name: a, key: b}}}}}`, overhead + time.Minute, 0},
 		{"{name: p, measure: {steadyState: {windowRounds: 5}, workload: {metadata: {duration: 1m, workers: 4, filesPerWorker: 30000}}}}",
 			overhead + time.Minute + 5*time.Minute, 0},
 		{"{name: p, fill: {to: 50%}}\n  - {name: q, fragment: {until: Rounds, rounds: 2}}", 2 * overhead, 15 * time.Second},
@@ -132,6 +133,11 @@ func TestOverdue(t *testing.T) {
 		if got := overdue(spec, slots, assumedSpeed); !strings.HasPrefix(got, want) || want == "" && got != "" {
 			t.Errorf("%v: %q, want %q", deadline, got, want)
 		}
+	}
+	spec.Deadline, spec.Repetitions = runstest.Lasting(100*time.Hour), 4
+	slot.Phases[0].Measure.Workload.OLTP.Duration = runstest.Lasting(9 * time.Hour)
+	if got := overdue(spec, slots, assumedSpeed); !strings.HasPrefix(got, "its runs take about 36h") || !strings.Contains(got, "maxHold, after 24h") {
+		t.Errorf("longer than a cluster allows by default: %q", got)
 	}
 }
 

@@ -23,6 +23,7 @@ const labTime = 25 * time.Minute
 var (
 	labIOPS  = regexp.MustCompile(`(?:DISK_IOPS|\biops)=([0-9]+)`)
 	labDelay = regexp.MustCompile(`\bdelay=([0-9]+ms)`)
+	labSeek  = regexp.MustCompile(`\bseek=([0-9]+ms)`)
 	labBytes = regexp.MustCompile(`(?:DISK_BPS|\bbps)=([0-9]+[KMG]i)`)
 )
 
@@ -91,7 +92,7 @@ func labSpeed(t *testing.T, overlay string) string {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	requests, size := int64(1000), resource.MustParse("50Mi") // those of the Makefile
+	requests, size, each := int64(1000), resource.MustParse("50Mi"), int64(128<<10) // those of the Makefile
 	if match := labIOPS.FindSubmatch(text); match != nil {
 		if requests, err = strconv.ParseInt(string(match[1]), 10, 64); err != nil {
 			t.Fatal(err)
@@ -107,9 +108,16 @@ func labSpeed(t *testing.T, overlay string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if match := labSeek.FindSubmatch(text); match != nil { // between two seeks lies what an aged pool has in one piece
+			seek, err := time.ParseDuration(string(match[1]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			delay, each = delay+seek, 32<<10
+		}
 		requests = min(requests, int64(time.Second/delay))
 	}
-	return strconv.FormatInt(min(size.Value(), requests*128<<10), 10)
+	return strconv.FormatInt(min(size.Value(), requests*each), 10)
 }
 
 // tookInLab is how long make catalogue took for a row, if it was run.

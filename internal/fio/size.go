@@ -1,6 +1,7 @@
 package fio
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,15 +12,37 @@ import (
 func (f UserFile) LaidOut() int64 {
 	var total int64
 	for i, job := range f.Jobs() {
-		workers, err := strconv.ParseInt(job.Set["numjobs"], 10, 64)
-		if err != nil {
-			workers = 1
-		}
 		if f.laysOut(f.Sections[i], job) {
-			total += min(leastBytes(job.Set["size"]), mostBytes/workers) * workers
+			total += min(leastBytes(job.Set["size"]), mostBytes/workersOf(job)) * workersOf(job)
 		}
 	}
 	return total
+}
+
+// Moves is about how many bytes the jobs read and write: all of theirs if they end by themselves, and what is laid out before. filled is how
+// much a fill has written. 0 if that is unknown, or if only their runtime ends them.
+func (f UserFile) Moves(filled int64) int64 {
+	total := f.LaidOut()
+	for _, job := range f.Jobs() {
+		if job.Set["runtime"] != "" || job.Set["timeout"] != "" {
+			continue
+		}
+		bytes := leastBytes(cmp.Or(job.Set["io_size"], job.Set["size"]))
+		if _, ofFill := job.Set["filename"]; ofFill && bytes == 0 {
+			bytes = filled
+		}
+		total += min(bytes, mostBytes/workersOf(job)) * workersOf(job)
+	}
+	return total
+}
+
+// workersOf a job is its numjobs.
+func workersOf(job UserJob) int64 {
+	workers, err := strconv.ParseInt(job.Set["numjobs"], 10, 64)
+	if err != nil {
+		return 1
+	}
+	return max(1, workers)
 }
 
 // laysOut says whether fio writes the files of a job completely, and with incompressible data, before the job begins.

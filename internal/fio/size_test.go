@@ -31,3 +31,28 @@ func TestLaidOut(t *testing.T) {
 		}
 	}
 }
+
+// TestMoves: jobs that end by themselves move all of their bytes, also those that are laid out first.
+func TestMoves(t *testing.T) {
+	const mib = 1 << 20
+	for text, want := range map[string]int64{
+		"[a]\nrw=write\nfilename=data":                          100 * mib,
+		"[a]\nrw=write\nfilename=data\nnumjobs=2":               200 * mib,
+		"[a]\nrw=write\nfilename=data\nruntime=60\ntime_based":  0,
+		"[a]\nrw=write\nsize=5m":                                5 * mib,
+		"[a]\nrw=read\nsize=5m":                                 10 * mib,
+		"[a]\nrw=read\nsize=5m\nruntime=60":                     5 * mib,
+		"[a]\nrw=write\nsize=5m\nio_size=20m\n[b]\nrw=randread": 20 * mib,
+		"[a]\nrw=randread":                                      0,
+		"[a]\nrw=write\nsize=99999999p\nnumjobs=8":              mostBytes,
+	} {
+		file, err := ParseUserFile(text)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if got := file.Moves(100 * mib); got != want {
+			t.Errorf("%q: %d bytes, want %d", text, got, want)
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"cmp"
 	"regexp"
 	"strconv"
 	"time"
@@ -17,7 +16,7 @@ func fio(w *v1alpha1.Workload) (Traits, bool) {
 	file, _ := fiofile.ParseUserFile(w.FIO.JobFile) // what is wrong with it, Refused says
 	return Traits{
 		Name: "fio", Spec: w.FIO, ReadsFill: file.UsesData, Yields: reads + "|" + writes + "|" + syncs, File: w.FIO.JobFileFrom,
-		Guess: fioRuntime(w.FIO.JobFile), OnFiles: file.Unsized(),
+		Guess: fioRuntime(w.FIO.JobFile, file.Moves(1) > 0), Moves: file.Moves, OnFiles: file.Unsized(),
 		Inline:  func(text string) { w.FIO.JobFile, w.FIO.JobFileFrom = text, nil },
 		Refused: func() string { return refusedJobs(w.FIO) },
 	}, true
@@ -36,13 +35,16 @@ func refusedJobs(given *v1alpha1.FIOWorkload) string {
 
 var fioRuntimePattern = regexp.MustCompile(`(?m)^\s*runtime\s*=\s*(\d{1,6})s?\s*$`)
 
-// fioRuntime adds up the runtimes in seconds that a job file names. A file that names none counts as a minute.
-func fioRuntime(jobFile string) time.Duration {
+// fioRuntime adds up the runtimes in seconds that a job file names. A file that names none counts as a minute, if its size is not known.
+func fioRuntime(jobFile string, sized bool) time.Duration {
 	var total time.Duration
 	for _, match := range fioRuntimePattern.FindAllStringSubmatch(jobFile, -1) {
 		if seconds, err := strconv.Atoi(match[1]); err == nil {
 			total += time.Duration(seconds) * time.Second
 		}
 	}
-	return cmp.Or(total, time.Minute)
+	if total == 0 && !sized {
+		return time.Minute
+	}
+	return total
 }
