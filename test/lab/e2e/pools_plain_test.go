@@ -38,6 +38,8 @@ var plainCases = []plainCase{
 	{name: "oltp", phases: `{name: fill, fill: {size: 32Mi}}, {name: it, measure: {workload: {oltp: {duration: 5s}}}}`,
 		metric: "readOperationsPerSecond"},
 	{name: "scan", phases: `{name: fill, fill: {size: 32Mi}}, {name: it, measure: {workload: {scan: {}}}}`, metric: "readBytesPerSecond"},
+	{name: "fio-on-a-fill", phases: `{name: fill, fill: {size: 32Mi}}, ` +
+		strings.Replace(fmt.Sprintf(oneJob, "read"), "size=32m", "filename=data", 1), metric: "readBytes"},
 	{name: "fio-after-fill", phases: `{name: fill, fill: {size: 32Mi}}, ` + fmt.Sprintf(oneJob, "randwrite"),
 		metric: "writeOperationsPerSecond"},
 }
