@@ -328,10 +328,11 @@ func benchmarkProblem(state State, decision Decision) string {
 	if decision.Reason == "" || decision.Message == "" || decision.Position == "" {
 		return "nothing is said"
 	}
-	working, busyElse := false, func(Action) bool { return false }
+	working, going, busyElse := map[string]bool{}, false, func(Action) bool { return false }
 	for i := range state.Runs {
 		if run := &state.Runs[i]; !runs.Settled(run) || !run.DeletionTimestamp.IsZero() {
-			working = working || !runs.Resting(run)
+			working[run.Spec.NodeName] = working[run.Spec.NodeName] || !runs.Resting(run)
+			going = going || !runs.Resting(run) && !runs.NotStopped(run) // beside one that does not stop, others can have the other nodes
 			earlier := busyElse
 			busyElse = func(action Action) bool {
 				return earlier(action) || run.Spec.Group == nil || run.Spec.Index != action.Slot.Index || run.Spec.Attempt != action.Attempt
@@ -368,7 +369,7 @@ func benchmarkProblem(state State, decision Decision) string {
 		switch {
 		case problem != "":
 			return problem
-		case action.Kind == ReleaseLease && (working || !slices.Contains(held(state), action.Node)):
+		case action.Kind == ReleaseLease && (going || working[action.Node] || !slices.Contains(held(state), action.Node)):
 			return "the Lease is released while a run may be at work, or is not ours"
 		case action.Kind == TakeLease && (leaseOn(state, action.Node) != nil || slices.Contains(held(state), action.Node)):
 			return "a Lease is taken that another holder has"
