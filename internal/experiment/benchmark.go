@@ -330,39 +330,6 @@ func resolvedClass(state State) string {
 	return ""
 }
 
-// stepNode selects a node, or as many as requested.
-func stepNode(state State, decision *Decision) bool {
-	if len(decision.NodeNames) > 0 {
-		return false
-	}
-	if state.ClusterUnread {
-		decision.say(PositionWaiting, v1alpha1.ReasonNoNode,
-			"the manager may not read nodes: set podTemplate.nodeSelector, such as kubernetes.io/hostname: worker-1, if that is also "+
-				"the name of the node")
-		releaseIfIdle(state, decision)
-		return true
-	}
-	if waitForItsNode(state, decision) {
-		return true
-	}
-	few, another := "no node is", "a node"
-	if count := nodeCount(state); count > 1 {
-		few, another = fmt.Sprintf("%d of the %d nodes of target.zfs.nodes.count are", len(state.Nodes), count), "more nodes"
-	}
-	decision.say(PositionWaiting, v1alpha1.ReasonNoNode,
-		"%s Ready and fits podTemplate.nodeSelector and tolerations%s: loosen them, or make %s ready", few, zfsNodes(state), another)
-	releaseIfIdle(state, decision)
-	return true
-}
-
-// zfsNodes describes the additional requirements of a zfs target on a node.
-func zfsNodes(state State) string {
-	if len(state.Slots) == 0 || state.Slots[0].Target.ZFS == nil {
-		return ""
-	}
-	return ", target.zfs.nodes.matchLabels, and the label " + v1alpha1.LabelLabNode + "=true of nodes with an agent"
-}
-
 // stepRun waits for the run in progress or creates the next. All runs of a group are created together, and no others with them.
 func stepRun(state State, decision *Decision) bool {
 	if current := unsettled(state); current != nil {
@@ -388,31 +355,6 @@ func stepRun(state State, decision *Decision) bool {
 	decision.say(PositionRunning, v1alpha1.ReasonProgressing, "starting run %d of %d (%s, repetition %d)", next.Index+1, decision.Tally.Total,
 		next.Variant, next.Repetition)
 	return true
-}
-
-// stepUnfit waits for a node of the experiment that no longer fits: a run there would end, and not be repeated. Meanwhile others can have
-// the nodes, unless a pool with the data of earlier repetitions is kept on one.
-func stepUnfit(state State, decision *Decision) bool {
-	node, next := unfitNode(state, decision.NodeNames), decision.Tally.Next
-	if node == "" || next == nil || unsettled(state) != nil {
-		return false
-	}
-	decision.say(PositionWaiting, v1alpha1.ReasonNoNode, "run %d of %d (%s, repetition %d) waits for node %s, where its earlier runs were: "+
-		"it is not Ready, or no longer fits podTemplate.nodeSelector and tolerations%s", next.Index+1, decision.Tally.Total, next.Variant,
-		next.Repetition, node, zfsNodes(state))
-	if len(state.Pools) == 0 {
-		releaseIfIdle(state, decision)
-	}
-	return true
-}
-
-// unfitNode is a node of the experiment that no pod can be started on now. Empty if there is none, or if that cannot be known.
-func unfitNode(state State, nodes []string) string {
-	at := slices.IndexFunc(nodes, func(node string) bool { return !offered(state.Nodes, node) })
-	if state.ClusterUnread || at < 0 {
-		return ""
-	}
-	return nodes[at]
 }
 
 // waitForRun reports the run in progress, and keeps a group complete.

@@ -1,23 +1,20 @@
 package foresee
 
 import (
-	"cmp"
 	"errors"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/design"
-	"github.com/storagebench/storagebench/internal/operate"
-	"github.com/storagebench/storagebench/internal/volume"
 )
 
 // checkCaches refuses a phase that expects its reads from a cache that may not hold them: each attempt would be Invalid.
 func checkCaches(_ *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) error {
-	if slot.Target.ZFS == nil || changesCache(slot) {
+	if slot.Target.ZFS == nil {
 		return nil
 	}
 	kept := map[string]string{}
-	for _, one := range volume.TargetVolumes(slot.Target) {
-		kept[one.Name] = cmp.Or(string(one.Dataset.Properties["primarycache"]), string(one.Pool.RootProperties["primarycache"]), "all")
+	for _, one := range placesOf(slot) {
+		kept[one.Name] = one.get("primarycache")
 	}
 	var problems []error
 	for i := range slot.Phases {
@@ -31,16 +28,4 @@ func checkCaches(_ *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) error {
 				"primarycache: all", phase.Name, slot.Variant, value))
 	}
 	return errors.Join(problems...)
-}
-
-// changesCache says that a phase sets primarycache, so that its value depends on the phase.
-func changesCache(slot *design.Slot) bool {
-	for i := range slot.Phases {
-		for _, action := range operate.Of(&slot.Phases[i]) {
-			if action.SetProperty != nil && action.SetProperty.Properties["primarycache"] != "" {
-				return true
-			}
-		}
-	}
-	return false
 }

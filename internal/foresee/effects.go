@@ -72,7 +72,7 @@ func compare(spec *v1alpha1.StorageBenchmarkSpec, variants []design.Slot, files 
 		if slot.Target.ZFS == nil {
 			continue
 		}
-		changed := c.operations(slot)
+		c.arrives = c.arrives || brings(slot)
 		targets, tasks := volume.TargetVolumes(slot.Target), map[string][]task{}
 		for j := range slot.Phases {
 			for _, part := range workload.Measured(&slot.Phases[j]) {
@@ -83,19 +83,19 @@ func compare(spec *v1alpha1.StorageBenchmarkSpec, variants []design.Slot, files 
 				tasks[on] = append(tasks[on], task{part, files.of(&part.Phase)})
 			}
 		}
-		for _, one := range targets {
-			c.add(place{one, slot, slices.Concat(tasks[one.Name], tasks[""]), changed})
+		for _, one := range placesOf(slot) {
+			one.tasks = slices.Concat(tasks[one.Name], tasks[""])
+			c.add(one)
 		}
 	}
 	return c
 }
 
-// operations notes whether the operations of a variant write data, and returns the properties that they change.
-func (c *comparison) operations(slot *design.Slot) (changed map[string]bool) {
-	changed = map[string]bool{}
+// placesOf are the volumes of a variant, without what the phases do on them.
+func placesOf(slot *design.Slot) (all places) {
+	changed := map[string]bool{}
 	for i := range slot.Phases {
 		for _, action := range operate.Of(&slot.Phases[i]) {
-			c.arrives = c.arrives || action.Copy != nil || action.Replicate != nil
 			if action.SetProperty != nil {
 				for name := range action.SetProperty.Properties {
 					changed[name] = true
@@ -103,7 +103,19 @@ func (c *comparison) operations(slot *design.Slot) (changed map[string]bool) {
 			}
 		}
 	}
-	return changed
+	for _, one := range volume.TargetVolumes(slot.Target) {
+		all = append(all, place{RunVolume: one, slot: slot, changed: changed})
+	}
+	return all
+}
+
+// brings says whether the operations of a variant write data.
+func brings(slot *design.Slot) bool {
+	return slices.ContainsFunc(slot.Phases, func(phase v1alpha1.Phase) bool {
+		return slices.ContainsFunc(operate.Of(&phase), func(action *v1alpha1.PoolAction) bool {
+			return action.Copy != nil || action.Replicate != nil
+		})
+	})
 }
 
 func (c *comparison) add(one place) {

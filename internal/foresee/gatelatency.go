@@ -1,16 +1,13 @@
 package foresee
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 
 	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
-	"github.com/storagebench/storagebench/internal/volume"
 	"github.com/storagebench/storagebench/internal/workload"
-	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
 var writeTimes = regexp.MustCompile(`^(?:(.+)\.)?(writeLatency|createLatency)[A-Z.]`)
@@ -40,14 +37,11 @@ func memoryTimed(slots []design.Slot, ref gate.Reference, files jobsByFile) stri
 
 // timedInMemory says that the writes of a workload, or of one job, are timed before they are durable.
 func timedInMemory(slot *design.Slot, does *task, name string) bool {
-	on := string(design.VolumeOf(&does.Phase))
-	at := slices.IndexFunc(volume.TargetVolumes(slot.Target), func(one volume.RunVolume) bool { return one.Name == on })
-	if slot.Target.ZFS == nil || at < 0 {
+	if slot.Target.ZFS == nil {
 		return false
 	}
-	one := volume.TargetVolumes(slot.Target)[at]
-	synchronous := cmp.Or(one.Dataset.Properties["sync"], one.Pool.RootProperties["sync"]) == "always"
-	if synchronous || one.Dataset.Type == settings.Volume && one.Dataset.FSType != "" {
+	on := placesOf(slot).first(func(p *place) bool { return p.Name == string(design.VolumeOf(&does.Phase)) })
+	if on == nil || on.get("sync") == "always" || on.get("sync") == changes || !on.isFiles() && !on.isDevice() {
 		return false
 	}
 	switch given := &does.Phase.Measure.Workload; {
