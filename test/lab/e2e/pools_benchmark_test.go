@@ -218,6 +218,8 @@ func (p *pools) madeIsTrue(o outcome) {
 const (
 	ageingIOPS           = 150
 	ageingBytesPerSecond = 6 << 20
+	// busyHost is how much two equal rates differ if the host stops the machine for a second of the ten. On a quiet one it is 3%.
+	busyHost = 0.15
 )
 
 // ageing is the experiment that the product is for, in small: what is filled in order and then overwritten at random is read in order
@@ -249,7 +251,7 @@ phases:
 - {name: aged-read, measure: {workload: {oltp: {workers: 8, duration: 10s}}}}
 gates:
 - {name: scan-suffers, expression: "phase('aged-scan').readBytesPerSecond < 0.5 * phase('fresh-scan').readBytesPerSecond"}
-- {name: reads-do-not, expression: "phase('aged-read').readOperationsPerSecond >= 0.95 * phase('fresh-read').readOperationsPerSecond"}
+- {name: reads-do-not, expression: "phase('aged-read').readOperationsPerSecond >= 0.85 * phase('fresh-read').readOperationsPerSecond"}
 - name: layout-suffers
   expression: "phase('aged-score').layoutScorePartsPerMillion < 0.5 * phase('fresh-score').layoutScorePartsPerMillion"
 `))
@@ -265,7 +267,7 @@ gates:
 	g.Expect(metric("aged-scan", "diskReadRequestBytes")).To(gomega.BeNumerically("<", metric("fresh-scan", "diskReadRequestBytes")*2/3))
 	g.Expect(metric("aged-scan", "diskReadsPerReadMilli")).To(gomega.BeNumerically(">", metric("fresh-scan", "diskReadsPerReadMilli")*3/2))
 	read := float64(metric("fresh-read", "readOperationsPerSecond"))
-	g.Expect(float64(metric("aged-read", "readOperationsPerSecond"))).To(gomega.BeNumerically("~", read, read/20))
+	g.Expect(float64(metric("aged-read", "readOperationsPerSecond"))).To(gomega.BeNumerically("~", read, read*busyHost))
 	s.leavesNothing(before, benchmark)
 }
 

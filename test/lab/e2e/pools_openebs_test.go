@@ -106,7 +106,7 @@ gates:
 	local := reads[volume.ProvisionerLocal]
 	fmt.Printf("alike: %.0f reads a second on the agent's dataset, %.0f on the driver's; %d properties are equal\n",
 		local, reads[volume.ProvisionerOpenEBS], len(properties[volume.ProvisionerLocal]))
-	g.Expect(reads[volume.ProvisionerOpenEBS]).To(gomega.BeNumerically("~", local, local/20))
+	g.Expect(reads[volume.ProvisionerOpenEBS]).To(gomega.BeNumerically("~", local, local*busyHost))
 }
 
 // mistakenBlockSize is a size of blocks for which the stand-in makes a volume with the default one.
