@@ -208,6 +208,8 @@ func TestLostNodeOfAGroup(t *testing.T) {
 		state.Runs[0].DeletionTimestamp = runstest.Stamp(0)
 		return state
 	}
+	working := func(*v1alpha1.BenchmarkRun) {}
+	alone := func(state State) State { state.Runs = state.Runs[:1]; return state }
 	first, second := members(groupState(), notStopped, peer), members(groupState(), peer, notStopped)
 	keeps := members(groupState(), notStopped, peer)
 	keeps.Pools = []KeptPool{{Name: "kept", Node: "n2", RunUID: string(keeps.Runs[1].UID)}}
@@ -234,6 +236,8 @@ func TestLostNodeOfAGroup(t *testing.T) {
 			[]string{"ReleaseLease n1", "ReleaseLease n2"}, PositionWaiting, "waits for node n1"},
 		{"the second has stopped", holding(members(groupState(), peer, peer), "n2"), []string{"ReleaseLease n2"}, PositionQueued, "in order"},
 		{"the benchmark is deleted", deleted(members(groupState(), notStopped, peer)), []string{"ReleaseLease n2"}, PositionDeleting, ""},
+		{"the second was deleted with its Lease, and the first waits for it", alone(holding(members(groupState(), working, working), "n1")),
+			[]string{"DeleteRun "}, PositionRunning, "to recreate the group"},
 	} {
 		decision := Plan(test.state)
 		var actions []string

@@ -195,6 +195,10 @@ func takeRest(state State, decision *Decision, has []string) {
 	}
 	if len(missing) == 0 { // they were released beside a lost one, and are of no use before that has stopped
 		decision.Current = current
+		if group := attemptOf(state, current); group.broken() { // the run would wait for the others for ever
+			stopGroup(decision, group)
+			return
+		}
 		decision.say(PositionRunning, v1alpha1.ReasonProgressing, "waiting for the teardown of run %s: %s", current.Name, runMessage(current))
 		return
 	}
