@@ -89,6 +89,7 @@ type PoolTemplate struct {
 	// +kubebuilder:validation:MaxItems=4
 	Spare []DevicePath `json:"spare,omitempty"`
 	// ashift is the sector size as a power of two: 9 is 512 bytes, 12 is 4 KiB, 13 is 8 KiB. Defaults to 12.
+	// The pool is not created on disks with larger logical sectors.
 	// +optional
 	// +default=12
 	// +kubebuilder:validation:Minimum=9

@@ -221,10 +221,6 @@ func (d Disk) Warnings(ashift int) []string {
 		warnings = append(warnings, fmt.Sprintf("ashift %d writes blocks of %d bytes to sectors of %d: the disk reads and writes each again",
 			ashift, block, d.PhysicalSectorBytes))
 	}
-	if ashift > 0 && block < d.LogicalSectorBytes {
-		warnings = append(warnings, fmt.Sprintf("ashift %d is smaller than the disk's sectors of %d bytes: ZFS will refuse it", ashift,
-			d.LogicalSectorBytes))
-	}
 	if ashift > 0 && d.PhysicalSectorBytes > 0 && block > 4*d.PhysicalSectorBytes {
 		warnings = append(warnings, fmt.Sprintf("ashift %d makes blocks of %d bytes on sectors of %d: small records take more space", ashift,
 			block, d.PhysicalSectorBytes))

@@ -365,7 +365,7 @@ func TestWarnings(t *testing.T) {
 	if warnings := good.Warnings(12); len(warnings) != 0 {
 		t.Errorf("warnings about nothing: %q", warnings)
 	}
-	if len(good.Warnings(16)) != 1 || len(good.Warnings(9)) != 2 {
+	if len(good.Warnings(16)) != 1 || len(good.Warnings(9)) != 1 {
 		t.Errorf("%q, %q", good.Warnings(16), good.Warnings(9))
 	}
 }

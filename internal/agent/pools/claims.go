@@ -3,6 +3,7 @@ package pools
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"path"
 	"slices"
 	"strings"
@@ -107,15 +108,24 @@ func (s State) Take(paths []string) ([]Disk, *Decision) {
 			return refuse(v1alpha1.ReasonPoolDeviceRefused, "%s and %s are the same disk (%s): name it only once", other, path, disk.Kernel)
 		}
 		number[disk.Number] = path
-		if disk.Refusal != nil {
-			refusals = append(refusals, disk.Refusal)
-		}
+		refusals = append(refusals, disk.Refusal, s.sectors(path, disk))
 		disks = append(disks, disk)
 	}
-	if len(refusals) > 0 {
-		return refuse(v1alpha1.ReasonPoolDeviceRefused, "%s", strings.ReplaceAll(errors.Join(refusals...).Error(), "\n", "; "))
+	if refused := errors.Join(refusals...); refused != nil {
+		return refuse(v1alpha1.ReasonPoolDeviceRefused, "%s", strings.ReplaceAll(refused.Error(), "\n", "; "))
 	}
 	return disks, nil
+}
+
+// sectors refuses a disk whose sectors are larger than the blocks that the pool asks for. ZFS would make the blocks larger without saying
+// so, and go on to report the ashift that it was given.
+func (s State) sectors(path string, disk Disk) error {
+	ashift := s.Pool.Spec.Ashift
+	if ashift == 0 || disk.LogicalSectorBytes <= 1<<ashift {
+		return nil
+	}
+	return fmt.Errorf("%s has sectors of %d bytes, so blocks of %d (ashift %d) are not possible: create the pool with ashift: %d", path,
+		disk.LogicalSectorBytes, 1<<ashift, ashift, bits.Len64(uint64(disk.LogicalSectorBytes-1)))
 }
 
 // reuseDenied is a disk whose contents the pool wants to destroy but may not. Empty if there is none.

@@ -158,6 +158,17 @@ func TestAbsentPool(t *testing.T) {
 			disk.Refusal = &host.RefusedError{Path: diskB, Findings: []host.Finding{{Reason: host.Mounted, Detail: "it is mounted at /data"}}}
 			s.Disks[diskB] = disk
 		}, "", v1alpha1.ReasonPoolDeviceRefused, "mounted at /data"},
+		"a disk of larger sectors": {func(s *State) {
+			disk := s.Disks[diskB]
+			disk.LogicalSectorBytes, s.Pool.Spec.Ashift = 4096, 11
+			s.Disks[diskB] = disk
+		}, "", v1alpha1.ReasonPoolDeviceRefused, diskB + " has sectors of 4096 bytes, so blocks of 2048 (ashift 11) are not possible: create the " +
+			"pool with ashift: 12"},
+		"a disk of sectors as large as the blocks": {func(s *State) {
+			disk := s.Disks[diskB]
+			disk.LogicalSectorBytes = 4096
+			s.Disks[diskB] = disk
+		}, "AddFinalizer CreatePool", v1alpha1.ReasonPoolChanging, "making pool bench0"},
 		"one disk by two names": {func(s *State) {
 			disk := s.Disks[diskB]
 			disk.Number = s.Disks[diskA].Number
