@@ -35,7 +35,7 @@ func foreseeEffects(spec *v1alpha1.StorageBenchmarkSpec, variants []design.Slot,
 			}
 		}
 	}
-	foreseeDepths(variants, files, f)
+	foreseeJobs(variants, files, f)
 	foreseeReadOnly(spec, variants, f)
 }
 

@@ -6,13 +6,11 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/fio"
-	"github.com/storagebench/storagebench/internal/volume"
 	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
@@ -79,9 +77,7 @@ func syncs(one *task) bool {
 	case given.Metadata != nil:
 		return given.Metadata.Sync == "File"
 	}
-	return one.file.does(func(j job) bool {
-		return j.has("fsync") || j.has("fdatasync") || j.has("fsync_on_close") || j.has("sync") && j.Set["sync"] != "none"
-	})
+	return one.file.does(job.syncs)
 }
 
 // duplicates says whether a phase may write the same record twice. Empty pages and segments of PostgreSQL are alike, and a segment of a log
@@ -293,52 +289,6 @@ func (on places) firstJob(wrong func(*place, job) string) (field, message string
 		}
 	}
 	return "", ""
-}
-
-// foreseeDepths warns once of an iodepth that has no effect, on any target.
-func foreseeDepths(variants []design.Slot, files jobsByFile, f *Foresight) {
-	for i := range variants {
-		slot := &variants[i]
-		onZFS := filesOnZFS(slot)
-		for j := range slot.Phases {
-			for _, one := range files.of(&slot.Phases[j]).jobs {
-				if message := one.depthUnused(onZFS[design.VolumeOf(&slot.Phases[j])]); message != "" {
-					f.warn(slot.PhaseField(j)+jobFileField, message)
-					return
-				}
-			}
-		}
-	}
-}
-
-// filesOnZFS are the volumes of a variant whose file system is ZFS.
-func filesOnZFS(slot *design.Slot) map[v1alpha1.VolumeName]bool {
-	on := map[v1alpha1.VolumeName]bool{}
-	for _, one := range volume.All(slot.Target, slot.Phases) {
-		on[v1alpha1.VolumeName(one.Name)] = one.Dataset != nil && one.Dataset.Type != settings.Volume
-	}
-	return on
-}
-
-// depthUnused says why a worker of a job has one request under way at a time. ZFS completes each request for a file within io_submit, as if
-// it were psync, with direct=1 too. Other storage does so without direct=1.
-func (j job) depthUnused(onZFS bool) string {
-	depth, err := strconv.Atoi(j.Set["iodepth"])
-	engine := cmp.Or(j.Set["ioengine"], "psync")
-	direct := j.has("direct") || j.Set["buffered"] == "0"
-	if err != nil || depth < 2 || engine == "io_uring" || engine == "posixaio" || engine == "libaio" && !onZFS && direct {
-		return ""
-	}
-	why, instead := "with ioengine="+engine+" a worker sends one request at a time", fmt.Sprintf("write numjobs=%d in its place", depth)
-	switch {
-	case engine == "libaio" && onZFS:
-		why = "ZFS serves a worker with ioengine=libaio one request at a time, also with direct=1"
-	case engine == "libaio":
-		why, instead = "ioengine=libaio waits for each request that is not direct", "write direct=1"
-	case !onZFS:
-		instead = "write ioengine=libaio and direct=1"
-	}
-	return fmt.Sprintf("iodepth=%d of job [%s] has no effect, because %s: %s", depth, j.Name, why, instead)
 }
 
 // logSettings are settings of the write-ahead log. Transactions that only read write nothing to it.

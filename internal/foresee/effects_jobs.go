@@ -1,10 +1,14 @@
 package foresee
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/volume"
 	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
@@ -54,4 +58,78 @@ func wholeDevice(_ *comparison, on places) (field, message string) {
 		return fmt.Sprintf("job [%s] works on the whole device, and ZFS reads what was never written without its disks: write filename=data "+
 			"behind a fill", j.Name)
 	})
+}
+
+// jobRules find jobs that do not measure what they seem to, on any target.
+var jobRules = []func(j job, of *v1alpha1.MeasurePhase, onZFS bool) (message string){job.depthUnused, job.buffered}
+
+// foreseeJobs warns once for each rule.
+func foreseeJobs(variants []design.Slot, files jobsByFile, f *Foresight) {
+	warned := make([]bool, len(jobRules))
+	for i := range variants {
+		slot := &variants[i]
+		onZFS := filesOnZFS(slot)
+		for j := range slot.Phases {
+			phase := &slot.Phases[j]
+			for _, one := range files.of(phase).jobs {
+				for k, rule := range jobRules {
+					message := rule(one, phase.Measure, onZFS[design.VolumeOf(phase)])
+					if message == "" {
+						continue
+					}
+					if !warned[k] {
+						f.warn(slot.PhaseField(j)+jobFileField, message)
+					}
+					warned[k] = true
+					break // one is enough to look at the job
+				}
+			}
+		}
+	}
+}
+
+// filesOnZFS are the volumes of a variant whose file system is ZFS.
+func filesOnZFS(slot *design.Slot) map[v1alpha1.VolumeName]bool {
+	on := map[v1alpha1.VolumeName]bool{}
+	for _, one := range volume.All(slot.Target, slot.Phases) {
+		on[v1alpha1.VolumeName(one.Name)] = one.Dataset != nil && one.Dataset.Type != settings.Volume
+	}
+	return on
+}
+
+// depthUnused says why a worker of a job has one request under way at a time. ZFS completes each request for a file within io_submit, as if
+// it were psync, with direct=1 too. Other storage does so without direct=1.
+func (j job) depthUnused(_ *v1alpha1.MeasurePhase, onZFS bool) string {
+	depth, err := strconv.Atoi(j.Set["iodepth"])
+	engine := cmp.Or(j.Set["ioengine"], "psync")
+	if err != nil || depth < 2 || engine == "io_uring" || engine == "posixaio" || engine == "libaio" && !onZFS && j.direct() {
+		return ""
+	}
+	why, instead := "with ioengine="+engine+" a worker sends one request at a time", fmt.Sprintf("write numjobs=%d in its place", depth)
+	switch {
+	case engine == "libaio" && onZFS:
+		why = "ZFS serves a worker with ioengine=libaio one request at a time, also with direct=1"
+	case engine == "libaio":
+		why, instead = "ioengine=libaio waits for each request that is not direct", "write direct=1"
+	case !onZFS:
+		instead = "write ioengine=libaio and direct=1"
+	}
+	return fmt.Sprintf("iodepth=%d of job [%s] has no effect, because %s: %s", depth, j.Name, why, instead)
+}
+
+func (j job) direct() bool { return j.has("direct") || j.Set["buffered"] == "0" }
+
+// buffered says why a job measures the memory of the node: it does not ask for direct requests, and the phase does not say that it is about
+// a cache. Only ZFS has no use for the page cache. Writes that are synced one by one reach the storage anyway.
+func (j job) buffered(of *v1alpha1.MeasurePhase, onZFS bool) string {
+	if onZFS || j.direct() || of.Cache != "" || !j.Reads() && j.syncs() {
+		return ""
+	}
+	return fmt.Sprintf("job [%s] goes through the page cache of the node, unless the file system is ZFS: write direct=1 to measure the storage",
+		j.Name)
+}
+
+// syncs says whether writes of a job are synchronous.
+func (j job) syncs() bool {
+	return j.has("fsync") || j.has("fdatasync") || j.has("fsync_on_close") || j.has("sync") && j.Set["sync"] != "none"
 }

@@ -3,6 +3,8 @@ package foresee
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
@@ -15,7 +17,7 @@ func TestEffectsOfPlaces(t *testing.T) {
 	onDevice := func(text string) func(*effectSpec) {
 		return func(s *effectSpec) {
 			s.Target.ZFS.Dataset.Type = "Volume"
-			measuring(s, v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFile: "[j]\n" + text}})
+			measuring(s, v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFile: "[j]\ndirect=1\n" + text}})
 		}
 	}
 	small := func(change func(*effectSpec)) func(*effectSpec) {
@@ -39,5 +41,40 @@ func TestEffectsOfPlaces(t *testing.T) {
 		"reads the fill":         {onDevice("rw=randread\nfilename=data"), ""},
 		"reads a part":           {onDevice("rw=randread\nsize=1m"), ""},
 		"fills the device":       {onDevice("rw=write"), ""},
+	})
+}
+
+// TestBufferedJobs: beside ZFS, a job without direct=1 measures the memory of the node.
+func TestBufferedJobs(t *testing.T) {
+	const buffered = "warning: spec.phases[1].measure.workload.fio.jobFile: job [j] goes through the page cache of the node"
+	class := func(change func(*effectSpec)) func(*effectSpec) {
+		return func(s *effectSpec) {
+			s.Target = v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{Name: "fast", Size: v1alpha1.Size{Quantity: resource.MustParse("2Gi")}}}
+			s.Variants, s.Matrix = nil, nil
+			change(s)
+		}
+	}
+	jobs := func(lines ...string) func(*effectSpec) {
+		return func(s *effectSpec) { measuring(s, jobFile(lines...)) }
+	}
+	cached := func(s *effectSpec) {
+		jobs("rw=randread")(s)
+		s.Phases[1].Measure.Cache = v1alpha1.CacheWarm
+	}
+	onZvol := func(s *effectSpec) {
+		s.Target.ZFS.Dataset.Type, s.Target.ZFS.Dataset.FSType = "Volume", "ext4"
+		jobs("rw=randread")(s)
+	}
+	foresee(t, map[string]foreseen{
+		"reads":               {class(jobs("rw=randread")), buffered},
+		"writes":              {class(jobs("rw=write")), buffered},
+		"direct":              {class(jobs("rw=randread", "direct=1")), ""},
+		"not buffered":        {class(jobs("rw=randread", "buffered=0")), ""},
+		"about the cache":     {class(cached), ""},
+		"synced":              {class(jobs("rw=write", "fdatasync=1")), ""},
+		"reads beside syncs":  {class(jobs("rw=randrw", "fdatasync=1")), buffered},
+		"ext4 on a device":    {onZvol, buffered},
+		"ZFS":                 {jobs("rw=randread"), ""},
+		"said to be too deep": {class(jobs("rw=randread", "ioengine=libaio", "iodepth=8")), "warning: spec.phases[1].measure.workload.fio.jobFile: iodepth=8"},
 	})
 }

@@ -116,15 +116,15 @@ func TestFills(t *testing.T) {
 			withLog(s, amount("fill", gib/2), database("512MB"))
 			s.Phases[0].Volume = "log"
 		}, "spec.phases[1]: and at most 512Mi of the volume are left for that: write a smaller max_wal_size"},
-		"files too large": {func(s *spec) { s.Phases = list(amount("fill", gib), jobs("[a]\nrw=read\nsize=2g")); sized(s, 2*gib) },
+		"files too large": {func(s *spec) { s.Phases = list(amount("fill", gib), jobs("[a]\ndirect=1\nrw=read\nsize=2g")); sized(s, 2*gib) },
 			"spec.phases[1]: the files of its jobs need 2Gi, and at most 1Gi of the volume are left for that: write a smaller size"},
-		"files that fit":     {func(s *spec) { s.Phases = list(jobs("[a]\nrw=read\nsize=2g")); sized(s, 2*gib) }, ""},
-		"files not laid out": {func(s *spec) { s.Phases = list(jobs("[a]\nrw=write\nsize=9g")); sized(s, 2*gib) }, ""},
+		"files that fit":     {func(s *spec) { s.Phases = list(jobs("[a]\ndirect=1\nrw=read\nsize=2g")); sized(s, 2*gib) }, ""},
+		"files not laid out": {func(s *spec) { s.Phases = list(jobs("[a]\ndirect=1\nrw=write\nsize=9g")); sized(s, 2*gib) }, ""},
 		"files on a device": {func(s *spec) {
-			s.Phases, s.Target.ZFS.Dataset.Type = list(jobs("[a]\nrw=read\nsize=9g")), "Volume"
+			s.Phases, s.Target.ZFS.Dataset.Type = list(jobs("[a]\ndirect=1\nrw=read\nsize=9g")), "Volume"
 			sized(s, 2*gib)
 		}, ""},
-		"files of a class": {func(s *spec) { s.Phases = list(jobs("[a]\nrw=read\nsize=5g")); ofClass(s) },
+		"files of a class": {func(s *spec) { s.Phases = list(jobs("[a]\ndirect=1\nrw=read\nsize=5g")); ofClass(s) },
 			"spec.phases[0]: need 5Gi, and at most 1344Mi of the volume are left for that (a volume of 1Gi may be a quarter larger)"},
 		"a database of a class": {func(s *spec) { s.Phases = list(holding("20Gi", false)); ofClass(s) },
 			"spec.phases[0]: the database needs 20Gi, and at most 1344Mi of the volume"},
