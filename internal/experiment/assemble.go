@@ -71,7 +71,7 @@ func Assemble(evidence Evidence) results.Experiment {
 	evidence.Tally.giveUp(assembleGroups(&experiment)...)
 	wholeSeconds(experiment.Runs)
 	experiment.Variants = summarise(experiment.Runs, evidence)
-	experiment.Environment = results.MergeEnvironment(documents)
+	experiment.Environment, experiment.Notes = results.MergeEnvironment(documents), results.MergeNotes(documents)
 	if evidence.Gates == nil {
 		experiment.State, experiment.Reason = results.StateSuperseded, v1alpha1.ReasonSuperseded
 		experiment.Message = "the spec changed before the experiment finished; these are the runs that had finished"

@@ -12,7 +12,6 @@ import (
 )
 
 const (
-	bestBytes = 16 << 10
 	// maxAlike are as many names as a sentence has room for.
 	maxAlike = 4
 	// binWidth is that of the bins that percentiles are read from.

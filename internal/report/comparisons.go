@@ -6,9 +6,6 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// comparisonsBytes is how much of the Markdown the section may take.
-const comparisonsBytes = 16 << 10
-
 // comparisonsSection has the evidence of compare gates: a row for each variant.
 func comparisonsSection(e results.Experiment) *section {
 	s := newSection("Comparisons", comparisonsBytes)

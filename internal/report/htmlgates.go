@@ -80,7 +80,7 @@ func (m *maker) numbers() pageSection {
 		section.After = append(section.After, m.rows(table{Caption: "Phase " + plain(phase, maxNameBytes), Head: head}, rows...))
 	}
 	section.Before = tables(m.bestTable())
-	section.After = append(tables(section.After...), tables(m.allMetrics())...)
+	section.After = tables(append(section.After, m.notesTable(), m.allMetrics())...)
 	if len(section.After) > 0 && len(e.Variants) > 1 {
 		section.Notes = []string{"Medians over the valid runs. The last column is the ratio of the median to that of the first variant."}
 		if len(section.Before) > 0 {

@@ -12,26 +12,35 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// The size limit of each section of the Markdown. Together with the head they stay below MaxMarkdownBytes.
+// The size limit of the head and of each section of the Markdown.
 const (
-	gatesBytes       = 48 << 10
-	numbersBytes     = 48 << 10
-	nodesBytes       = 16 << 10
-	invalidBytes     = 24 << 10
-	environmentBytes = 12 << 10
+	headBytes        = 6 << 10
+	gatesBytes       = 40 << 10
+	comparisonsBytes = 12 << 10
+	bestBytes        = 12 << 10
+	numbersBytes     = 36 << 10
+	notesBytes       = 8 << 10
+	outlierBytes     = 4 << 10
+	nodesBytes       = 12 << 10
+	disksBytes       = 12 << 10
+	invalidBytes     = 16 << 10
 	preflightBytes   = 8 << 10
+	environmentBytes = 8 << 10
 	whereBytes       = 4 << 10
-	volumesBytes     = 12 << 10
-	disksBytes       = 16 << 10
-	howBytes         = 8 << 10
-	rawBytes         = 12 << 10
+	volumesBytes     = 8 << 10
+	howBytes         = 6 << 10
+	rawBytes         = 8 << 10
 )
+
+// Together they stay below MaxMarkdownBytes: else this array has a negative length, and nothing compiles.
+var _ [MaxMarkdownBytes - headBytes - gatesBytes - comparisonsBytes - bestBytes - numbersBytes - notesBytes - outlierBytes - nodesBytes -
+	disksBytes - invalidBytes - preflightBytes - environmentBytes - whereBytes - volumesBytes - howBytes - rawBytes]struct{}
 
 // renderMarkdown also lists what did not fit.
 func renderMarkdown(e results.Experiment) (text string, omitted []string) {
 	all := samplesOf(e)
 	sections := []*section{gatesSection(e), comparisonsSection(e), bestSection(e, all), numbersSection(e, all),
-		outliersSection(e, all), nodesSection(e), disksSection(e), invalidSection(e), preflightSection(e), environmentSection(e),
+		notesSection(e), outliersSection(e, all), nodesSection(e), disksSection(e), invalidSection(e), preflightSection(e), environmentSection(e),
 		whereSection(e), volumesSection(e), howSection(e), rawSection(e)}
 	var out strings.Builder
 	out.WriteString(head(e))

@@ -11,11 +11,8 @@ import (
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
-const (
-	// outside is the chance that the true ratio lies beyond one end of its interval.
-	outside      = 0.025
-	outlierBytes = 4 << 10
-)
+// outside is the chance that the true ratio lies beyond one end of its interval.
+const outside = 0.025
 
 // source is where a sample comes from.
 type source struct{ variant, phase, metric string }

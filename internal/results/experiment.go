@@ -58,6 +58,8 @@ type Experiment struct {
 	Groups []GroupResult `json:"groups,omitempty"`
 	// Environment has the distinct values of each key over all runs: more than one means that runs differed.
 	Environment map[string][]string `json:"environment,omitempty"`
+	// Notes are those of the results of valid phases, at most 64.
+	Notes []Note `json:"notes,omitempty"`
 	// Omitted lists what did not fit.
 	Omitted []string `json:"omitted,omitempty"`
 }

@@ -46,6 +46,8 @@ const (
 	maxCheckMessageLength     = 1024
 	maxOmitted                = 16
 	maxOmittedLength          = 512
+	maxNotes                  = 32
+	maxNoteLength             = 512
 )
 
 // reasonPattern is what Kubernetes accepts as the reason of a condition, less the punctuation.
@@ -106,6 +108,8 @@ type PhaseDocument struct {
 	Environment map[string]string `json:"environment,omitempty"`
 	// Checks that were made.
 	Checks []Check `json:"checks,omitempty"`
+	// Notes are what a reader of the numbers should know, such as why one is missing.
+	Notes []string `json:"notes,omitempty"`
 	// Omitted says what did not fit, in words.
 	Omitted []string `json:"omitted,omitempty"`
 	// Raw is the output of the tool that measured, such as fio.
@@ -215,7 +219,7 @@ func (d PhaseDocument) validateBounds() error {
 		{"message bytes", len(d.Message), maxMessageLength}, {"seeds", len(d.Seeds), maxSeeds},
 		{"measured intervals", len(d.Measured), maxMeasured},
 		{"environment entries", len(d.Environment), maxEnvironment}, {"checks", len(d.Checks), maxChecks},
-		{"omitted entries", len(d.Omitted), maxOmitted},
+		{"omitted entries", len(d.Omitted), maxOmitted}, {"notes", len(d.Notes), maxNotes},
 	}
 	for _, c := range counts {
 		if c.count > c.most {
@@ -232,6 +236,11 @@ func (d PhaseDocument) validateBounds() error {
 		if check.Name == "" || len(check.Name) > maxNameLength || len(check.Message) > maxCheckMessageLength {
 			return fmt.Errorf("check %.80q: give it a name of 1 to %d and a message of at most %d bytes", check.Name, maxNameLength,
 				maxCheckMessageLength)
+		}
+	}
+	for _, words := range d.Notes {
+		if len(words) > maxNoteLength {
+			return fmt.Errorf("a note has %d bytes: give it at most %d", len(words), maxNoteLength)
 		}
 	}
 	for _, words := range d.Omitted {

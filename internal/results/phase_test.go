@@ -32,6 +32,8 @@ func TestPhaseValidate(t *testing.T) {
 		{"many seeds", func(d *PhaseDocument) { d.Seeds = make([]int64, maxSeeds+1) }, "seeds"},
 		{"long message", func(d *PhaseDocument) { d.Message = strings.Repeat("m", maxMessageLength+1) }, "message bytes"},
 		{"long value", func(d *PhaseDocument) { d.Environment["kernel"] = strings.Repeat("v", 2000) }, `"kernel"`},
+		{"long note", func(d *PhaseDocument) { d.Notes = []string{strings.Repeat("n", maxNoteLength+1)} }, "note"},
+		{"many notes", func(d *PhaseDocument) { d.Notes = make([]string, maxNotes+1) }, "notes"},
 		{"long omission", func(d *PhaseDocument) { d.Omitted = []string{strings.Repeat("o", maxOmittedLength+1)} }, "omitted"},
 		{"nameless check", func(d *PhaseDocument) { d.Checks = []Check{{}} }, "check"},
 	}

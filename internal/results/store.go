@@ -89,6 +89,7 @@ func summaryOf(phase PhaseDocument) (summary []byte, dropped []string, err error
 		{"seeds in the summary", func() { phase.Seeds = nil }},
 		{"environment in the summary", func() { phase.Environment = nil }},
 		{"checks in the summary", func() { phase.Checks = nil }},
+		{"notes in the summary", func() { phase.Notes = nil }},
 		{"message in the summary", func() { phase.Message, phase.Omitted = "", nil }},
 	}
 	for {

@@ -133,16 +133,15 @@ func checkpointTimeout(duration time.Duration) string {
 // finish says what the figures do not contain.
 func (d *database) finish(s *session, _ fio.Sum) error {
 	if done := s.metrics[results.MetricCheckpoints]; done < 2 && d.given.Mode != postgres.SelectOnly {
-		s.details.Notes = append(s.details.Notes, fmt.Sprintf("%d checkpoints were in the measured time, so their cost is hardly in the "+
-			"figures: measure for 3m or longer, or write a smaller checkpoint_timeout or max_wal_size in settings", done))
+		s.note("%d checkpoints were in the measured time, so their cost is hardly in the figures: measure for 3m or longer, or write a "+
+			"smaller checkpoint_timeout or max_wal_size in settings", done)
 	}
 	memory, err := strconv.ParseInt(s.environment["memory.bytes"], 10, 64)
 	if bytes := s.metrics["databaseBytes"]; err == nil && memory > 0 && bytes > 0 {
 		s.metrics["databaseMemoryPartsPerMillion"] = int64(float64(bytes) / float64(memory) * 1e6)
 		if bytes < memory {
-			s.details.Notes = append(s.details.Notes, fmt.Sprintf("the database of %d bytes may fit in the memory of the node, which has %d: "+
-				"reads then do not reach the storage, and commits and checkpoints are what is measured; increase databaseSize to measure reads",
-				bytes, memory))
+			s.note("the database of %d bytes may fit in the memory of the node, which has %d: reads then do not reach the storage, and commits "+
+				"and checkpoints are what is measured; increase databaseSize to measure reads", bytes, memory)
 		}
 	}
 	s.addWAL()

@@ -111,8 +111,8 @@ func TestPostgres(t *testing.T) {
 		t.Errorf("%s %s %s, %v", document.Outcome, document.Reason, document.Message, m)
 	}
 	for _, words := range []string{"0 checkpoints were in the measured time", "may fit in the memory of the node"} {
-		if !strings.Contains(strings.Join(details.Notes, "\n"), words) {
-			t.Errorf("no note says %q: %q", words, details.Notes)
+		if !strings.Contains(strings.Join(document.Notes, "\n"), words) {
+			t.Errorf("no note says %q: %q", words, document.Notes)
 		}
 	}
 	b.request.Phase.Measure.Cache = v1alpha1.CacheWarm
@@ -133,9 +133,9 @@ func TestDatabaseNotes(t *testing.T) {
 		s.environment["memory.bytes"] = fmt.Sprint(c.memory)
 		s.metrics["databaseBytes"], s.metrics["checkpoints"] = 2<<30, c.checkpoints
 		err := (&database{given: v1alpha1.PostgresWorkload{Mode: c.mode}}).finish(s, fio.Sum{})
-		if want := (2 << 30) * 1_000_000 / c.memory; err != nil || len(s.details.Notes) != c.notes ||
+		if want := (2 << 30) * 1_000_000 / c.memory; err != nil || len(s.notes) != c.notes ||
 			s.metrics["databaseMemoryPartsPerMillion"] != want {
-			t.Errorf("%s: %v, %q, %v", name, err, s.details.Notes, s.metrics)
+			t.Errorf("%s: %v, %q, %v", name, err, s.notes, s.metrics)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func TestDistributionsFit(t *testing.T) {
 		t.Errorf("%d distributions", len(s.distributions))
 	}
 	found := 0
-	for _, note := range s.details.Notes {
+	for _, note := range s.notes {
 		if note == fmt.Sprintf("the distribution job%d.readLatency is left out", results.MaxDistributions) {
 			found++
 		}

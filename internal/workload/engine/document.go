@@ -20,6 +20,8 @@ import (
 const (
 	maxMessage     = 4000
 	maxEnvironment = 250
+	maxNotes       = 32
+	maxNote        = 500
 	// maxCompressed bounds Details, so that the whole document stays below 256 KiB when compressed.
 	maxCompressed = 208 << 10
 	keptSamples   = 4000
@@ -51,8 +53,6 @@ type Details struct {
 	FIO []json.RawMessage `json:"fio,omitempty"`
 	// Workloads are the details of each of several workloads that ran together, by their names.
 	Workloads map[string]Details `json:"workloads,omitempty"`
-	// Notes of things that are worth knowing.
-	Notes []string `json:"notes,omitempty"`
 }
 
 // Round is one pass.
@@ -104,10 +104,16 @@ func (s *session) document(ctx context.Context, failure error) results.PhaseDocu
 			d.Metrics, d.Distributions = onlyErrors(s.metrics), nil
 		}
 	}
+	d.Notes = s.notes[:min(len(s.notes), maxNotes)]
 	d.Environment, d.Omitted = boundEnvironment(s.environment)
 	raw, omitted := s.details.encode()
 	d.Raw, d.Omitted = raw, append(d.Omitted, omitted...)
 	return d
+}
+
+// note keeps what a reader of the numbers should know.
+func (s *session) note(format string, values ...any) {
+	s.notes = append(s.notes, spelling.Shorten(fmt.Sprintf(format, values...), maxNote))
 }
 
 // onlyErrors leaves no number that could be taken for a result.

@@ -54,7 +54,7 @@ func (s *session) emptyCaches(ctx context.Context, declared v1alpha1.CacheExpect
 		return nil
 	}
 	s.undropped = words + ", after all that can be dropped was dropped: another program uses the files, or the file system is in memory"
-	s.details.Notes = append(s.details.Notes, s.undropped)
+	s.note("%s", s.undropped)
 	return nil
 }
 

@@ -124,6 +124,7 @@ type session struct {
 	distributions map[string]results.Distribution
 	checks        []results.Check
 	environment   map[string]string
+	notes         []string
 	details       Details
 }
 

@@ -94,9 +94,9 @@ func TestUnreadLatencies(t *testing.T) {
 	}
 	b.executor.FIO = path
 	b.refused(redoPhase(1, "dsync", 0.3), ReasonFailed, "fio's latency log")
-	_, details := b.valid(oltpPhase(2, 0, 0.3))
-	if !slices.ContainsFunc(details.Notes, func(note string) bool { return strings.Contains(note, "latencies over time are incomplete") }) {
-		t.Errorf("no note of it: %q", details.Notes)
+	document, _ := b.valid(oltpPhase(2, 0, 0.3))
+	if !slices.ContainsFunc(document.Notes, func(note string) bool { return strings.Contains(note, "latencies over time are incomplete") }) {
+		t.Errorf("no note of it: %q", document.Notes)
 	}
 }
 

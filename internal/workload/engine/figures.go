@@ -3,7 +3,6 @@
 package engine
 
 import (
-	"fmt"
 	"maps"
 	"math/bits"
 	"strings"
@@ -89,7 +88,7 @@ func (s *session) addDistribution(name, unit string, distribution results.Distri
 		s.distributions = map[string]results.Distribution{}
 	}
 	if _, known := results.LookupDistribution(name); !known || len(s.distributions) >= results.MaxDistributions {
-		s.details.Notes = append(s.details.Notes, fmt.Sprintf("the distribution %s is left out", name))
+		s.note("the distribution %s is left out", name)
 		return
 	}
 	distribution.Unit = unit
@@ -104,8 +103,7 @@ func (s *session) addPercentiles(prefix string, latency fio.Latency) {
 	}{{"P50", 500_000}, {"P95", 950_000}, {"P99", 990_000}, {"P999", 999_000}} {
 		name := prefix + "Latency" + one.suffix + "Nanoseconds"
 		if needed := stats.NeededFor(one.share); latency.Count < needed {
-			s.details.Notes = append(s.details.Notes, fmt.Sprintf("%s is left out: it needs %d operations, and there were %d: measure longer", name,
-				needed, latency.Count))
+			s.note("%s is left out: it needs %d operations, and there were %d: measure longer", name, needed, latency.Count)
 		} else if value, known := latency.Percentile(one.share); known {
 			s.metrics[name] = value
 		}

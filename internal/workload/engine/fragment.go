@@ -47,8 +47,7 @@ func (s *session) fragment(ctx context.Context, phase v1alpha1.FragmentPhase) er
 		tail += e.bytes % blockSize
 	}
 	if tail > 0 {
-		s.details.Notes = append(s.details.Notes, fmt.Sprintf("%d bytes at the ends of the data are less than a block and stay as they were",
-			tail))
+		s.note("%d bytes at the ends of the data are less than a block and stay as they were", tail)
 	}
 	rounds, rule := plannedRounds(phase)
 	if err := s.awaitStart(ctx, 0); err != nil {

@@ -109,7 +109,7 @@ func (r *redo) keep(s *session) (bool, error) {
 		}
 	}
 	r.logs = logs
-	s.details.Notes = append(s.details.Notes, "the logs are those of the previous run: they were not recreated")
+	s.note("the logs are those of the previous run: they were not recreated")
 	return true, nil
 }
 

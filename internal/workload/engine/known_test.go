@@ -203,8 +203,8 @@ func TestClosedLoop(t *testing.T) {
 		note bool
 	}{{400_000, 1_000_000, false}, {330_000, 825_000, false}, {300_000, 750_000, true}, {200, 500, true}} {
 		b.fakeFIO(report(c.mean))
-		document, details := b.valid(oltpPhase(2, 0, 0.2))
-		noted := strings.Contains(strings.Join(details.Notes, "\n"), "the node's CPU")
+		document, _ := b.valid(oltpPhase(2, 0, 0.2))
+		noted := strings.Contains(strings.Join(document.Notes, "\n"), "the node's CPU")
 		if busy := document.Metrics["workersBusyPartsPerMillion"]; busy != c.busy || noted != c.note {
 			t.Errorf("reads of %d ns: busy for %d ppm, noted: %v", c.mean, busy, noted)
 		}

@@ -54,8 +54,8 @@ func (s *session) checkLoop(rounds []figures, brackets []bracket) error {
 	}
 	s.metrics["workersBusyPartsPerMillion"] = int64(min(busy, 1) * 1e6)
 	if busy < loopIdle {
-		s.details.Notes = append(s.details.Notes, words+": the rest of the time the workers were not with the storage, so the rate is also that "+
-			"of the node's CPU; the latencies are not affected")
+		s.note("%s: the rest of the time the workers were not with the storage, so the rate is also that of the node's CPU; the latencies are "+
+			"not affected", words)
 	}
 	return nil
 }

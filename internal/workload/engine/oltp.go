@@ -136,7 +136,7 @@ func (o *oltp) round(ctx context.Context, s *session, _ int) (figures, error) {
 	seed, lasting := s.random.next(), length(o.given.Duration, defaultDuration)
 	sum, unread, err := s.logged(ctx, "oltp", o.seeded(lasting, seed), lasting, func(fio.Sample) {})
 	if unread != nil {
-		s.details.Notes = append(s.details.Notes, "latencies over time are incomplete: "+unread.Error())
+		s.note("latencies over time are incomplete: %v", unread)
 	}
 	operations := sum.Read.Operations + sum.Write.Operations
 	return figures{sum: sum, throughput: float64(operations) / max(sum.Duration.Seconds(), 1e-9), seed: seed}, err

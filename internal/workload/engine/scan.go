@@ -241,10 +241,8 @@ func (c *scan) oneByOne(ctx context.Context, s *session, message string, bytes i
 		c.timed[owners[i]].Bytes += job.Read.Bytes
 		c.timed[owners[i]].Nanoseconds += took(job.Read)
 	}
-	s.details.Notes = append(s.details.Notes,
-		fmt.Sprintf("between %d pieces, fio paused for %s in all, which is not counted: storage with a burst allowance recovers meanwhile and "+
-			"looks faster; larger regions make that small",
-			len(jobs), s.idle.Round(time.Millisecond)))
+	s.note("between %d pieces, fio paused for %s in all, which is not counted: storage with a burst allowance recovers meanwhile and "+
+		"looks faster; larger regions make that small", len(jobs), s.idle.Round(time.Millisecond))
 	return sum, nil
 }
 

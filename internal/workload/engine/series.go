@@ -4,7 +4,6 @@ package engine
 
 import (
 	"encoding/json"
-	"fmt"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -227,7 +226,7 @@ func steadyPart(points []Point, round Span) *Span {
 func (s *session) addSeries(counting []bracket, rounds []figures) {
 	series := s.recorder.document(counting)
 	if series == nil {
-		s.details.Notes = append(s.details.Notes, "there is no series over time: the measurement was shorter than a second")
+		s.note("there is no series over time: the measurement was shorter than a second")
 		return
 	}
 	var seen, done int64
@@ -238,14 +237,13 @@ func (s *session) addSeries(counting []bracket, rounds []figures) {
 		done += one.sum.Read.Bytes + one.sum.Write.Bytes
 	}
 	if last := series.Points[len(series.Points)-1]; done > 0 && seen < done/2 && last.ToMilliseconds > 3000 {
-		s.details.Notes = append(s.details.Notes,
-			"there is no series over time: the kernel does not count what this ioengine of fio does; use psync")
+		s.note("there is no series over time: the kernel does not count what this ioengine of fio does; use psync")
 		return
 	}
 	s.details.Series = series
 	if series.Steady == nil {
-		s.details.Notes = append(s.details.Notes, fmt.Sprintf("no part of the series is marked as steady: the rate changes by more than the "+
-			"rule allows, or there is less than %s of it", leastPart*leastPartCount))
+		s.note("no part of the series is marked as steady: the rate changes by more than the rule allows, or there is less than %s of it",
+			leastPart*leastPartCount)
 	}
 }
 

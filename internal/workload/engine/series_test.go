@@ -132,7 +132,7 @@ func TestEveryWorkloadHasASeries(t *testing.T) {
 			}
 			document, details := b.valid(phase)
 			if details.Series == nil || len(details.Series.Points) < 2 {
-				t.Fatalf("%+v, %v", details.Series, details.Notes)
+				t.Fatalf("%+v, %v", details.Series, document.Notes)
 			}
 			var bytes, operations int64
 			for _, point := range details.Series.Points {
@@ -287,7 +287,7 @@ func TestNoSeriesOfBatches(t *testing.T) {
 		s.recorder.sample(fio.Usage{ReadBytes: 100})
 	}
 	s.addSeries([]bracket{one}, []figures{{sum: fio.Sum{Read: fio.Direction{Bytes: 1 << 30}}}})
-	if s.details.Series != nil || !strings.Contains(strings.Join(s.details.Notes, ""), "use psync") {
-		t.Errorf("%+v, %v", s.details.Series, s.details.Notes)
+	if s.details.Series != nil || !strings.Contains(strings.Join(s.notes, ""), "use psync") {
+		t.Errorf("%+v, %v", s.details.Series, s.notes)
 	}
 }

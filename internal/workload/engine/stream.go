@@ -4,7 +4,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -53,8 +52,7 @@ func (c *stream) round(ctx context.Context, s *session, _ int) (figures, error) 
 func (c *stream) finish(s *session, sum fio.Sum) error {
 	times := float64(sum.Read.Bytes) / float64(c.job.Size)
 	if times > 1 {
-		s.details.Notes = append(s.details.Notes, fmt.Sprintf("the scan has read the data %.1f times: a cache may have served what was read "+
-			"before; fill more to read it once", times))
+		s.note("the scan has read the data %.1f times: a cache may have served what was read before; fill more to read it once", times)
 	}
 	return nil
 }

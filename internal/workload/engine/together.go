@@ -176,7 +176,7 @@ func ofVolume(metric string) bool {
 // keepOwn keeps the counters that belong to this workload. Those of a volume on which others work too belong to none of them.
 func (s *session) keepOwn(delta observe.Delta) {
 	if !s.beside.alone {
-		s.details.Notes = append(s.details.Notes, "the counters of the devices are left out: other workloads of the phase use the same disks")
+		s.note("the counters of the devices are left out: other workloads of the phase use the same disks")
 		return
 	}
 	for name, value := range delta.Metrics {
@@ -209,6 +209,9 @@ func (s *session) gather(parts []*session) {
 		s.random.used = append(s.random.used, part.random.used...)
 		s.gatherEnvironment(name, part.environment, i == 0)
 		s.gatherDetails(name, part.details)
+		for _, note := range part.notes {
+			s.note("%s: %s", name, note)
+		}
 	}
 	maps.Copy(s.metrics, totals)
 }
@@ -244,7 +247,7 @@ func aboutDisks(facts map[string]string) []string {
 var added = []string{"readBytesPerSecond", "writeBytesPerSecond", "readOperationsPerSecond", "writeOperationsPerSecond", "readBytes",
 	"writtenBytes", "readOperations", "writeOperations", "ioErrors"}
 
-// gatherDetails keeps the details of a workload under its name; its latencies and notes are where those of other phases are.
+// gatherDetails keeps the details of a workload under its name; its latencies are where those of other phases are.
 func (s *session) gatherDetails(name string, details Details) {
 	for operation, bins := range details.Latencies {
 		if s.details.Latencies == nil {
@@ -252,10 +255,7 @@ func (s *session) gatherDetails(name string, details Details) {
 		}
 		s.details.Latencies[name+"."+operation] = bins
 	}
-	for _, note := range details.Notes {
-		s.details.Notes = append(s.details.Notes, name+": "+note)
-	}
-	details.Latencies, details.Notes = nil, nil
+	details.Latencies = nil
 	s.details.Workloads[name] = details
 }
 

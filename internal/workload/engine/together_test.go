@@ -142,7 +142,7 @@ func TestTogetherOnOneVolume(t *testing.T) {
 	b, log := newTogether(t)
 	redo := logLoad("redo", 8)
 	redo.Volume = ""
-	document, details := b.valid(b.together(log, dataLoad("data", 20, 8), redo,
+	document, _ := b.valid(b.together(log, dataLoad("data", 20, 8), redo,
 		v1alpha1.NamedWorkload{Name: "scan", Scan: &v1alpha1.RepeatedScan{}}))
 	if document.Metrics["scan.readBytesPerSecond"] == 0 || document.Metrics["redo.writeOperations"] == 0 ||
 		document.Metrics["data.writeOperations"] == 0 || document.Metrics["data.deviceReadBytes"] != 0 {
@@ -152,8 +152,8 @@ func TestTogetherOnOneVolume(t *testing.T) {
 	if got := document.Metrics["readBytes"]; got != sum {
 		t.Errorf("%d bytes were read in all, and %d by each", got, sum)
 	}
-	if !strings.Contains(strings.Join(details.Notes, "\n"), "scan: the scan has read the data") {
-		t.Errorf("%q", details.Notes)
+	if !strings.Contains(strings.Join(document.Notes, "\n"), "scan: the scan has read the data") {
+		t.Errorf("%q", document.Notes)
 	}
 }
 
@@ -220,7 +220,7 @@ func TestTogetherIsBounded(t *testing.T) {
 	_, _ = random.Read(noise)
 	report, _ := json.Marshal(noise)
 	details := Details{Workloads: map[string]Details{"a": {FIO: []json.RawMessage{report}}, "b": {FIO: []json.RawMessage{report},
-		Notes: []string{"stays"}}}}
+		Unavailable: []string{"stays"}}}}
 	raw, omitted := details.encode()
 	if compressedBytes(raw) > maxCompressed || len(omitted) == 0 || !strings.Contains(string(raw), "stays") {
 		t.Errorf("%d bytes, omitted %q", compressedBytes(raw), omitted)

@@ -30,5 +30,5 @@ func (s *session) noteEnd(lasted time.Duration) {
 	} else {
 		words += "the longest time: the operation, and the time after it, had not ended by then, or the runner had not learned of it"
 	}
-	s.details.Notes = append(s.details.Notes, words)
+	s.note("%s", words)
 }

@@ -41,8 +41,8 @@ func TestUntilOperationEnds(t *testing.T) {
 		if span := to.Sub(document.Measured[0].From); lasted > span+time.Second || lasted < span-time.Second || lasted < time.Second {
 			t.Errorf("%s: the rates are over %s, and the measured time is %s", name, lasted, span)
 		}
-		if !slices.ContainsFunc(details.Notes, func(note string) bool { return strings.Contains(note, "until the operation had ended") }) {
-			t.Errorf("%s: %q", name, details.Notes)
+		if !slices.ContainsFunc(document.Notes, func(note string) bool { return strings.Contains(note, "until the operation had ended") }) {
+			t.Errorf("%s: %q", name, document.Notes)
 		}
 		if details.Series == nil || len(details.Series.Points) < 2 {
 			t.Fatalf("%s: there is no series: %+v", name, details.Series)
@@ -71,13 +71,13 @@ func TestUntilTheLongestTime(t *testing.T) {
 		}
 		phase := oltpPhase(2, 25, 2.5)
 		phase.Measure.Until = c.until
-		document, details := b.valid(phase)
+		document, _ := b.valid(phase)
 		if lasted := time.Duration(document.Metrics["durationNanoseconds"]); lasted < 2400*time.Millisecond {
 			t.Errorf("%s: measured for %s", name, lasted)
 		}
-		noted := slices.ContainsFunc(details.Notes, func(note string) bool { return strings.Contains(note, "the longest time: the operation") })
+		noted := slices.ContainsFunc(document.Notes, func(note string) bool { return strings.Contains(note, "the longest time: the operation") })
 		if noted != (c.until != "") {
-			t.Errorf("%s: %q", name, details.Notes)
+			t.Errorf("%s: %q", name, document.Notes)
 		}
 	}
 }

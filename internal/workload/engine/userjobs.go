@@ -136,17 +136,17 @@ func (u *userJobs) forget(names []string, what func(*fio.JobReport)) bool {
 // finish gives each of several jobs figures under its name: those of the last round. Totals are of jobs that ran at the same time.
 func (u *userJobs) finish(s *session, _ fio.Sum) error {
 	if paced := u.file.Paced(); len(paced) > 0 {
-		s.details.Notes = append(s.details.Notes, "latencies are left out: "+fio.WhyPaced(paced))
+		s.note("latencies are left out: %s", fio.WhyPaced(paced))
 	}
 	if untimed := u.file.UntimedSyncs(); len(untimed) > 0 {
-		s.details.Notes = append(s.details.Notes, "latencies of syncs are left out: "+fio.WhyUntimedSyncs(untimed))
+		s.note("latencies of syncs are left out: %s", fio.WhyUntimedSyncs(untimed))
 	}
 	if len(u.jobs) < 2 {
 		return nil
 	}
 	if u.apart != "" {
 		s.dropTotals()
-		s.details.Notes = append(s.details.Notes, "rates and latencies of all jobs together are left out: "+u.apart)
+		s.note("rates and latencies of all jobs together are left out: %s", u.apart)
 	}
 	stages := u.file.On(u.place, 0).Stages()
 	last := stages[len(stages)-1]

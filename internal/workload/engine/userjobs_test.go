@@ -61,8 +61,8 @@ func TestJobsThatEndEarlier(t *testing.T) {
 		b.fakeFIO(strings.Replace(twoJobs, `"runtime":1000`, `"runtime":`+c.runtime, 1) + "sleep 1")
 		document, details := b.valid(userPhase("[w]\nrw=write\nsize=1m\n[r]\nrw=read\nsize=1m\n"))
 		words := "job w ran for " + c.runtime + "ms, and the longest for 1s"
-		if said := strings.Contains(strings.Join(details.Notes, "\n"), words); said == c.together {
-			t.Errorf("%s: the notes: %q", name, details.Notes)
+		if said := strings.Contains(strings.Join(document.Notes, "\n"), words); said == c.together {
+			t.Errorf("%s: the notes: %q", name, document.Notes)
 		}
 		for _, total := range []string{"readBytesPerSecond", "writeBytesPerSecond", "readLatencyP99Nanoseconds"} {
 			if _, there := document.Metrics[total]; there != c.together {
@@ -85,9 +85,9 @@ func TestSyncsOfLibaioHaveNoLatency(t *testing.T) {
 	for options, known := range map[string]bool{"ioengine=libaio\nfdatasync=1": false, "ioengine=libaio\nfsync=4": false,
 		"ioengine=psync\nfdatasync=1": true, "fsync=4": true} {
 		t.Run(options, func(t *testing.T) {
-			document, details := newBench(t).valid(userPhase("[a]\nrw=randwrite\nbs=4k\nsize=1m\ntime_based=1\nruntime=1s\n" + options + "\n"))
+			document, _ := newBench(t).valid(userPhase("[a]\nrw=randwrite\nbs=4k\nsize=1m\ntime_based=1\nruntime=1s\n" + options + "\n"))
 			_, there := document.Metrics["syncLatencyMeanNanoseconds"]
-			if said := strings.Contains(strings.Join(details.Notes, "\n"), "latencies of syncs are left out"); there != known || said == known {
+			if said := strings.Contains(strings.Join(document.Notes, "\n"), "latencies of syncs are left out"); there != known || said == known {
 				t.Errorf("latencies are there: %v, said to be left out: %v", there, said)
 			}
 			if document.Metrics["syncOperations"] < 1 || document.Metrics["writeLatencyMeanNanoseconds"] < 1 {
@@ -105,9 +105,9 @@ func TestPacedJobsHaveNoLatency(t *testing.T) {
 		known  bool
 	}{"requests": {"rate_iops=200", false}, "bytes": {"rate=1m", false}, "no limit": {"rate_iops=0", true}, "least": {"rate_iops_min=1", true}} {
 		b.fakeFIO(reportOf(goodReads) + "sleep 0.2")
-		document, details := b.valid(userPhase("[a]\nrw=read\nsize=1m\n" + c.option + "\n"))
+		document, _ := b.valid(userPhase("[a]\nrw=read\nsize=1m\n" + c.option + "\n"))
 		_, there := document.Metrics["readLatencyMeanNanoseconds"]
-		if said := strings.Contains(strings.Join(details.Notes, "\n"), "latencies are left out"); there != c.known || said == c.known {
+		if said := strings.Contains(strings.Join(document.Notes, "\n"), "latencies are left out"); there != c.known || said == c.known {
 			t.Errorf("%s: latencies are there: %v, said to be left out: %v", name, there, said)
 		}
 		if document.Metrics["readOperationsPerSecond"] != 5000 {

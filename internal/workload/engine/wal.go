@@ -99,8 +99,7 @@ func (s *session) addWAL() {
 	delta := s.wal.counters.Between(s.wal.before, s.wal.after).WithApplication(observe.Application{Lasting: s.lasting()})
 	s.details.Workloads = map[string]Details{workload.WAL: {Counters: delta.Details, Unavailable: delta.Unavailable}}
 	if s.wal.shares {
-		s.details.Notes = append(s.details.Notes, "the counters of the devices of the write-ahead log are left out: the database is on the same "+
-			"disks")
+		s.note("the counters of the devices of the write-ahead log are left out: the database is on the same disks")
 		return
 	}
 	for name, value := range delta.Metrics {

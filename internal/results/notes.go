@@ -1,0 +1,51 @@
+package results
+
+import "regexp"
+
+// maxMergedNotes bounds the notes of an experiment. There are a few for each phase.
+const maxMergedNotes = 64
+
+// Note is what a reader of the numbers of a phase should know, such as why one is missing.
+type Note struct {
+	Phase string `json:"phase"`
+	// Text of the first result that has it. The figures in it may differ in others.
+	Text string `json:"text"`
+	// Results is how many results of the phase have such a note, and Of how many there are.
+	Results int32 `json:"results"`
+	Of      int32 `json:"of"`
+}
+
+// figures are numbers and durations, but not those in a name, such as readLatencyP99Nanoseconds.
+var figures = regexp.MustCompile(`\b[0-9][0-9A-Za-zµ.]*`)
+
+// MergeNotes gathers the notes of all valid results. Notes of a phase that differ only in figures are one.
+func MergeNotes(docs []PhaseDocument) []Note {
+	var merged []Note
+	type kind struct{ phase, words string }
+	places, valid := map[kind]int{}, map[string]int32{}
+	for _, doc := range docs {
+		if doc.Outcome != OutcomeValid {
+			continue
+		}
+		valid[doc.Phase]++
+		seen := map[kind]bool{}
+		for _, text := range doc.Notes {
+			of := kind{doc.Phase, figures.ReplaceAllString(text, "")}
+			place, known := places[of]
+			switch {
+			case seen[of]:
+				continue
+			case known:
+				merged[place].Results++
+			case len(merged) < maxMergedNotes:
+				places[of] = len(merged)
+				merged = append(merged, Note{Phase: doc.Phase, Text: text, Results: 1})
+			}
+			seen[of] = true
+		}
+	}
+	for i := range merged {
+		merged[i].Of = valid[merged[i].Phase]
+	}
+	return merged
+}
