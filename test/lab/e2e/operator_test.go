@@ -43,9 +43,11 @@ func TestOperator(t *testing.T) {
 		name string
 		test func(t *testing.T)
 		long bool
+		// turn of the short tests that it belongs to, if not to each.
+		turn int
 	}{
 		{name: "default class", test: defaultClass},
-		{name: "block volume", test: blockVolume},
+		{name: "block volume", test: blockVolume, turn: 2},
 		{name: "manager restarted", test: managerRestarted, long: true},
 		{name: "two benchmarks", test: twoBenchmarks, long: true},
 		{name: "failed gate", test: failedGate, long: true},
@@ -58,6 +60,7 @@ func TestOperator(t *testing.T) {
 			if use.long {
 				long(t)
 			}
+			inTurn(t, use.turn)
 			once(t)
 			use.test(t)
 		})

@@ -36,6 +36,8 @@ func TestPools(t *testing.T) {
 		name string
 		test func(p *pools)
 		long bool
+		// turn of the short tests that it belongs to, if not to each.
+		turn int
 		// nodes that it needs, if not one.
 		nodes int
 	}{
@@ -57,12 +59,12 @@ func TestPools(t *testing.T) {
 		{name: "properties", test: (*pools).properties, long: true},
 		{name: "accidents", test: (*pools).accidents, long: true},
 		{name: "deletions", test: (*pools).deletions, long: true},
-		{name: "openebs", test: (*pools).openebs},
+		{name: "openebs", test: (*pools).openebs, turn: 2},
 		{name: "scrubbed", test: (*pools).scrubbed, long: true},
 		{name: "nodes at once", test: (*pools).nodesAtOnce, long: true, nodes: 2},
-		{name: "ageing", test: (*pools).ageing},
+		{name: "ageing", test: (*pools).ageing, turn: 1},
 		{name: "operations", test: (*pools).operations, long: true},
-		{name: "late_operation", test: (*pools).lateOperation},
+		{name: "late_operation", test: (*pools).lateOperation, turn: 2},
 		{name: "changes", test: (*pools).changes, long: true},
 		{name: "many operations", test: (*pools).many, long: true},
 		{name: "agent killed in operations", test: (*pools).operationsCrash, long: true},
@@ -78,6 +80,7 @@ func TestPools(t *testing.T) {
 			if use.long {
 				long(t)
 			}
+			inTurn(t, use.turn)
 			if len(nodes) < use.nodes {
 				t.Skipf("this lab has one node: make one with more ('make lab-up LAB=other NODES=%d')", use.nodes)
 			}

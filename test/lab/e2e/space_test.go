@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,14 @@ func long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("takes minutes, or proves only the lab: 'make e2e' without E2E_SHORT=1 runs it")
+	}
+}
+
+// inTurn leaves a part out of the short tests of every other commit, as .ci/run chooses: together they would take too long.
+func inTurn(t *testing.T, turn int) {
+	t.Helper()
+	if chosen := os.Getenv("E2E_TURN"); testing.Short() && turn != 0 && chosen != "" && chosen != strconv.Itoa(turn) {
+		t.Skipf("the short tests of every other commit have it: E2E_TURN=%d", turn)
 	}
 }
 
