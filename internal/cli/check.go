@@ -36,15 +36,24 @@ type validated struct {
 	notes []string
 }
 
-// storageTargets are the valid ones among manifests.
-func (s schemas) storageTargets(ctx context.Context, manifests []*manifest) (found []v1alpha1.StorageTarget) {
+// others are the manifests that a benchmark may refer to.
+type others struct {
+	targets    []v1alpha1.StorageTarget
+	configMaps []*manifest
+}
+
+// othersIn are the valid StorageTargets among manifests, and the ConfigMaps.
+func (s schemas) othersIn(ctx context.Context, manifests []*manifest) (found others) {
 	for _, one := range manifests {
+		if one.isConfigMap() {
+			found.configMaps = append(found.configMaps, one)
+		}
 		if !one.isTarget() {
 			continue
 		}
 		target := v1alpha1.StorageTarget{}
 		if admitted, problems := s.admit(ctx, one); len(problems) == 0 && decode(admitted, &target) == nil {
-			found = append(found, target)
+			found.targets = append(found.targets, target)
 		}
 	}
 	return found
@@ -77,8 +86,8 @@ func (s schemas) checkTarget(ctx context.Context, one *manifest) (*validated, []
 	return checked, placed(problems, unlessBefore(problems, checked.note(foresee.Target(&target.Spec))))
 }
 
-// checkBenchmark validates a manifest and expands it into an experiment, or reports all errors. It may use the given StorageTargets.
-func (s schemas) checkBenchmark(ctx context.Context, one *manifest, targets []v1alpha1.StorageTarget) (*validated, []problem) {
+// checkBenchmark validates a manifest and expands it into an experiment, or reports all errors. It may refer to the others.
+func (s schemas) checkBenchmark(ctx context.Context, one *manifest, beside others) (*validated, []problem) {
 	admitted, problems := s.admit(ctx, one)
 	if admitted == nil {
 		return nil, problems
@@ -92,11 +101,11 @@ func (s schemas) checkBenchmark(ctx context.Context, one *manifest, targets []v1
 	}
 	checked := &validated{benchmark: benchmark, hash: design.ID(benchmark)}
 	if len(problems) == 0 {
-		return checked, s.expand(ctx, checked, targets)
+		return checked, s.expand(ctx, checked, beside)
 	}
 	var found []problem
 	if onlyAcross(problems) {
-		found = s.expand(ctx, checked, targets)
+		found = s.expand(ctx, checked, beside)
 	} else { // its runs cannot be known, but what is written can be read
 		found = checked.foreseen()
 	}
@@ -104,9 +113,9 @@ func (s schemas) checkBenchmark(ctx context.Context, one *manifest, targets []v1
 }
 
 // expand finds the runs of a benchmark, and returns what is wrong with them and with its gates.
-func (s schemas) expand(ctx context.Context, checked *validated, targets []v1alpha1.StorageTarget) (problems []problem) {
+func (s schemas) expand(ctx context.Context, checked *validated, beside others) (problems []problem) {
 	benchmark, spec := checked.benchmark, &checked.benchmark.Spec
-	if missing := design.ReplaceTargets(spec, targetsFor(benchmark.Namespace, targets)); len(missing) > 0 {
+	if missing := design.ReplaceTargets(spec, targetsFor(benchmark.Namespace, beside.targets)); len(missing) > 0 {
 		checked.missing = strings.Join(missing, ", ")
 		checked.notes = append(checked.notes, fmt.Sprintf("only its own fields were checked, because StorageTarget %s is in none of the files",
 			checked.missing))
@@ -118,7 +127,12 @@ func (s schemas) expand(ctx context.Context, checked *validated, targets []v1alp
 	if err := experiment.CheckSchedule(spec.Schedule); err != nil {
 		problems = append(problems, problem{"spec.schedule", err.Error()})
 	}
-	problems = append(problems, checked.foreseen()...)
+	var read filesRead
+	if err == nil {
+		read = checked.readFiles(beside.configMaps)
+	}
+	problems = append(problems, read.problems...)
+	problems = read.atReferences(checked, append(problems, checked.foreseen()...))
 	if err != nil {
 		checked.slots = nil
 	}

@@ -51,7 +51,7 @@ func TestEstimate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checked, problems := known.checkBenchmark(t.Context(), manifests[0], nil)
+		checked, problems := known.checkBenchmark(t.Context(), manifests[0], others{})
 		if len(problems) > 0 {
 			t.Errorf("%s: %v", test.phases, problems)
 			continue

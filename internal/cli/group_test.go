@@ -53,7 +53,7 @@ func TestExtentOfAGroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checked, problems := known.checkBenchmark(t.Context(), manifests[0], nil)
+		checked, problems := known.checkBenchmark(t.Context(), manifests[0], others{})
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}

@@ -189,7 +189,7 @@ func (a *App) localBenchmark(ctx context.Context, file string, manifests []*mani
 	if err != nil {
 		return nil, err
 	}
-	checked, problems := known.checkBenchmark(ctx, one, known.storageTargets(ctx, manifests))
+	checked, problems := known.checkBenchmark(ctx, one, known.othersIn(ctx, manifests))
 	if len(problems) > 0 {
 		text := one.String() + " is not valid:"
 		for _, wrong := range problems {
@@ -230,26 +230,13 @@ func inlineFiles(checked *validated, manifests []*manifest) error {
 			if traits.File == nil {
 				continue
 			}
-			text, err := configMapText(manifests, traits.File)
-			if err != nil {
-				return exitf(ExitRefused, "phase %s: %w", phase.Name, err)
+			text := configMapText(manifests, checked.benchmark.Namespace, traits.File)
+			if text == "" {
+				return exitf(ExitRefused, "phase %s: ConfigMap %s with the key %s is not in the file: with --local, add it to the file of the "+
+					"benchmark, or name its file with --with", phase.Name, traits.File.Name, traits.File.Key)
 			}
 			traits.Inline(text)
 		}
 	}
 	return nil
-}
-
-func configMapText(manifests []*manifest, from *v1alpha1.ConfigMapKey) (string, error) {
-	for _, one := range manifests {
-		if !one.isConfigMap() || one.object.GetName() != from.Name {
-			continue
-		}
-		data, _ := one.object.Object["data"].(map[string]any)
-		if text, is := data[from.Key].(string); is && text != "" {
-			return text, nil
-		}
-	}
-	return "", errors.New("ConfigMap " + from.Name + " with the key " + from.Key +
-		" is not in the file: with --local, add it to the file of the benchmark, or name its file with --with")
 }

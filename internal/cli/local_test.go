@@ -340,7 +340,7 @@ func TestLocalPostgres(t *testing.T) {
 
 // TestLocalJobFile: the ConfigMap of a job file is read from the same file.
 func TestLocalJobFile(t *testing.T) {
-	const job = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: jobs}\ndata: {a: \"[x]\\nrw=read\"}\n---\n"
+	const job = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: jobs}\ndata: {a: \"[x]\\nrw=read\\nsize=1m\"}\n---\n"
 	path := file(t, "b.yaml", job+strings.ReplaceAll(read(t, here(t, "")), "oltp: {workers: 2, duration: 10s}",
 		"fio: {jobFileFrom: {name: jobs, key: a}}"))
 	e := &executor{}
@@ -348,7 +348,7 @@ func TestLocalJobFile(t *testing.T) {
 	if code != ExitPassed {
 		t.Fatal(code, said)
 	}
-	if load := e.requests[1].Phase.Measure.Workload.FIO; load.JobFile != "[x]\nrw=read" || load.JobFileFrom != nil {
+	if load := e.requests[1].Phase.Measure.Workload.FIO; load.JobFile != "[x]\nrw=read\nsize=1m" || load.JobFileFrom != nil {
 		t.Errorf("%+v", load)
 	}
 }

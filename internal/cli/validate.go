@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/spelling"
@@ -27,8 +26,8 @@ func (a *App) validateCommand() *cobra.Command {
 		Short: "Check manifests without a cluster, with the API server's own rules",
 		Long: `Check manifests without a cluster: the schema and rules of the CRDs as the API server applies them, the gates, and the
 run of every variant. Prints the number of runs and their estimated duration. FILE can be - for the standard input, or a folder for the
-.yaml, .yml and .json files in it, as they are: build a kustomization first. A StorageTarget that a benchmark refers to is looked
-for in all the files.
+.yaml, .yml and .json files in it, as they are: build a kustomization first. A StorageTarget or the ConfigMap of
+a job file that a benchmark refers to is looked for in all the files.
 
 ` + exitHelp,
 		Example: `  kubectl storagebench validate experiment.yaml target.yaml
@@ -92,9 +91,9 @@ func (a *App) judge(ctx context.Context, files []string, storage speed) (all []j
 			manifests = append(manifests, read...)
 		}
 	}
-	targets := known.storageTargets(ctx, manifests)
+	beside := known.othersIn(ctx, manifests)
 	for _, one := range manifests {
-		judged := known.judgeOne(ctx, one, targets)
+		judged := known.judgeOne(ctx, one, beside)
 		if judged.checked != nil {
 			judged.checked.estimateOn(storage)
 		}
@@ -143,7 +142,7 @@ func buildIt(folder string) string {
 		folder)
 }
 
-func (s schemas) judgeOne(ctx context.Context, one *manifest, targets []v1alpha1.StorageTarget) judgement {
+func (s schemas) judgeOne(ctx context.Context, one *manifest, beside others) judgement {
 	judged := judgement{file: one.file, manifest: one}
 	switch {
 	case one.isAccepted():
@@ -151,7 +150,7 @@ func (s schemas) judgeOne(ctx context.Context, one *manifest, targets []v1alpha1
 	case !one.ours():
 		judged.foreign = true
 	case one.isBenchmark():
-		judged.checked, judged.problems = s.checkBenchmark(ctx, one, targets)
+		judged.checked, judged.problems = s.checkBenchmark(ctx, one, beside)
 	case one.isTarget():
 		judged.checked, judged.problems = s.checkTarget(ctx, one)
 	default:

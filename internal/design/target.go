@@ -16,7 +16,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// checkTarget refuses what cannot run before anything is created. Silently skipping a part would be misleading.
+// checkTarget refuses what cannot run, before anything is created. Silently skipping a part would be misleading.
 func checkTarget(slot *Slot) error {
 	volumes := errors.Join(checkMade(slot), checkVolumes(slot), checkPools(slot))
 	problems := errors.Join(volumes, checkWorkloads(slot), checkData(slot))
@@ -30,6 +30,9 @@ func checkTarget(slot *Slot) error {
 	}
 	return errors.Join(problems, checkDatasets(slot))
 }
+
+// CheckFiles refuses what job files that were put into a slot cannot do. Expand, which does not know them, has checked the rest.
+func CheckFiles(slot *Slot) error { return errors.Join(checkWorkloads(slot), checkData(slot)) }
 
 // checkWorkloads refuses what a workload cannot do in its phase or on its volume.
 func checkWorkloads(slot *Slot) error {
@@ -50,10 +53,10 @@ func checkWorkloads(slot *Slot) error {
 	return errors.Join(problems...)
 }
 
-// jobLine begins a problem of a line in a fio job file. There are as many as wrong lines.
+// jobLine matches the beginning of a problem with one line of a fio job file. Each wrong line has a problem of its own.
 var jobLine = regexp.MustCompile(`^(?:the fio job file cannot be used: )?line (\d+): `)
 
-// atJobLine is where such a problem is written. Problems of other kinds stay as they are.
+// atJobLine adds the line of such a problem to its field. Problems of other kinds stay as they are.
 func atJobLine(field, problem string) (at, text string) {
 	parts := jobLine.FindStringSubmatch(problem)
 	if parts == nil {
@@ -63,7 +66,7 @@ func atJobLine(field, problem string) (at, text string) {
 	return fmt.Sprintf("%s.jobFile[line %s]", field, parts[1]), fmt.Sprintf("line %s of the fio job file: %s", parts[1], text)
 }
 
-// workloadProblem says what a workload, or one of several together, cannot do, and where it is written. Empty if there is nothing.
+// workloadProblem says what a workload, or one of several that run together, cannot do, and in which field. Empty if there is no problem.
 func workloadProblem(slot *Slot, phase *v1alpha1.Phase) (field, problem string) {
 	if phase.Measure == nil {
 		return "", ""
@@ -109,7 +112,7 @@ func VolumeOf(phase *v1alpha1.Phase) v1alpha1.VolumeName {
 	return cmp.Or(phase.Volume, naming.VolumeData)
 }
 
-// BlockVolumes are the names of those volumes of a target that are devices.
+// BlockVolumes are the names of the volumes of a target that are block devices.
 func BlockVolumes(target v1alpha1.Target) map[v1alpha1.VolumeName]bool {
 	if class := target.StorageClass; class != nil {
 		block := class.VolumeMode == corev1.PersistentVolumeBlock

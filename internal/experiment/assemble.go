@@ -21,8 +21,7 @@ type Evidence struct {
 	Now        time.Time
 	Benchmark  *v1alpha1.StorageBenchmark
 	Experiment string
-	// Runs of the experiment, and the stored document of each of their phases by ConfigMap name. A missing one was deleted or
-	// edited.
+	// Runs of the experiment, and the stored documents of their phases, by ConfigMap name. If one is missing, it was deleted or edited.
 	Runs      []v1alpha1.BenchmarkRun
 	Documents map[string]results.PhaseDocument
 	// Gates is nil for a superseded experiment: its gates are no longer known.
@@ -47,7 +46,7 @@ func Assemble(evidence Evidence) results.Experiment {
 	}
 	runs := slices.Clone(evidence.Runs)
 	slices.SortFunc(runs, CompareRuns)
-	var documents []results.PhaseDocument
+	byRun := make([][]results.PhaseDocument, len(runs))
 	spoiled, texts := map[string]bool{}, map[v1alpha1.ConfigMapKey]string{}
 	for i := range runs {
 		result, used := runResult(&runs[i], evidence.Documents)
@@ -58,8 +57,7 @@ func Assemble(evidence Evidence) results.Experiment {
 				evidence.Tally.giveUp(fmt.Sprintf("%s repetition %d: %s", result.Variant, result.Repetition, words))
 			}
 		}
-		experiment.Runs = append(experiment.Runs, result)
-		documents = append(documents, used...)
+		experiment.Runs, byRun[i] = append(experiment.Runs, result), used
 		experiment.NodeName, experiment.RunnerImage = JoinNodes(RunNodes(&runs[i])), runs[i].Spec.RunnerImage
 		if class := runs[i].Spec.Target.StorageClass; class != nil && experiment.StorageClass == "" {
 			experiment.StorageClass = class.Name
@@ -71,7 +69,8 @@ func Assemble(evidence Evidence) results.Experiment {
 	evidence.Tally.giveUp(assembleGroups(&experiment)...)
 	wholeSeconds(experiment.Runs)
 	experiment.Variants = summarise(experiment.Runs, evidence)
-	experiment.Environment, experiment.Notes = results.MergeEnvironment(documents), results.MergeNotes(documents)
+	experiment.Environment = results.MergeEnvironment(slices.Concat(byRun...))
+	experiment.Notes = results.MergeNotes(ofValidRuns(experiment.Runs, byRun))
 	if evidence.Gates == nil {
 		experiment.State, experiment.Reason = results.StateSuperseded, v1alpha1.ReasonSuperseded
 		experiment.Message = "the spec changed before the experiment finished; these are the runs that had finished"
@@ -90,6 +89,16 @@ func Assemble(evidence Evidence) results.Experiment {
 	return experiment
 }
 
+// ofValidRuns are the documents whose numbers are used.
+func ofValidRuns(runs []results.RunResult, byRun [][]results.PhaseDocument) (documents []results.PhaseDocument) {
+	for i := range runs {
+		if runs[i].Valid {
+			documents = append(documents, byRun[i]...)
+		}
+	}
+	return documents
+}
+
 // summarise lists the variants in the order of the spec, whatever the order of execution: readers compare with the first.
 func summarise(runs []results.RunResult, evidence Evidence) []results.VariantResult {
 	variants, names := results.Summarise(runs), design.VariantNames(evidence.Slots)
@@ -106,7 +115,7 @@ func summarise(runs []results.RunResult, evidence Evidence) []results.VariantRes
 	return variants
 }
 
-// repetitionsOf is the number of expected repetitions: all of them, if adaptive has started to add some.
+// repetitionsOf is the number of expected repetitions: the maximum, once adaptive has added some.
 func repetitionsOf(benchmark *v1alpha1.StorageBenchmark, runs []v1alpha1.BenchmarkRun) int32 {
 	for _, run := range runs {
 		if run.Spec.Repetition > benchmark.Spec.Repetitions {
@@ -203,7 +212,7 @@ func lostResult(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDo
 	return ""
 }
 
-// runResult is a run with the documents of its phases. The times of these are exact, see wholeSeconds.
+// runResult is the result of a run, with the documents of its phases. The times of the phases are still exact, see wholeSeconds.
 func runResult(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDocument) (results.RunResult, []results.PhaseDocument) {
 	result := results.RunResult{
 		Name: run.Name, UID: string(run.UID), Index: run.Spec.Index, Variant: run.Spec.Variant,
@@ -263,7 +272,7 @@ func runVolume(volume v1alpha1.RunVolumeStatus) results.RunVolume {
 		Properties: properties}
 }
 
-// wholeSeconds truncates the times of phases, once it is known whether nodes measured together.
+// wholeSeconds truncates the times of phases. The check whether nodes measured together comes before, because it needs the exact times.
 func wholeSeconds(runs []results.RunResult) {
 	for _, run := range runs {
 		for i := range run.Phases {

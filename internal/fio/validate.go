@@ -219,8 +219,11 @@ func (o Option) sizes() bool {
 
 // Paced are the jobs that send their requests at a fixed rate.
 func (f UserFile) Paced() []string {
-	return f.jobsWith(func(job UserJob) bool { return strings.Trim(job.Set["rate"]+job.Set["rate_iops"], "0,") != "" })
+	return f.jobsWith(UserJob.Paced)
 }
+
+// Paced says that a job sends its requests at a fixed rate.
+func (j UserJob) Paced() bool { return strings.Trim(j.Set["rate"]+j.Set["rate_iops"], "0,") != "" }
 
 // Readers are the jobs that read. Without rw, a job does.
 func (f UserFile) Readers() []string {
@@ -235,9 +238,12 @@ func (f UserFile) Writers() []string {
 // UntimedSyncs are the jobs whose syncs fio does not time. With libaio it makes the sync itself, and counts its time from the beginning of
 // the request before: fio 3.33 and 3.39 report 34 ms for a flush of 11 ms after a write of 22 ms.
 func (f UserFile) UntimedSyncs() []string {
-	return f.jobsWith(func(job UserJob) bool {
-		return job.Set["ioengine"] == "libaio" && strings.Trim(job.Set["fsync"]+job.Set["fdatasync"], "0") != ""
-	})
+	return f.jobsWith(UserJob.UntimedSyncs)
+}
+
+// UntimedSyncs says that fio does not time the syncs of a job.
+func (j UserJob) UntimedSyncs() bool {
+	return j.Set["ioengine"] == "libaio" && strings.Trim(j.Set["fsync"]+j.Set["fdatasync"], "0") != ""
 }
 
 // WhyPaced says why jobs have no latencies, and what to do.

@@ -19,7 +19,7 @@ import (
 var effectRules = []func(c *comparison, on places) (field, message string){
 	intentLog, attributes, accessTimes, specialUnused, specialTakesAll, specialRefused, cacheUnused,
 	nothingTwice, nothingSmaller, recordsStay, zerosWritten, blockRepeated, fillOverwritten, algorithmsAlike, directAlike, smallFiles,
-	sameBytes, holesWritten, wholeDevice,
+	sameBytes, holesWritten, wholeDevice, queueBelowLeast,
 }
 
 // foreseeEffects warns once for each rule.

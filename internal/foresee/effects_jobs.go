@@ -61,7 +61,7 @@ func wholeDevice(_ *comparison, on places) (field, message string) {
 }
 
 // jobRules find jobs that do not measure what they seem to, on any target.
-var jobRules = []func(j job, of *v1alpha1.MeasurePhase, onZFS bool) (message string){job.depthUnused, job.buffered}
+var jobRules = []func(j job, of *v1alpha1.MeasurePhase, onZFS bool) (message string){job.depthUnused, job.buffered, job.untimed}
 
 // foreseeJobs warns once for each rule.
 func foreseeJobs(variants []design.Slot, files jobsByFile, f *Foresight) {
@@ -122,14 +122,29 @@ func (j job) direct() bool { return j.has("direct") || j.Set["buffered"] == "0" 
 // buffered says why a job measures the memory of the node: it does not ask for direct requests, and the phase does not say that it is about
 // a cache. Only ZFS has no use for the page cache. Writes that are synced one by one reach the storage anyway.
 func (j job) buffered(of *v1alpha1.MeasurePhase, onZFS bool) string {
-	if onZFS || j.direct() || of.Cache != "" || !j.Reads() && j.syncs() {
+	aboutCache := of.Cache != "" && of.Cache != v1alpha1.CacheAny
+	if onZFS || j.direct() || aboutCache || !j.Reads() && (j.has("fsync") || j.has("fdatasync") || j.opensSync()) {
 		return ""
 	}
-	return fmt.Sprintf("job [%s] goes through the page cache of the node, unless the file system is ZFS: write direct=1 to measure the storage",
-		j.Name)
+	return fmt.Sprintf("job [%s] goes through the page cache of the node, unless the file system is ZFS: write direct=1 to measure the "+
+		"storage", j.Name)
+}
+
+// untimed says that a job has no latencies, or none of its syncs.
+func (j job) untimed(*v1alpha1.MeasurePhase, bool) string {
+	switch {
+	case j.Paced():
+		return "latencies will be left out: " + fio.WhyPaced([]string{j.Name})
+	case j.UntimedSyncs() && j.Writes():
+		return "latencies of syncs will be left out: " + fio.WhyUntimedSyncs([]string{j.Name})
+	}
+	return ""
 }
 
 // syncs says whether writes of a job are synchronous.
 func (j job) syncs() bool {
-	return j.has("fsync") || j.has("fdatasync") || j.has("fsync_on_close") || j.has("sync") && j.Set["sync"] != "none"
+	return j.has("fsync") || j.has("fdatasync") || j.has("fsync_on_close") || j.opensSync()
 }
+
+// opensSync says that each write of a job is synchronous by itself.
+func (j job) opensSync() bool { return j.has("sync") && j.Set["sync"] != "none" }

@@ -44,6 +44,21 @@ func TestEffectsOfPlaces(t *testing.T) {
 	})
 }
 
+// TestUntimedJobs: who declares latencies that fio cannot tell learns it before the run.
+func TestUntimedJobs(t *testing.T) {
+	const warns = "warning: spec.phases[1].measure.workload.fio.jobFile: "
+	jobs := func(lines ...string) func(*effectSpec) {
+		return func(s *effectSpec) { measuring(s, jobFile(lines...)) }
+	}
+	foresee(t, map[string]foreseen{
+		"paced":           {jobs("rw=randread", "rate_iops=200"), warns + "latencies will be left out: rate or rate_iops of j paces"},
+		"no limit":        {jobs("rw=randread", "rate_iops=0"), ""},
+		"syncs of libaio": {jobs("rw=write", "ioengine=libaio", "fdatasync=1"), warns + "latencies of syncs will be left out: with ioengine=libaio"},
+		"reads of libaio": {jobs("rw=randread", "ioengine=libaio", "fsync=1"), ""},
+		"syncs of psync":  {jobs("rw=write", "fdatasync=1"), ""},
+	})
+}
+
 // TestBufferedJobs: beside ZFS, a job without direct=1 measures the memory of the node.
 func TestBufferedJobs(t *testing.T) {
 	const buffered = "warning: spec.phases[1].measure.workload.fio.jobFile: job [j] goes through the page cache of the node"
@@ -61,6 +76,10 @@ func TestBufferedJobs(t *testing.T) {
 		jobs("rw=randread")(s)
 		s.Phases[1].Measure.Cache = v1alpha1.CacheWarm
 	}
+	anyCache := func(s *effectSpec) { // as the API server completes it
+		jobs("rw=randread")(s)
+		s.Phases[1].Measure.Cache = v1alpha1.CacheAny
+	}
 	onZvol := func(s *effectSpec) {
 		s.Target.ZFS.Dataset.Type, s.Target.ZFS.Dataset.FSType = "Volume", "ext4"
 		jobs("rw=randread")(s)
@@ -71,6 +90,8 @@ func TestBufferedJobs(t *testing.T) {
 		"direct":              {class(jobs("rw=randread", "direct=1")), ""},
 		"not buffered":        {class(jobs("rw=randread", "buffered=0")), ""},
 		"about the cache":     {class(cached), ""},
+		"about no cache":      {class(anyCache), buffered},
+		"synced at its end":   {class(jobs("rw=write", "fsync_on_close=1")), buffered},
 		"synced":              {class(jobs("rw=write", "fdatasync=1")), ""},
 		"reads beside syncs":  {class(jobs("rw=randrw", "fdatasync=1")), buffered},
 		"ext4 on a device":    {onZvol, buffered},

@@ -116,7 +116,10 @@ func TestFills(t *testing.T) {
 			withLog(s, amount("fill", gib/2), database("512MB"))
 			s.Phases[0].Volume = "log"
 		}, "spec.phases[1]: and at most 512Mi of the volume are left for that: write a smaller max_wal_size"},
-		"files too large": {func(s *spec) { s.Phases = list(amount("fill", gib), jobs("[a]\ndirect=1\nrw=read\nsize=2g")); sized(s, 2*gib) },
+		"files too large": {func(s *spec) {
+			s.Phases = list(amount("fill", gib), jobs("[a]\ndirect=1\nrw=read\nsize=2g"))
+			sized(s, 2*gib)
+		},
 			"spec.phases[1]: the files of its jobs need 2Gi, and at most 1Gi of the volume are left for that: write a smaller size"},
 		"files that fit":     {func(s *spec) { s.Phases = list(jobs("[a]\ndirect=1\nrw=read\nsize=2g")); sized(s, 2*gib) }, ""},
 		"files not laid out": {func(s *spec) { s.Phases = list(jobs("[a]\ndirect=1\nrw=write\nsize=9g")); sized(s, 2*gib) }, ""},

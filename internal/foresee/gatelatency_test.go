@@ -3,6 +3,8 @@ package foresee
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
@@ -36,5 +38,34 @@ func TestLatenciesOfMemory(t *testing.T) {
 		"fio, O_DSYNC":        {judging(mean, jobFile("rw=write", "sync=dsync")), ""},
 		"fio, unknown":        {judging(mean, elsewhere), ""},
 		"postgres, no writes": {judging("transactionLatencyMeanNanoseconds", ofTables), ""},
+	})
+}
+
+// TestWhereFillsEnd: a fill with to ends where the spec says, whatever the variants are.
+func TestWhereFillsEnd(t *testing.T) {
+	judging := func(change func(*effectSpec), one v1alpha1.Gate) func(*effectSpec) {
+		return func(s *effectSpec) {
+			s.Matrix = v1alpha1.Matrix{"dataset.compression": {"off", "lz4"}}
+			s.Phases[0].Fill.Compressibility = "50%"
+			one.Name, s.Gates = "g", []v1alpha1.Gate{one}
+			change(s)
+		}
+	}
+	asIs := func(*effectSpec) {}
+	sized := func(s *effectSpec) {
+		s.Phases[0].Fill.To, s.Phases[0].Fill.Size = "", &v1alpha1.Amount{Quantity: resource.MustParse("1Gi")}
+	}
+	compare := func(metric v1alpha1.MetricPath) v1alpha1.Gate {
+		return v1alpha1.Gate{Ratio: &v1alpha1.RatioGate{Of: metric, ToVariant: "dataset.compression=off", Max: "90%"}}
+	}
+	const warns = "warning: spec.gates[0].ratio: ends at 50% of the space, so allocatedBytes says nothing"
+	within := v1alpha1.Gate{Ratio: &v1alpha1.RatioGate{Of: "fill.allocatedBytes", To: "fill.filledBytes", Max: "90%"}}
+	foresee(t, map[string]foreseen{
+		"compared":             {judging(asIs, compare("fill.allocatedBytes")), warns},
+		"what fits":            {judging(asIs, compare("fill.filledBytes")), ""},
+		"the same amount":      {judging(sized, compare("fill.allocatedBytes")), ""},
+		"within a run":         {judging(asIs, within), ""},
+		"of the whole pool":    {judging(asIs, compare("fill.poolAllocatedBytes")), ""},
+		"where it ends itself": {judging(asIs, v1alpha1.Gate{Bound: &v1alpha1.BoundGate{Metric: "fill.allocatedBytes", Min: "1Mi"}}), ""},
 	})
 }

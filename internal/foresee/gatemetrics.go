@@ -28,7 +28,7 @@ func foreseeGates(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gate
 				f.refuse(gateField(i, spec.Gates[i]), problem)
 				continue
 			}
-			for _, warning := range []string{mixedBy(slots, ref), memoryTimed(slots, ref, files)} {
+			for _, warning := range []string{mixedBy(slots, ref), memoryTimed(slots, ref, files), whereFillEnds(spec.Gates[i], slots, ref)} {
 				if warning != "" && !warned[warning] {
 					warned[warning] = true
 					f.warn(gateField(i, spec.Gates[i]), warning)
@@ -129,6 +129,30 @@ func cannotHave(slots []design.Slot, ref gate.Reference) string {
 		}
 		return fmt.Sprintf("phase %s (%s on a %s target) of variant %q never has %s: %s", ref.Phase, does(&slot.Phases[at]), target,
 			slot.Variant, ref.Metric, instead(ref.Metric, workload.Metrics(&slot.Phases[at], onPool)))
+	}
+	return ""
+}
+
+// whereFillEnds says that a gate compares the space at which the fills of variants end. The spec says where, whatever the settings of the
+// variants. Empty if the gate does not.
+func whereFillEnds(one v1alpha1.Gate, slots []design.Slot, ref gate.Reference) string {
+	ratio := one.Ratio
+	if ratio == nil || ratio.ToVariant == "" || ratio.To != "" && ratio.To != ratio.Of {
+		return ""
+	}
+	for i := range slots {
+		at := phaseOf(&slots[i], ref)
+		if at < 0 {
+			continue
+		}
+		fill := slots[i].Phases[at].Fill
+		if fill == nil || fill.To == "" {
+			continue
+		}
+		if ref.Metric == "allocatedBytes" || ref.Metric == "poolAllocatedBytes" && fill.Of == "Pool" {
+			return fmt.Sprintf("phase %s ends at %s of the space, so %s says nothing: judge filledBytes, which is how much data fits, or write "+
+				"size in place of to", ref.Phase, fill.To, ref.Metric)
+		}
 	}
 	return ""
 }

@@ -34,6 +34,7 @@ var omissions = []omission{
 	{"phases of single runs", omitPhases},
 	{"metrics of groups that are not primary", omitGroupMetrics},
 	{fmt.Sprintf("runs beyond the first %d", keptRuns), omitRuns},
+	{"notes", func(e *Experiment) int { count := len(e.Notes); e.Notes = nil; return count }},
 	{"metrics of variants that are not primary", omitVariantMetrics},
 }
 

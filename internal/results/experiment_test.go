@@ -93,6 +93,7 @@ func bigExperiment() Experiment {
 		Benchmark: RunIdentity{Namespace: "lab", Name: "big", UID: "1"}, Experiment: "abc", State: StateComplete, Verdict: "Failed",
 		Gates:       []GateResult{{Name: "g", Definition: "a < b && c > d", Verdict: "Failed", Message: strings.Repeat("g", 500)}},
 		Environment: map[string][]string{"kernel": {"1", "2", "3", "4"}},
+		Notes:       []Note{{Phase: "scan", Text: strings.Repeat("n", 500), Results: 1, Of: 5}},
 		Omitted:     []string{"said before"},
 	}
 	for i := range int32(20) {

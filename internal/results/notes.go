@@ -15,8 +15,8 @@ type Note struct {
 	Of      int32 `json:"of"`
 }
 
-// figures are numbers and durations, but not those in a name, such as readLatencyP99Nanoseconds.
-var figures = regexp.MustCompile(`\b[0-9][0-9A-Za-zµ.]*`)
+// figures are numbers and durations, but not those in a name, such as readLatencyP99Nanoseconds or that of job 4k.
+var figures = regexp.MustCompile(`\b([0-9]+(\.[0-9]+)?(ns|µs|ms|s|m|h)?)+\b`)
 
 // MergeNotes gathers the notes of all valid results. Notes of a phase that differ only in figures are one.
 func MergeNotes(docs []PhaseDocument) []Note {

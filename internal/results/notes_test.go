@@ -9,17 +9,18 @@ import (
 
 func TestMergeNotes(t *testing.T) {
 	few := func(count int) string {
-		return fmt.Sprintf("readLatencyP999Nanoseconds is left out: it needs 10000 operations, and there were %d", count)
+		return fmt.Sprintf("readLatency: %d operations are too few for P999 (10000): measure longer", count)
 	}
 	docs := []PhaseDocument{
-		{Phase: "read", Outcome: OutcomeValid, Notes: []string{few(800), few(90), "readLatencyP99Nanoseconds is left out: it needs 10000 operations, and there were 90", "a cache may have served it"}},
-		{Phase: "write", Outcome: OutcomeValid, Notes: []string{few(7)}},
+		{Phase: "read", Outcome: OutcomeValid, Notes: []string{few(800), few(90), "readLatency: 90 operations are too few for P99 (1000), P999 (10000): measure longer", "a cache may have served it"}},
+		{Phase: "write", Outcome: OutcomeValid, Notes: []string{few(7), "4k." + few(7), "64k." + few(9), "lasted 1m30.5s", "lasted 250ms"}},
 		{Phase: "read", Outcome: OutcomeInvalid, Notes: []string{few(1), "its numbers are not used"}},
 		{Phase: "read", Outcome: OutcomeValid, Notes: []string{few(1234)}},
 		{Phase: "read", Outcome: OutcomeValid},
 	}
-	want := []Note{{"read", few(800), 2, 3}, {"read", "readLatencyP99Nanoseconds is left out: it needs 10000 operations, and there were 90", 1, 3},
-		{"read", "a cache may have served it", 1, 3}, {"write", few(7), 1, 1}}
+	want := []Note{{"read", few(800), 2, 3}, {"read", "readLatency: 90 operations are too few for P99 (1000), P999 (10000): measure longer", 1, 3},
+		{"read", "a cache may have served it", 1, 3}, {"write", few(7), 1, 1}, {"write", "4k." + few(7), 1, 1}, {"write", "64k." + few(9), 1, 1},
+		{"write", "lasted 1m30.5s", 1, 1}}
 	if diff := cmp.Diff(want, MergeNotes(docs)); diff != "" {
 		t.Error(diff)
 	}

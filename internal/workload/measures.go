@@ -304,12 +304,17 @@ func hasJob(phase *v1alpha1.Phase, job string) bool {
 	return false
 }
 
-// Lacking says why the jobs of fio have no such metric, as far as their file is in the spec. Empty if they may have it.
+// Lacking says why a phase has no such metric, where that is not plain from its workload: a setting is missing, or what the jobs of fio do,
+// as far as their file is in the spec. Empty if it may have it.
 func Lacking(phase *v1alpha1.Phase, metric string) string {
 	at := strings.LastIndexByte(metric, '.')
 	if derived, err := results.ParseDerived(metric); err == nil {
 		metric = derived.Distribution
 		at = strings.LastIndexByte(metric, '.')
+	}
+	if traits, _ := PhaseTraits(phase); phase.Measure != nil && traits.Name != "" && traits.Once == "" && phase.Measure.SteadyState == nil &&
+		phase.Measure.OperateAfter == nil && begins(metric[at+1:], rounds) {
+		return "a phase measures in rounds only with steadyState: add it"
 	}
 	return lacking(phase, metric[:max(at, 0)], metric[at+1:])
 }

@@ -136,6 +136,7 @@ func (d *database) finish(s *session, _ fio.Sum) error {
 		s.note("%d checkpoints were in the measured time, so their cost is hardly in the figures: measure for 3m or longer, or write a "+
 			"smaller checkpoint_timeout or max_wal_size in settings", done)
 	}
+	s.noteFew("transaction", s.metrics["transactions"])
 	memory, err := strconv.ParseInt(s.environment["memory.bytes"], 10, 64)
 	if bytes := s.metrics["databaseBytes"]; err == nil && memory > 0 && bytes > 0 {
 		s.metrics["databaseMemoryPartsPerMillion"] = int64(float64(bytes) / float64(memory) * 1e6)

@@ -122,16 +122,17 @@ func TestPostgres(t *testing.T) {
 // TestDatabaseNotes: what is in the figures needs no note.
 func TestDatabaseNotes(t *testing.T) {
 	for name, c := range map[string]struct {
-		mode                string
-		checkpoints, memory int64
-		notes               int
+		mode                              string
+		checkpoints, memory, transactions int64
+		notes                             int
 	}{
-		"as it should be": {postgres.TPCBLike, 4, 1 << 30, 0}, "no checkpoints": {postgres.TPCBLike, 1, 1 << 30, 1},
-		"only reads": {postgres.SelectOnly, 0, 1 << 30, 0}, "in memory": {postgres.TPCBLike, 2, 1 << 33, 1},
+		"as it should be": {postgres.TPCBLike, 4, 1 << 30, 10_000, 0}, "no checkpoints": {postgres.TPCBLike, 1, 1 << 30, 10_000, 1},
+		"only reads": {postgres.SelectOnly, 0, 1 << 30, 10_000, 0}, "in memory": {postgres.TPCBLike, 2, 1 << 33, 10_000, 1},
+		"too few for a percentile": {postgres.TPCBLike, 4, 1 << 30, 9_999, 1},
 	} {
 		s := Executor{}.newSession(workload.Request{}, results.KindMeasure, nil)
 		s.environment["memory.bytes"] = fmt.Sprint(c.memory)
-		s.metrics["databaseBytes"], s.metrics["checkpoints"] = 2<<30, c.checkpoints
+		s.metrics["databaseBytes"], s.metrics["checkpoints"], s.metrics["transactions"] = 2<<30, c.checkpoints, c.transactions
 		err := (&database{given: v1alpha1.PostgresWorkload{Mode: c.mode}}).finish(s, fio.Sum{})
 		if want := (2 << 30) * 1_000_000 / c.memory; err != nil || len(s.notes) != c.notes ||
 			s.metrics["databaseMemoryPartsPerMillion"] != want {

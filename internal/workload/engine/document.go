@@ -35,16 +35,16 @@ type Details struct {
 	Rounds []Round `json:"rounds,omitempty"`
 	// Regions of a scan, in the order in which they were read.
 	Regions []Region `json:"regions,omitempty"`
-	// Latencies by operation: how many took about so long.
+	// Latencies by operation, as histograms.
 	Latencies map[string][]fio.Bin `json:"latencies,omitempty"`
-	// Samples are latencies over time; SamplesSeen is how many there were to choose from. With a window, each is the largest one of a writer
-	// in such a time.
+	// Samples are latencies over time; SamplesSeen is how many there were to choose from. With a window, each is the largest latency of a
+	// writer in such a window.
 	Samples                  []fio.Sample `json:"samples,omitempty"`
 	SamplesSeen              int64        `json:"samplesSeen,omitempty"`
 	SampleWindowMilliseconds int64        `json:"sampleWindowMilliseconds,omitempty"`
 	// Series is the rate over time.
 	Series *Series `json:"series,omitempty"`
-	// Counters of the system around the workload, and what of them is not known.
+	// Counters of the system around the workload, and those that are not known.
 	Counters    json.RawMessage `json:"counters,omitempty"`
 	Unavailable []string        `json:"unavailable,omitempty"`
 	// Postgres has the details of a postgres workload.
@@ -77,11 +77,12 @@ type Region struct {
 	Stream int `json:"stream,omitempty"`
 }
 
-// softReasons are reasons for which good measurements answer another question than asked. Their numbers are kept to be inspected.
+// softReasons are the reasons of phases whose measurements are correct, but answer another question than the one asked. Their numbers are
+// kept for inspection.
 var softReasons = []string{ReasonCacheMismatch, ReasonNotConverged, ReasonClockStepped, ReasonCPUThrottled, ReasonForeignLoad,
 	results.ReasonNotTogether}
 
-// document says all that is known. The times follow the clock that cannot be set, from where the phase began.
+// document returns all that is known. Its times are the time of day at which the phase began, plus monotonic time.
 func (s *session) document(ctx context.Context, failure error) results.PhaseDocument {
 	d := results.PhaseDocument{
 		Version: results.PhaseVersion, Run: s.request.Run, Phase: string(s.request.Phase.Name), Kind: s.kind,
@@ -106,6 +107,9 @@ func (s *session) document(ctx context.Context, failure error) results.PhaseDocu
 	}
 	d.Notes = s.notes[:min(len(s.notes), maxNotes)]
 	d.Environment, d.Omitted = boundEnvironment(s.environment)
+	if more := len(s.notes) - maxNotes; more > 0 {
+		d.Omitted = append(d.Omitted, fmt.Sprintf("%d notes", more))
+	}
 	raw, omitted := s.details.encode()
 	d.Raw, d.Omitted = raw, append(d.Omitted, omitted...)
 	return d
@@ -135,7 +139,7 @@ func boundEnvironment(all map[string]string) (kept map[string]string, omitted []
 	return kept, nil
 }
 
-// omissions are what can be left out of a document, the least missed first.
+// omissions are what can be left out of a document, the least important first.
 var omissions = []struct {
 	words string
 	apply func(*Details) bool
@@ -160,13 +164,13 @@ var omissions = []struct {
 	{"all job files", func(d *Details) bool { found := len(d.JobFiles) > 0; d.JobFiles = nil; return found }},
 }
 
-// encode leaves out what does not fit, the least missed first: the numbers are in the metrics in any case.
+// encode leaves out what does not fit, the least important first: the numbers are in the metrics in any case.
 func (d Details) encode() (raw json.RawMessage, omitted []string) {
 	d.Workloads = maps.Clone(d.Workloads)
 	for i := 0; ; i++ {
 		text, err := json.Marshal(d)
 		switch {
-		case err != nil: // a report that is no JSON; it was parsed, so this cannot be
+		case err != nil: // a report that is not JSON; it was parsed before, so this cannot happen
 			return nil, append(omitted, "all raw output: "+spelling.Shorten(err.Error(), 200))
 		case compressedBytes(text) <= maxCompressed:
 			return text, omitted

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"fmt"
 	"maps"
 	"math/bits"
 	"strings"
@@ -95,18 +96,35 @@ func (s *session) addDistribution(name, unit string, distribution results.Distri
 	s.distributions[name] = distribution.Bounded()
 }
 
+// percentiles of latencies, with the share of the operations that are faster in millionths.
+var percentiles = []struct {
+	suffix string
+	share  int64
+}{{"P50", 500_000}, {"P95", 950_000}, {"P99", 990_000}, {"P999", 999_000}}
+
 // addPercentiles leaves out those that so few operations do not tell, and says so.
 func (s *session) addPercentiles(prefix string, latency fio.Latency) {
-	for _, one := range []struct {
-		suffix string
-		share  int64
-	}{{"P50", 500_000}, {"P95", 950_000}, {"P99", 990_000}, {"P999", 999_000}} {
-		name := prefix + "Latency" + one.suffix + "Nanoseconds"
-		if needed := stats.NeededFor(one.share); latency.Count < needed {
-			s.note("%s is left out: it needs %d operations, and there were %d: measure longer", name, needed, latency.Count)
-		} else if value, known := latency.Percentile(one.share); known {
-			s.metrics[name] = value
+	for _, one := range percentiles {
+		if latency.Count < stats.NeededFor(one.share) {
+			continue
 		}
+		if value, known := latency.Percentile(one.share); known {
+			s.metrics[prefix+"Latency"+one.suffix+"Nanoseconds"] = value
+		}
+	}
+	s.noteFew(prefix, latency.Count)
+}
+
+// noteFew says which percentiles so few operations do not tell.
+func (s *session) noteFew(prefix string, count int64) {
+	var left []string
+	for _, one := range percentiles {
+		if needed := stats.NeededFor(one.share); count < needed {
+			left = append(left, fmt.Sprintf("%s (%d)", one.suffix, needed))
+		}
+	}
+	if len(left) > 0 {
+		s.note("%sLatency: %d operations are too few for %s: measure longer", prefix, count, strings.Join(left, ", "))
 	}
 }
 

@@ -1,0 +1,61 @@
+package foresee
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
+
+const (
+	queueParameter = "zfs_vdev_"
+	mostActive     = "_max_active"
+	leastActive    = "_min_active"
+)
+
+// leastByDefault are the minimums of requests under way at a disk, by their kind, that OpenZFS has if none is set.
+var leastByDefault = map[string]string{"sync_read": "10", "sync_write": "10", "async_read": "1", "async_write": "2", "scrub": "1",
+	"trim": "1", "removal": "1", "initializing": "1", "rebuild": "1"}
+
+// queueBelowLeast finds a maximum of requests under way that is below the minimum of its kind: ZFS gives a disk the minimum first.
+func queueBelowLeast(c *comparison, on places) (field, message string) {
+	on.first(func(p *place) bool {
+		field, message = p.queueBelowLeast(c.spec)
+		return message != ""
+	})
+	return field, message
+}
+
+func (p *place) queueBelowLeast(spec *v1alpha1.StorageBenchmarkSpec) (field, message string) {
+	given := p.slot.Target.ZFS.ModuleParameters
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		kind, isMost := strings.CutSuffix(strings.TrimPrefix(name, queueParameter), mostActive)
+		other := queueParameter + kind + leastActive
+		most, err := strconv.Atoi(string(given[name]))
+		least, known := strconv.Atoi(cmp.Or(string(given[other]), leastByDefault[kind]))
+		if !isMost || err != nil || known != nil || most >= least {
+			continue
+		}
+		whose := ""
+		if given[other] == "" {
+			whose = " by default"
+		}
+		return p.parameterField(spec, name), fmt.Sprintf("it acts like %d, because %s is %d%s, which ZFS reaches first: write %s: %q too", least,
+			other, least, whose, other, given[name])
+	}
+	return "", ""
+}
+
+// parameterField is the field that sets a module parameter for the variant: in the matrix, in the variant or in the target.
+func (p *place) parameterField(spec *v1alpha1.StorageBenchmarkSpec, name string) (found string) {
+	for _, one := range settingsOf(spec) {
+		if one.name == name && one.value == string(p.slot.Target.ZFS.ModuleParameters[name]) && p.covers(spec, one.field) {
+			found = wholePath(one.field)
+		}
+	}
+	return cmp.Or(found, targetField(spec, p.slot))
+}
