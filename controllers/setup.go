@@ -45,7 +45,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// Options of the controllers.
+// Options are the options of the controllers.
 type Options struct {
 	// LeaseNamespace holds the Leases of nodes: the operator's own namespace.
 	LeaseNamespace string
@@ -55,10 +55,10 @@ type Options struct {
 	PostgresImage string
 	// Namespaces to watch. Empty means all.
 	Namespaces []string
-	// WithoutAgent says that no agent is installed. The manager then has no permissions for pools, PersistentVolumes and related
-	// objects, and neither watches nor reads them.
+	// WithoutAgent is true if no agent is installed. The manager then has no permissions for pools, PersistentVolumes and related objects, and
+	// neither watches nor reads them.
 	WithoutAgent bool
-	// WithoutClusterReads says that the manager may read neither nodes nor StorageClasses.
+	// WithoutClusterReads is true if the manager may read neither nodes nor StorageClasses.
 	WithoutClusterReads bool
 	Timings             runs.Timings
 	// Limits of what a benchmark may request.
@@ -84,8 +84,8 @@ func Scheme() (*runtime.Scheme, error) {
 	return all, v1alpha1.AddToScheme(all)
 }
 
-// Cache restricts the manager's memory to what it created itself, the documents for its gates, and Warnings about those, and of
-// these to the fields that it reads: tenants can write much of it, with the manager's labels.
+// Cache restricts the manager's caches to the objects that it created itself, the documents for its gates and Warnings about its objects,
+// and to the fields that it reads of them: tenants can write many of these objects, with the manager's labels.
 func Cache(options Options) (cache.Options, error) {
 	made, err := labels.NewRequirement(v1alpha1.LabelBenchmarkUID, selection.Exists, nil)
 	if err != nil {
@@ -103,7 +103,7 @@ func Cache(options Options) (cache.Options, error) {
 	ours := func(transform toolscache.TransformFunc) cache.ByObject {
 		return cache.ByObject{Label: labels.NewSelector().Add(*made), Transform: transform}
 	}
-	// For kinds that may be filtered: most Warnings are about pods and nodes.
+	// Most Warnings are about pods and nodes, and the manager does not need those.
 	concerning := fields.AndSelectors(fields.OneTermEqualSelector("type", corev1.EventTypeWarning),
 		fields.OneTermNotEqualSelector("involvedObject.kind", "Pod"), fields.OneTermNotEqualSelector("involvedObject.kind", "Node"))
 	settings := cache.Options{
@@ -166,7 +166,7 @@ func Setup(manager ctrl.Manager, options Options) error {
 		WithoutAgent:   options.WithoutAgent, WithoutClusterReads: options.WithoutClusterReads,
 		Runs: memory, Line: line.New(options.Limits), Limits: options.Limits, TeardownGrace: options.Timings.TeardownGrace,
 	}
-	// Its turns have a deadline of their own, which reading thousands of documents extends.
+	// Its reconciles have a deadline of their own, which reading thousands of documents extends.
 	if err := benchmarks.SetupWithManager(manager, controller.Options{MaxConcurrentReconciles: settings.MaxConcurrentReconciles}); err != nil {
 		return fmt.Errorf("set up the benchmark controller: %w", err)
 	}
@@ -187,7 +187,7 @@ func Setup(manager ctrl.Manager, options Options) error {
 	return nil
 }
 
-// documentReader reads from the API server without a throttle: its few reads at a time are the limit.
+// documentReader reads from the API server without a client-side throttle: it is limited by making only a few reads at a time.
 func documentReader(manager ctrl.Manager) (client.Reader, error) {
 	config := rest.CopyConfig(manager.GetConfig())
 	config.QPS = -1

@@ -105,11 +105,11 @@ type PoolTemplate struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode','snapdir']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec, volmode and snapdir: the operator controls where datasets are mounted, uses no files of the node, and does not let the node execute files of a dataset"
 	RootProperties Properties `json:"rootProperties,omitempty"`
-	// minDeviceSize is the smallest device to accept.
+	// minDeviceSize is the minimum size of a device.
 	// +optional
 	MinDeviceSize *Amount `json:"minDeviceSize,omitempty"`
-	// reuse names disks that may be taken although they hold old data. For a pool of a namespace, the grant of the disk must also
-	// end with ':reuse'.
+	// reuse lists disks that may be used although they hold old data. For a pool of a namespace, the grant of the disk must also end with
+	// ':reuse'.
 	// +optional
 	Reuse *DeviceReuse `json:"reuse,omitempty"`
 }
@@ -149,8 +149,8 @@ type PoolDataset struct {
 	// a local PersistentVolume: it exists only while the dataset is mounted. The dataset cannot have child datasets.
 	// +optional
 	Mounted bool `json:"mounted,omitempty"`
-	// awaited leaves it to an operation on the pool to create the dataset. It is mounted once that operation has succeeded; a dataset
-	// that others have created is left alone.
+	// awaited means that an operation on the pool creates the dataset. It is mounted once that operation has succeeded. A dataset created in
+	// any other way is left alone.
 	// +optional
 	Awaited bool `json:"awaited,omitempty"`
 	// properties are the dataset properties to set.
@@ -199,7 +199,7 @@ type BenchmarkPoolSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(d, d.type != 'Volume' || !self.exists(e, e.path.startsWith(d.path + '/')))",message="a dataset of type Volume cannot have child datasets: choose another path"
 	// +kubebuilder:validation:XValidation:rule="self.all(d, !has(d.mounted) || !d.mounted || !self.exists(e, e.path.startsWith(d.path + '/')))",message="a dataset with mounted: true cannot have child datasets, because pods write where those would be mounted: choose another path"
 	Datasets []PoolDataset `json:"datasets,omitempty"`
-	// drift says what to do when a property was changed outside of storagebench: Report or Repair. Defaults to Report.
+	// drift says what to do when a property was changed outside storagebench: Report or Repair. Defaults to Report.
 	// +optional
 	// +default="Report"
 	// +kubebuilder:validation:Enum=Report;Repair
@@ -231,8 +231,7 @@ type VdevStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Class string `json:"class,omitempty"`
-	// guid is the GUID of the vdev. Before OpenZFS 2.3 it is reported only for cache devices and spares, whose labels hold no other
-	// name.
+	// guid is the GUID of the vdev. Before OpenZFS 2.3 it is reported only for cache devices and spares, whose labels name no pool.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	GUID string `json:"guid,omitempty"`
@@ -277,12 +276,12 @@ type EffectiveProperty struct {
 	Source string `json:"source,omitempty"`
 }
 
-// PreflightStatus is what the checks before the first use found out about a device.
+// PreflightStatus is the result of the checks of a device before its first use.
 type PreflightStatus struct {
 	// device is the stable path of the disk.
 	// +required
 	Device DevicePath `json:"device"`
-	// number is major:minor of the disk on its node, such as 254:80, when its agent last saw it.
+	// number is the device number (major:minor) of the disk when the agent last saw it, such as 254:80.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Number string `json:"number,omitempty"`
@@ -350,13 +349,13 @@ type BenchmarkPoolStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=160
 	Vdevs []VdevStatus `json:"vdevs,omitempty"`
-	// joining are disks that a command may have added to the pool since vdevs was read. They are recorded before the command, and a pool
-	// that is not imported is searched on them too.
+	// joining are disks that a command may have added to the pool since vdevs was read. They are recorded before the command, so that a pool
+	// that is not imported is searched for on them too.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=160
 	Joining []DevicePath `json:"joining,omitempty"`
-	// properties are the requested properties, and other relevant ones, as in effect.
+	// properties are the values in effect of the requested and other relevant properties.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128

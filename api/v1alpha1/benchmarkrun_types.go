@@ -139,7 +139,7 @@ type RunReadiness struct {
 	Since metav1.MicroTime `json:"since"`
 }
 
-// PoolAge says what a pool has been used for, up to a run.
+// PoolAge is how much a pool has been used, up to and including a run.
 type PoolAge struct {
 	// since is when the pool was created.
 	// +required
@@ -169,12 +169,12 @@ type RunVolumeStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	GUID string `json:"guid,omitempty"`
-	// keptFrom is the run that used the pool before this one, when reset is not Pool. With Dataset only the dataset is new; with
-	// None it holds the data of that run. Empty if the pool was new.
+	// keptFrom is the run that used the pool before this one, if reset is not Pool. With Dataset, only the dataset is new; with None, it holds
+	// the data of that run. Empty if the pool was new.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	KeptFrom string `json:"keptFrom,omitempty"`
-	// poolAge says what the pool has been used for, with keepFor: Schedule.
+	// poolAge is how much the pool has been used. Only set with keepFor: Schedule.
 	// +optional
 	PoolAge *PoolAge `json:"poolAge,omitempty"`
 	// zfsVersion is the version of the ZFS module and tools on the node.

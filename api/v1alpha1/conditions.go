@@ -2,17 +2,19 @@ package v1alpha1
 
 // Condition types. kstatus reads Ready, Reconciling and Stalled: Reconciling and Stalled are present only while True.
 const (
-	// ConditionReady: the object matches its spec. For a benchmark or a run: it has finished; with gatePolicy Enforce, it has passed.
+	// ConditionReady means that the object matches its spec. A benchmark or run is Ready once it has finished; a benchmark with gatePolicy
+	// Enforce, once it has passed.
 	ConditionReady = "Ready"
-	// ConditionReconciling: working or waiting; see message.
+	// ConditionReconciling means that the controller is working or waiting; see its message.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled: no progress is possible without a change by a user; see message.
+	// ConditionStalled means that no progress is possible until a user changes something; see its message.
 	ConditionStalled = "Stalled"
-	// ConditionComplete: all runs have finished and the verdict is set.
+	// ConditionComplete means that all runs have finished and the verdict is set.
 	ConditionComplete = "Complete"
-	// ConditionPassed: True and False are verdicts. Unknown means no verdict yet, Inconclusive or Invalid.
+	// ConditionPassed is True or False after the verdict Passed or Failed. It is Unknown before the verdict, and if that is Inconclusive or
+	// Invalid.
 	ConditionPassed = "Passed"
-	// ConditionValid: whether the measurements of a run can be used.
+	// ConditionValid is True if the measurements of a run can be used.
 	ConditionValid = "Valid"
 )
 
@@ -145,15 +147,15 @@ const (
 	AnnotationRerun = "storagebench.dev/rerun"
 	// AnnotationScheduledTime is the time of spec.schedule that a run or results belong to. The first experiment has none.
 	AnnotationScheduledTime = "storagebench.dev/scheduled-time"
-	// AnnotationHolder names the holder of a node's Lease in readable form.
+	// AnnotationHolder names the holder of a node's Lease, as NAMESPACE/NAME.
 	AnnotationHolder = "storagebench.dev/holder"
-	// AnnotationHeldFor is the experiment of the holder for which it took the node's Lease.
+	// AnnotationHeldFor is the experiment for which the holder took the node's Lease.
 	AnnotationHeldFor = "storagebench.dev/held-for"
-	// AnnotationTurn is the holder's turn in the queue of the node, for those who join it.
+	// AnnotationTurn is the holder's turn in the queue of the node. Benchmarks that join the queue get a turn relative to it.
 	AnnotationTurn = "storagebench.dev/turn"
 	// AnnotationNode is the node of a Lease.
 	AnnotationNode = "storagebench.dev/node"
-	// AnnotationFingerprint identifies the inputs of results.
+	// AnnotationFingerprint identifies the inputs that results were computed from.
 	AnnotationFingerprint = "storagebench.dev/fingerprint"
 	// AnnotationStartAt is the time at which the runs of a group agreed to start a phase.
 	AnnotationStartAt = "storagebench.dev/start-at"
@@ -164,13 +166,13 @@ const (
 	AnnotationQuestion = "storagebench.dev/question"
 	// AnnotationVerdict is the verdict of the results.
 	AnnotationVerdict = "storagebench.dev/verdict"
-	// AnnotationReleasePool allows a deleted BenchmarkPool or PoolOperation to go although it may leave traces. Its value is the
-	// node's name.
+	// AnnotationReleasePool releases a deleted BenchmarkPool or PoolOperation even though it may leave traces. Its value is the node's name.
 	AnnotationReleasePool = "storagebench.dev/release-pool"
-	// AnnotationAcceptSpec makes the agent apply a spec that is older than its pool. Its value is the generation of the object.
+	// AnnotationAcceptSpec makes the agent apply a spec that is older than the one last applied to the pool. Its value is the generation of
+	// the object.
 	AnnotationAcceptSpec = "storagebench.dev/accept-spec"
-	// AnnotationReport is set on a BenchmarkPool and names a dataset that another component created, by its path. The status
-	// reports its properties too. Setting it triggers a reconciliation.
+	// AnnotationReport is set on a BenchmarkPool and names a dataset that another component created, by its path. The status then reports the
+	// properties of that dataset too. Setting it triggers a reconciliation.
 	AnnotationReport = "storagebench.dev/report-dataset"
 	// AnnotationRescan is set on the ZFSNode of the OpenEBS driver. A change of that object makes the driver look for new pools.
 	AnnotationRescan = "storagebench.dev/rescan-for"
@@ -181,10 +183,11 @@ const (
 	// neither.
 	AnnotationKeptFrom    = "storagebench.dev/kept-from"
 	AnnotationKeptFromUID = "storagebench.dev/kept-from-uid"
-	// LabelLineage is set on the runs of experiments that pass a pool on to each other, and on that pool. It is a hash of what they
-	// measure, the same for each time of the schedule.
+	// LabelLineage is set on the runs of experiments that pass a pool on to each other, and on that pool. It is a hash of what they measure,
+	// the same at each scheduled time.
 	LabelLineage = "storagebench.dev/lineage"
-	// AnnotationPoolAge is set on such a pool: EXPERIMENTS/RUNS on it, with those that have it now. A new pool has none: 1/1.
+	// AnnotationPoolAge is set on such a pool. It is the number of experiments and runs that have used the pool, as EXPERIMENTS/RUNS,
+	// including the current ones. A pool without it counts as 1/1.
 	AnnotationPoolAge = "storagebench.dev/pool-age"
 	// LabelLabNode with the value "true" marks the nodes that the agent may run on.
 	LabelLabNode = "storagebench.dev/lab"

@@ -42,13 +42,13 @@ type Gate struct {
 	// bound limits a metric to a range.
 	// +optional
 	Bound *BoundGate `json:"bound,omitempty"`
-	// ratio limits what a metric is of another one, run by run.
+	// ratio limits the ratio of one metric to another, run by run.
 	// +optional
 	Ratio *RatioGate `json:"ratio,omitempty"`
 	// compare compares a metric with a variant, a baseline or the history.
 	// +optional
 	Compare *CompareGate `json:"compare,omitempty"`
-	// preflight asks for storage without warnings, or with some.
+	// preflight requires storage without warnings, or with expected ones.
 	// +optional
 	Preflight *PreflightGate `json:"preflight,omitempty"`
 }
@@ -60,7 +60,7 @@ type Gate struct {
 // +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-A-Za-z0-9_.:/+%=]*(,[A-Za-z0-9][-A-Za-z0-9_.:/+%=]*)*$')",message="name a variant, such as r8k; with a matrix also by its values, comma-separated, such as dataset.recordsize=8k"
 type VariantParts string
 
-// MetricPath is PHASE.METRIC, or PHASE.JOB.METRIC of one job of a fio job file or one of several workloads.
+// MetricPath is PHASE.METRIC, or PHASE.JOB.METRIC for one job of a fio job file or one of several workloads.
 // PHASE.DISTRIBUTION.shareOver10ms is a statistic of a distribution.
 //
 // +kubebuilder:validation:MaxLength=100
@@ -83,18 +83,18 @@ type BoundGate struct {
 	Max Bound `json:"max,omitempty"`
 }
 
-// RatioGate limits what a metric is of another one, run by run.
+// RatioGate limits the ratio of one metric to another, run by run.
 //
 // +kubebuilder:validation:AtLeastOneOf=min;max
 // +kubebuilder:validation:AtLeastOneOf=to;toVariant
 type RatioGate struct {
-	// of is the metric that is divided, in each variant.
+	// of is the metric to divide, in each variant.
 	// +required
 	Of MetricPath `json:"of"`
-	// to is the metric that it is divided by, in the same unit. Defaults to the same metric, if toVariant is set.
+	// to is the metric to divide by, in the same unit. Defaults to the same metric if toVariant is set.
 	// +optional
 	To MetricPath `json:"to,omitempty"`
-	// toVariant divides by the run of this variant with the same repetition. Without it, both metrics are of the same run.
+	// toVariant divides by the run of this variant with the same repetition. Without it, both metrics are from the same run.
 	// +optional
 	ToVariant VariantParts `json:"toVariant,omitempty"`
 	// min is the smallest median of the ratios that passes, such as 80%.
@@ -105,11 +105,11 @@ type RatioGate struct {
 	Max Ratio `json:"max,omitempty"`
 }
 
-// PreflightGate asks for storage that has no warnings in any run, or for warnings that each run has to have.
+// PreflightGate requires storage without warnings in any run, or with certain warnings in each run.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.expect) || self.expect != 'Warning' || has(self.checks)",message="set checks to those that have to warn, such as checks: [ashift]"
 type PreflightGate struct {
-	// checks are those that are judged. Defaults to all that apply to the target.
+	// checks are the checks to judge. Defaults to all that apply to the target.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=6
@@ -147,11 +147,11 @@ type CompareGate struct {
 	// +optional
 	// +default="5%"
 	Tolerance Share `json:"tolerance,omitempty"`
-	// acceptSingleDay decides with a baseline of a single experiment, although a day alone can differ that much. Without it such
-	// a gate is Inconclusive.
+	// acceptSingleDay accepts a baseline of a single experiment, although days alone can differ as much. Without it, such a gate is
+	// Inconclusive.
 	// +optional
 	AcceptSingleDay bool `json:"acceptSingleDay,omitempty"`
-	// acceptAgeing decides although the runs used the pool of earlier runs. Without it such a gate is Inconclusive.
+	// acceptAgeing accepts runs that used the pool of earlier runs. Without it, such a gate is Inconclusive.
 	// +optional
 	AcceptAgeing bool `json:"acceptAgeing,omitempty"`
 	// since is when the history begins to count. Set it to accept a new level: its first experiments are the reference.

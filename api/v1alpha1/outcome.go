@@ -1,6 +1,6 @@
 package v1alpha1
 
-// The outcomes.
+// The outcomes of an operation.
 const (
 	OutcomeSucceeded = "Succeeded"
 	OutcomeFailed    = "Failed"

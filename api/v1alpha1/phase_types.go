@@ -121,7 +121,7 @@ type FragmentPhase struct {
 
 // FreePhase deletes the end of each file of the data. What is left has no holes: later phases work on it.
 type FreePhase struct {
-	// share of the data to delete, such as 30%.
+	// share is the share of the data to delete, such as 30%.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="free more than 0%, such as 30%, or remove the free phase"
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('100')",message="free at most 99%: later phases work on what is left"
@@ -145,8 +145,8 @@ type SteadyState struct {
 	// +optional
 	// +default="10%"
 	MaxSlope Share `json:"maxSlope,omitempty"`
-	// maxDrift is the largest change of the best-fit line through the later half of all rounds, divided by their mean. Write 100% for the
-	// rule of SNIA alone. Defaults to 5%.
+	// maxDrift is the largest change of the best-fit line through the later half of all rounds, divided by their mean. Write 100% for the SNIA
+	// rule alone. Defaults to 5%.
 	// +optional
 	// +default="5%"
 	MaxDrift Share `json:"maxDrift,omitempty"`
@@ -179,7 +179,7 @@ type MeasurePhase struct {
 	// workload is the workload to run.
 	// +optional
 	Workload Workload `json:"workload,omitzero"`
-	// workloads run together, from one moment on and for the same time.
+	// workloads start together and run for the same time.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -201,14 +201,14 @@ type MeasurePhase struct {
 	// +kubebuilder:validation:XValidation:rule="(!has(self.clone) || !has(self.clone.as)) && (!has(self.replicate) || !has(self.replicate.as)) && (!has(self.copy) || !has(self.copy.as))",message="write to in place of as: a volume is made in a phase with operate"
 	Operate *PoolAction `json:"operate,omitempty"`
 	// operateAfter starts the operation this long after the pod. The operation has to end before the workload does, and the phase has rates
-	// before, during and after it. Without it, the operation starts with the pod, and lasts as long as the workload.
+	// before, during and after the operation. Without operateAfter, it starts with the pod and lasts as long as the workload.
 	// +optional
 	OperateAfter *Duration `json:"operateAfter,omitempty"`
 	// until: OperationEnds ends the workload when afterOperation has passed since the end of the operation. The duration of the workload is
-	// then the longest time: a phase whose operation takes longer is Invalid. Without until, the workload lasts for its duration.
+	// then its time limit: a phase whose operation takes longer is Invalid. Without until, the workload lasts for its duration.
 	// +optional
 	Until MeasureUntil `json:"until,omitempty"`
-	// afterOperation is how long to measure after the end of the operation, at least. A pod learns of that end up to 90 seconds late.
+	// afterOperation is how long to measure, at least, after the end of the operation. A pod learns of that end up to 90 seconds late.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,6}(ms|s|m|h))+$') || duration(self) >= duration('10s')",message="write 10s or longer, such as 1m: a shorter time after the operation has no rate"
 	AfterOperation *Duration `json:"afterOperation,omitempty"`

@@ -167,7 +167,7 @@ type ReplicateAction struct {
 	// compressed sends blocks as they are stored on disk.
 	// +optional
 	Compressed bool `json:"compressed,omitempty"`
-	// interruptAt breaks the full stream off after this share of its size, and resumes it.
+	// interruptAt interrupts the full stream after this share of its size, and resumes it.
 	// +optional
 	InterruptAt Share `json:"interruptAt,omitempty"`
 }
@@ -195,10 +195,10 @@ type CopyAction struct {
 	// as makes a volume of that name in a new dataset, which later phases use like any other. The dataset has the same name. Only in phases.
 	// +optional
 	As VolumeName `json:"as,omitempty"`
-	// properties are set on a dataset that is created.
+	// properties are set on the dataset if it is created.
 	// +optional
 	Properties LiveProperties `json:"properties,omitempty"`
-	// overwrite writes into files that exist. Without it, the dataset must be empty.
+	// overwrite overwrites existing files. Without it, the dataset must be empty.
 	// +optional
 	Overwrite bool `json:"overwrite,omitempty"`
 }
@@ -241,7 +241,7 @@ type AddVdevAction struct {
 	DraidSpares *int32 `json:"draidSpares,omitempty"`
 }
 
-// Vdev is the vdev, once the names of its disks are replaced by paths.
+// Vdev returns the vdev. The names of its disks must already be replaced by paths.
 func (a AddVdevAction) Vdev() Vdev {
 	vdev := Vdev{Type: a.Type, DraidDataDevices: a.DraidDataDevices, DraidSpares: a.DraidSpares}
 	for _, device := range a.Devices {
@@ -275,7 +275,8 @@ type ReplaceDeviceAction struct {
 	GUID GUID `json:"guid,omitempty"`
 }
 
-// OfflineDeviceAction takes a disk of a mirror, raidz or draid offline, brings it back and waits until it has what was written meanwhile.
+// OfflineDeviceAction takes a disk of a mirror, raidz or draid offline, brings it back and waits until ZFS has rebuilt what was written
+// meanwhile.
 type OfflineDeviceAction struct {
 	// device is the disk to take offline.
 	// +required
@@ -308,7 +309,7 @@ type SetPropertyAction struct {
 	// dataset is the dataset to change.
 	// +required
 	Dataset DatasetPath `json:"dataset"`
-	// properties are the new values. They hold until the dataset is destroyed or its BenchmarkPool changes.
+	// properties are the new values. They last until the dataset is destroyed or its BenchmarkPool changes.
 	// +required
 	Properties LiveProperties `json:"properties"`
 }

@@ -32,8 +32,8 @@ type PoolOperationSpec struct {
 	// action is what the operation does.
 	// +required
 	Action PoolAction `json:"action"`
-	// deadline is the time limit of the operation from its start, and of the wait for that start from its creation. An operation
-	// that does not start in time never starts. Defaults to 6h.
+	// deadline limits both the wait from creation to start and the time from start to end. An operation that does not start in time never
+	// starts. Defaults to 6h.
 	// +optional
 	// +default="6h"
 	Deadline *Duration `json:"deadline,omitempty"`

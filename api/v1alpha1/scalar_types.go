@@ -50,7 +50,7 @@ type VolumeName string
 type GateName string
 
 // The API server estimates what a rule costs from the length of its pattern, and devices are in lists of lists: with the whole path in the
-// pattern, DevicePath exceeds the budget.
+// pattern, DevicePath would exceed the cost budget.
 
 // DevicePath is the stable path of a whole disk.
 //

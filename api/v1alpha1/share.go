@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Percent of a share: 2.5 of 2.5%. It is an error unless that is from 0% to 100%.
+// Percent returns the number of a share, such as 2.5 for 2.5%. A share outside 0% to 100% is an error.
 func (s Share) Percent() (float64, error) {
 	text, percent := strings.CutSuffix(string(s), "%")
 	value, err := strconv.ParseFloat(text, 64)

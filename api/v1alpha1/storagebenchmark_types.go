@@ -11,8 +11,8 @@ type RunOrder string
 
 // The values of RunOrder.
 const (
-	// OrderInterleaved executes one run of each variant per repetition, in a balanced order: each second repetition is the reverse of
-	// the one before it. A drift over time then affects all variants alike.
+	// OrderInterleaved executes one run of each variant per repetition, in a balanced order: every second repetition reverses the order of the
+	// one before it. A drift over time then affects all variants alike.
 	OrderInterleaved RunOrder = "Interleaved"
 	// OrderSequential executes all repetitions of a variant before the next variant.
 	OrderSequential RunOrder = "Sequential"
@@ -39,7 +39,7 @@ type GatePolicy string
 const (
 	// GatesReport makes Ready True after any verdict. The condition Passed has the verdict.
 	GatesReport GatePolicy = "Report"
-	// GatesEnforce makes Ready True only after Passed, and else Stalled.
+	// GatesEnforce makes Ready True only after Passed. After any other verdict, Stalled is True.
 	GatesEnforce GatePolicy = "Enforce"
 )
 
@@ -87,7 +87,7 @@ type StorageBenchmarkSpec struct {
 	Variants []Variant `json:"variants,omitempty"`
 	// matrix multiplies the variants: each path takes each of its values. Paths: storageClass.name, storageClass.size, pool.ashift,
 	// pool.properties.NAME, dataset.NAME, moduleParameters.NAME, and phases.PHASE.FIELD such as phases.fill.to or
-	// phases.tx.settings.shared_buffers. volumes.VOLUME. before pool or dataset names another volume than data.
+	// phases.tx.settings.shared_buffers. Write volumes.VOLUME. before pool or dataset for a volume other than data.
 	// +optional
 	Matrix Matrix `json:"matrix,omitempty"`
 	// matrixMode is Product (each value of a path with each value of the others) or Zip (the first values of all paths together, then
@@ -95,7 +95,7 @@ type StorageBenchmarkSpec struct {
 	// +optional
 	// +default="Product"
 	MatrixMode MatrixMode `json:"matrixMode,omitempty"`
-	// matrixExclude removes combinations of the matrix: those that have all values of an entry.
+	// matrixExclude removes the combinations that have all values of an entry.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -144,7 +144,7 @@ type StorageBenchmarkSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	Gates []Gate `json:"gates,omitempty"`
 	// gatePolicy says what a verdict does to the condition Ready: with Report, Ready is True after any verdict; with Enforce, only after
-	// Passed, and after any other verdict Stalled is True, which stops a rollout by Flux or Argo CD. Defaults to Report.
+	// Passed. Any other verdict then makes Stalled True, which stops a rollout by Flux or Argo CD. Defaults to Report.
 	// +optional
 	// +default="Report"
 	GatePolicy GatePolicy `json:"gatePolicy,omitempty"`
@@ -175,7 +175,7 @@ type StorageBenchmarkSpec struct {
 	// on resume.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
-	// priority goes first in the queue for a node: a higher one before a lower one. The admin limits it for each namespace.
+	// priority orders the queue for a node: the highest goes first. The admin limits it for each namespace.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
@@ -211,7 +211,7 @@ type StorageBenchmarkStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Experiment string `json:"experiment,omitempty"`
-	// targetDigest is a digest of the StorageTargets that the experiment has begun with. Empty without target.ref.
+	// targetDigest is a digest of the StorageTargets that the experiment began with. Empty without target.ref.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	TargetDigest string `json:"targetDigest,omitempty"`
@@ -239,8 +239,7 @@ type StorageBenchmarkStatus struct {
 	// queue is the position in the queue while another benchmark holds the node.
 	// +optional
 	Queue *QueueStatus `json:"queue,omitempty"`
-	// holdUntil is when the experiment ends at the latest. It follows from the admin's limit on how long a benchmark may hold its
-	// nodes.
+	// holdUntil is the latest end of the experiment. It follows from the admin's limit on how long a benchmark may hold its nodes.
 	// +optional
 	HoldUntil *metav1.Time `json:"holdUntil,omitempty"`
 	// startedAt is when the first run was created.
@@ -313,14 +312,14 @@ type QueueStatus struct {
 	// since is when the benchmark joined the queue.
 	// +required
 	Since metav1.MicroTime `json:"since"`
-	// turn orders the queue within a priority: the lowest is next. The benchmarks of a namespace get turns one after another, so that
-	// namespaces take turns.
+	// turn orders the queue within a priority: the lowest is next. The benchmarks of a namespace get successive turns, so that namespaces
+	// alternate.
 	// +optional
 	Turn int64 `json:"turn,omitempty"`
-	// position is the position in the queue. 1 is next. Unset behind the first 10.
+	// position is the position in the queue. 1 is next. Unset after the first 10.
 	// +optional
 	Position int32 `json:"position,omitempty"`
-	// holder is the benchmark that holds the node, as namespace/name. Only set for the next one; the node's Lease always names it.
+	// holder is the benchmark that holds the node, as namespace/name. Only set for the next benchmark; the node's Lease always names it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Holder string `json:"holder,omitempty"`

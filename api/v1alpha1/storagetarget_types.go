@@ -2,8 +2,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// StorageTarget is a place to measure: storage that benchmarks of the same namespace use by name, in target.ref. Experiments are then
-// portable, and only StorageTargets differ between clusters.
+// StorageTarget is storage to measure. Benchmarks of the same namespace refer to it by name, in target.ref. They are then portable, and
+// only StorageTargets differ between clusters.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=sbt,categories=storagebench
@@ -14,7 +14,7 @@ type StorageTarget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the storage. It is immutable: experiments that use it have begun with it.
+	// spec is the storage. It is immutable: experiments that have begun depend on it.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a StorageTarget is immutable: create another one, or delete it and recreate it"
 	// +kubebuilder:validation:XValidation:rule="!has(self.ref)",message="write storageClass or zfs: a StorageTarget cannot refer to another one"

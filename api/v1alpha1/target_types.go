@@ -14,7 +14,7 @@ type Target struct {
 	// zfs tests datasets on ZFS pools that are created for the benchmark.
 	// +optional
 	ZFS *ZFSTarget `json:"zfs,omitempty"`
-	// ref uses the storage of a StorageTarget. A StorageTarget itself has none.
+	// ref uses the storage of a StorageTarget. A StorageTarget itself cannot have a ref.
 	// +optional
 	Ref *TargetRef `json:"ref,omitempty"`
 }
@@ -75,13 +75,12 @@ type ZFSTarget struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=4
 	Volumes []AdditionalVolume `json:"volumes,omitempty"`
-	// disks are names of disks for the operations of phases: of disks in the pools, and of spare ones that an operation brings in. The
-	// operations of an experiment then need no path.
+	// disks gives names to disks, those in the pools and spare ones, so that operations in phases can name them without a path.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=8
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[a-z][a-z0-9-]{0,30}$') && self.exists_one(o, self[o] == self[k]))",message="name each disk once, in lower-case letters, digits and '-', such as spare: /dev/disk/by-id/nvme-SERIAL"
 	Disks map[string]DevicePath `json:"disks,omitempty"`
-	// perNode replaces the pool layout on single nodes, where disks have other paths.
+	// perNode replaces the pool layout on nodes whose disks have other paths.
 	// +optional
 	// +listType=map
 	// +listMapKey=nodeName
@@ -95,7 +94,7 @@ type ZFSTarget struct {
 	// +optional
 	// +default="Pool"
 	Reset ResetPolicy `json:"reset,omitempty"`
-	// keepFor: Schedule keeps the pool from one scheduled experiment to the next too, so that it ages. It needs spec.schedule and a single
+	// keepFor: Schedule also keeps the pool from one scheduled experiment to the next, so that it ages. It needs spec.schedule and a single
 	// variant.
 	// +optional
 	// +kubebuilder:validation:Enum=Schedule
@@ -145,7 +144,7 @@ type AdditionalVolume struct {
 	// pool is the layout of the volume's own pool.
 	// +optional
 	Pool *PoolTemplate `json:"pool,omitempty"`
-	// poolOf is the volume on whose pool this one lies, such as data. Both must have provisioner Local.
+	// poolOf is the volume whose pool this one shares, such as data. Both must have provisioner Local.
 	// +optional
 	PoolOf VolumeName `json:"poolOf,omitempty"`
 	// dataset is the dataset for the workload.

@@ -28,21 +28,21 @@ type Workload struct {
 	FIO *FIOWorkload `json:"fio,omitempty"`
 }
 
-// NamedWorkload is one of several workloads that run together: exactly one of oltp, scan and redo is set. Other workloads do not last for
-// a fixed time, and have phases of their own.
+// NamedWorkload is one of several workloads that run together: exactly one of oltp, scan and redo is set. Other workloads do not run for a
+// fixed time and need a phase of their own.
 //
 // +kubebuilder:validation:ExactlyOneOf=oltp;scan;redo
 type NamedWorkload struct {
-	// name of the workload in metrics: PHASE.NAME.METRIC.
+	// name is the name of the workload in metrics: PHASE.NAME.METRIC.
 	// +required
 	Name VolumeName `json:"name"`
-	// volume that it works on. Defaults to that of the phase.
+	// volume is the volume that it works on. Defaults to that of the phase.
 	// +optional
 	Volume VolumeName `json:"volume,omitempty"`
 	// oltp runs random reads and updates with many workers.
 	// +optional
 	OLTP *OLTPWorkload `json:"oltp,omitempty"`
-	// scan reads all data in one stream, from the start again and again.
+	// scan reads all data in one stream, over and over.
 	// +optional
 	Scan *RepeatedScan `json:"scan,omitempty"`
 	// redo runs small synchronous appends, like a write-ahead log.
@@ -58,7 +58,7 @@ type RepeatedScan struct {
 	BlockSize *BlockSize `json:"blockSize,omitempty"`
 }
 
-// OLTPWorkload runs random reads and updates. An update is a read and a write: with U percent updates there are 100 reads to U writes.
+// OLTPWorkload runs random reads and updates. An update is a read and a write: U percent updates make U writes per 100 reads.
 type OLTPWorkload struct {
 	// workers is the number of workers. Each has one request in flight. Defaults to 8.
 	// +optional
@@ -66,7 +66,7 @@ type OLTPWorkload struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	Workers int32 `json:"workers,omitempty"`
-	// updatePercent is the number of updates in 100 reads and updates. An update reads and writes: 100 makes as many writes as reads.
+	// updatePercent is the percentage of updates among reads and updates. An update reads and writes: 100 makes as many writes as reads.
 	// Defaults to 0.
 	// +optional
 	// +default=0
@@ -114,7 +114,7 @@ type ScanWorkload struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
 	RandomRegions *int32 `json:"randomRegions,omitempty"`
-	// streams read at the same time. Each takes the next region that no other has taken. Defaults to 1.
+	// streams is the number of concurrent streams. Each takes the next region that no other has taken. Defaults to 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
@@ -145,15 +145,15 @@ type RedoWorkload struct {
 	// +optional
 	// +default="5m"
 	Duration *Duration `json:"duration,omitempty"`
-	// archive copies each segment of the logs that is full, while the appends go on. It counts as a further workload, named archive, or
-	// NAME-archive beside a workload NAME of several.
+	// archive copies each full segment of the logs while the appends continue. It counts as another workload, named archive, or NAME-archive
+	// for one workload NAME of several.
 	// +optional
 	Archive *RedoArchive `json:"archive,omitempty"`
 }
 
 // RedoArchive is the archiver of a log.
 type RedoArchive struct {
-	// volume that the segments are copied to. Defaults to that of the logs.
+	// volume is the volume to copy the segments to. Defaults to that of the logs.
 	// +optional
 	Volume VolumeName `json:"volume,omitempty"`
 }
@@ -170,10 +170,10 @@ type BlockSizeShare struct {
 	Percent int32 `json:"percent"`
 }
 
-// MetadataWorkload creates many small files before the measurement. Then each worker goes round its files: it removes a file, creates it
-// again with new content and looks it up, and it lists each folder after the last file in it. All files are removed at the end.
+// MetadataWorkload creates many small files before the measurement. Then each worker cycles through its files: it removes a file, creates
+// it again with new content and looks it up, and it lists each folder after the last file in it. All files are removed at the end.
 type MetadataWorkload struct {
-	// workers that do this at the same time, each in folders of its own.
+	// workers is the number of workers, each with folders of its own.
 	// +optional
 	// +default=4
 	// +kubebuilder:validation:Minimum=1
@@ -185,7 +185,7 @@ type MetadataWorkload struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	FilesPerWorker int32 `json:"filesPerWorker,omitempty"`
-	// fileSize of each file.
+	// fileSize is the size of each file.
 	// +optional
 	// +default="4Ki"
 	FileSize *BlockSize `json:"fileSize,omitempty"`
@@ -194,7 +194,7 @@ type MetadataWorkload struct {
 	// +default="None"
 	// +kubebuilder:validation:Enum=None;File
 	Sync string `json:"sync,omitempty"`
-	// duration of the measurement.
+	// duration is the length of the measurement.
 	// +optional
 	// +default="5m"
 	Duration *Duration `json:"duration,omitempty"`
@@ -216,7 +216,7 @@ type PostgresWorkload struct {
 	// +optional
 	// +default="1Gi"
 	DatabaseSize *Size `json:"databaseSize,omitempty"`
-	// keep measures the database that an earlier postgres phase of the run has left, so that it ages, instead of a new one.
+	// keep uses the database of an earlier postgres phase of the run, so that it ages, instead of a new one.
 	// +optional
 	Keep bool `json:"keep,omitempty"`
 	// walVolume is the volume of the write-ahead log. Its counters have names such as PHASE.wal.METRIC. Only for zfs targets. Defaults to
@@ -241,7 +241,7 @@ type PostgresWorkload struct {
 	// +optional
 	// +default=true
 	DataChecksums *bool `json:"dataChecksums,omitempty"`
-	// settings are postgresql.conf settings that affect I/O. checkpoint_timeout defaults to a fifth of the duration, within 30s and 5m.
+	// settings are postgresql.conf settings that affect I/O. checkpoint_timeout defaults to a fifth of the duration, between 30s and 5m.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['shared_buffers','wal_level','wal_buffers','wal_compression','wal_sync_method','wal_init_zero','wal_recycle','min_wal_size','max_wal_size','checkpoint_timeout','checkpoint_completion_target','full_page_writes','synchronous_commit','commit_delay','effective_io_concurrency','random_page_cost'])",message="set only settings that affect I/O: shared_buffers, wal_level, wal_buffers, wal_compression, wal_sync_method, wal_init_zero, wal_recycle, min_wal_size, max_wal_size, checkpoint_timeout, checkpoint_completion_target, full_page_writes, synchronous_commit, commit_delay, effective_io_concurrency, random_page_cost"
@@ -323,7 +323,7 @@ type PodTemplate struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
-	// runAsUser is the user ID of the pods, where a cluster requires a range. Never root. Defaults to 65532.
+	// runAsUser is the user ID of the pods, for clusters that require a range. Never root. Defaults to 65532.
 	// +optional
 	// +default=65532
 	// +kubebuilder:validation:Minimum=1

@@ -98,7 +98,8 @@ func run() error {
 	return manager.Start(ctrl.SetupSignalHandler())
 }
 
-// addControllers shares turns between both controllers: between one's check of a pool and its action, the other changes nothing.
+// addControllers lets both controllers share the turns, so that neither changes anything between the other's check of a pool and its
+// action.
 func addControllers(manager ctrl.Manager, s settings) error {
 	programs, disks, turns := zfs.FromPod(), &guard.Bounded{Disks: host.NewNode(host.NodeRoot)}, &guard.Turns{}
 	client, watch := zfs.New(programs), &stuck{turns: turns, disks: disks, programs: programs}

@@ -38,8 +38,8 @@ func (s *stuck) report() []string {
 	return all
 }
 
-// check is part of the liveness probe. It fails only if a restart helps: a turn that does not end although nothing hangs in the
-// kernel is a bug of the agent. What hangs in the kernel outlives a restart, which would only delay the other pools.
+// check is part of the liveness probe. It fails only if a restart helps: a turn that does not end although nothing hangs in the kernel is a
+// bug in the agent. Work that hangs in the kernel survives a restart, which would only delay the other pools.
 func (s *stuck) check(*http.Request) error {
 	if len(s.report()) > 0 {
 		return nil
@@ -52,7 +52,7 @@ func (s *stuck) check(*http.Request) error {
 	return nil
 }
 
-// Start logs hanging work for as long as there is some.
+// Start logs hanging work periodically.
 func (s *stuck) Start(ctx context.Context) error {
 	ticks := time.NewTicker(reportEvery)
 	defer ticks.Stop()

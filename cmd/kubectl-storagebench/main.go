@@ -1,4 +1,4 @@
-// kubectl-storagebench runs storage benchmarks, in a cluster or on this machine. In the PATH, it also provides the command kubectl
+// kubectl-storagebench runs storage benchmarks, in a cluster or on this machine. If it is in the PATH, it is also available as kubectl
 // storagebench.
 package main
 
@@ -6,7 +6,7 @@ import (
 	"context"
 	"os"
 	"time"
-	_ "time/tzdata" // validate needs the time zones of schedules, even without files of them
+	_ "time/tzdata" // validate needs the time zones of schedules, even on a machine without tzdata
 
 	"golang.org/x/term"
 

@@ -20,7 +20,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	// schedules have time zones, and an image need not have files of them
+	// time/tzdata is imported above because schedules have time zones, and the image may have no tzdata.
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -195,7 +195,8 @@ func newManager(s settings) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	// An API server that is unavailable for half a minute must not cost the leadership: the next manager would only wait as well.
+	// An API server that is unavailable for half a minute must not cost the manager its leadership: the next leader would have to wait as
+	// well.
 	lease, renew, retry := time.Minute, 45*time.Second, 5*time.Second
 	manager, err := ctrl.NewManager(controllers.ClientConfig(config), ctrl.Options{
 		Scheme: scheme,

@@ -66,7 +66,8 @@ func (r *Reconciler) act(ctx context.Context, observed *observation, decision ex
 	return nil
 }
 
-// takeLease takes a node by creating its Lease: of two attempts, the API server lets one succeed, and the turn goes on with the node.
+// takeLease takes a node by creating its Lease. Of two attempts, the API server lets only one succeed, and that reconcile continues with
+// the node.
 func (r *Reconciler) takeLease(ctx context.Context, observed *observation, node string) error {
 	benchmark := observed.Benchmark
 	lease := &coordinationv1.Lease{
@@ -128,8 +129,8 @@ func (r *Reconciler) breakLease(ctx context.Context, observed *observation, node
 	return nil
 }
 
-// deleteLease deletes the Lease of a node if the given holder still has it. The deletion names the version that was checked. If the API
-// server has another one than the cache, it is read live, and checked again.
+// deleteLease deletes the Lease of a node if the given holder still has it. The deletion is conditional on the version that was checked. If
+// the cached version is outdated, the Lease is read live and checked again.
 func (r *Reconciler) deleteLease(ctx context.Context, node, holder string) (err error) {
 	key := types.NamespacedName{Namespace: r.LeaseNamespace, Name: naming.LeaseName(node)}
 	for _, reader := range []client.Reader{r.Client, r.Live} {
@@ -151,8 +152,8 @@ func (r *Reconciler) deleteLease(ctx context.Context, node, holder string) (err 
 	return client.IgnoreNotFound(err)
 }
 
-// createRun creates a run. It is a success if it already exists and belongs to this benchmark: the cache will show it. If the last turn has
-// just created it, this one leaves it at that, and a later one looks again.
+// createRun creates a run. If the run already exists and belongs to this benchmark, that is a success: the cache will show it. If the
+// previous reconcile has just created it, this one does nothing, and a later one looks again.
 func (r *Reconciler) createRun(ctx context.Context, observed *observation, run *v1alpha1.BenchmarkRun) error {
 	benchmark, created := observed.Benchmark, "created "+run.Name
 	if r.memory.Noted(benchmark, created) {
@@ -199,7 +200,7 @@ func (r *Reconciler) deleteResults(ctx context.Context, benchmark *v1alpha1.Stor
 	return client.IgnoreNotFound(r.Client.Delete(ctx, &stored, client.Preconditions{UID: &stored.UID}))
 }
 
-// rehearse lets the API server validate a run, with a dry run. The first refusal is enough.
+// rehearse has the API server validate a run with a dry run. After the first refusal, it tries no other runs.
 func (r *Reconciler) rehearse(ctx context.Context, observed *observation, run *v1alpha1.BenchmarkRun) error {
 	observed.Rehearsed, observed.changed = true, true
 	var err error

@@ -18,7 +18,7 @@ import (
 	"github.com/storagebench/storagebench/internal/runs"
 )
 
-// updates passes all events but the updates that change nothing relevant.
+// updates passes all events except updates without a relevant change.
 func updates[T client.Object](relevant func(before, after T) bool) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(change event.UpdateEvent) bool {
 		before, ok := change.ObjectOld.(T)
@@ -27,8 +27,8 @@ func updates[T client.Object](relevant func(before, after T) bool) predicate.Pre
 	}}
 }
 
-// ownChange passes changes of a benchmark that its next turn depends on. What its own turn has written for people, such as its
-// place and its progress, wakes nothing.
+// ownChange passes changes of a benchmark that its next reconcile depends on. Status that is only for people, such as position and
+// progress, triggers nothing.
 func ownChange() predicate.Predicate {
 	return updates(func(before, after *v1alpha1.StorageBenchmark) bool {
 		return before.UID != after.UID || before.Generation != after.Generation || !before.DeletionTimestamp.Equal(after.DeletionTimestamp) ||
@@ -37,7 +37,7 @@ func ownChange() predicate.Predicate {
 	})
 }
 
-// remembered is the part of a status that the planner reads: what no other object says.
+// remembered is the part of a status that the planner reads, because no other object contains it.
 func remembered(status v1alpha1.StorageBenchmarkStatus) v1alpha1.StorageBenchmarkStatus {
 	kept := v1alpha1.StorageBenchmarkStatus{Experiment: status.Experiment, NodeName: status.NodeName, NodeNames: status.NodeNames,
 		FinishedAt: status.FinishedAt, HoldUntil: status.HoldUntil, Schedule: status.Schedule}
@@ -50,8 +50,8 @@ func remembered(status v1alpha1.StorageBenchmarkStatus) v1alpha1.StorageBenchmar
 	return kept
 }
 
-// runChange passes changes of a run that its benchmark depends on, or shows: its first status, the phase and troubles, not every step.
-// The end of a single run matters once it is torn down.
+// runChange passes changes of a run that its benchmark depends on, or shows: its first status, its phase and problems, but not every step.
+// The end of a run outside a group matters only once the run is torn down.
 func runChange() predicate.Predicate {
 	changes := updates(func(before, after *v1alpha1.BenchmarkRun) bool {
 		reason, words := readyReason(before)
@@ -63,7 +63,7 @@ func runChange() predicate.Predicate {
 			after.Spec.Group != nil && (runs.RecordedEnding(before) == nil) != (runs.RecordedEnding(after) == nil) ||
 			(reason != now || words != newWords) && (runs.Troubled(reason) || runs.Troubled(now))
 	})
-	// The benchmark itself has just created a run without a status: the first status shows more.
+	// A run without a status was just created by the benchmark itself, so its creation is not news.
 	begun := predicate.Funcs{CreateFunc: func(created event.CreateEvent) bool {
 		run, is := created.Object.(*v1alpha1.BenchmarkRun)
 		if !is {
@@ -82,7 +82,7 @@ func readyReason(run *v1alpha1.BenchmarkRun) (reason, message string) {
 	return "", ""
 }
 
-// nodeChanged passes events that affect fitting, not every heartbeat.
+// nodeChanged passes events that affect whether a node fits, not every heartbeat.
 func nodeChanged() predicate.Predicate {
 	return updates(func(before, after *corev1.Node) bool {
 		return experiment.Ready(before) != experiment.Ready(after) || before.Spec.Unschedulable != after.Spec.Unschedulable ||
@@ -90,7 +90,7 @@ func nodeChanged() predicate.Predicate {
 	})
 }
 
-// lessUsable says that a node may no longer fit a benchmark that it did fit.
+// lessUsable reports whether a node may no longer fit a benchmark that it fitted before.
 func lessUsable(before, after *corev1.Node) bool {
 	return experiment.Ready(before) && !experiment.Ready(after) || !before.Spec.Unschedulable && after.Spec.Unschedulable ||
 		!equality.Semantic.DeepEqual(before.Labels, after.Labels) ||

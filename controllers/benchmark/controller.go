@@ -30,8 +30,8 @@ type Reconciler struct {
 	Client client.Client
 	// Live reads from the API server.
 	Live client.Reader
-	// Documents reads the results of phases from the API server: thousands at the end of an experiment, which a client-side throttle
-	// would stretch to minutes. Those that the manager has just stored are in its memory.
+	// Documents reads the results of phases from the API server. It has no client-side throttle, because reading the thousands of results at
+	// the end of an experiment would then take minutes. Results that the manager has just stored come from memory.
 	Documents client.Reader
 	// Recorder emits events for what has been written to the status.
 	Recorder events.EventRecorder
@@ -40,18 +40,18 @@ type Reconciler struct {
 	LeaseNamespace string
 	// Line holds the queues of the nodes. The watches keep it up to date.
 	Line *line.Index
-	// Runs learns of the runs that this controller creates.
+	// Runs remembers the runs that this controller creates.
 	Runs *fresh.Memory[*v1alpha1.BenchmarkRun]
-	// memory spares live reads of the benchmarks that hold nodes.
+	// memory saves live reads of the benchmarks that hold nodes.
 	memory fresh.Memory[*v1alpha1.StorageBenchmark]
 	// Limits are set by the admin. TeardownGrace is how long a teardown without progress holds the node.
 	Limits        experiment.Limits
 	TeardownGrace time.Duration
-	// Images of new experiments.
+	// Images are the images for new experiments.
 	Images experiment.Images
-	// WithoutAgent says that no agent is installed: the manager has no permissions for pools, and requests nothing that needs them.
+	// WithoutAgent is true if no agent is installed: the manager has no permissions for pools, and requests nothing that needs them.
 	WithoutAgent bool
-	// WithoutClusterReads says that the manager may read neither nodes nor StorageClasses.
+	// WithoutClusterReads is true if the manager may read neither nodes nor StorageClasses.
 	WithoutClusterReads bool
 }
 
@@ -94,8 +94,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return result, nil
 }
 
-// decide plans and acts, and repeats both as long as the actions change the planner's own State. So a turn need not wait until a cache
-// shows what it has just written.
+// decide plans and acts, and repeats both as long as the actions change the planner's own State. This way, a reconcile need not wait until
+// a cache shows what it has just written.
 func (r *Reconciler) decide(ctx context.Context, observed *observation) (decision experiment.Decision, err error) {
 	more, err := rounds(func() (bool, error) {
 		decision = experiment.Plan(observed.State)
@@ -112,8 +112,8 @@ func (r *Reconciler) decide(ctx context.Context, observed *observation) (decisio
 	return decision, err
 }
 
-// mostRounds of one turn. Three are usual: a Lease and a run, or results, history and release. A turn that would never end would take
-// a worker from all others.
+// mostRounds limits the rounds of one reconcile. Three are usual: a Lease and a run, or results, history and release. A reconcile that
+// never ends would occupy a worker that others need.
 const mostRounds = 8
 
 // rounds repeats a step as long as it changes something. More is true if it still did in the last round.
@@ -136,7 +136,7 @@ func (r *Reconciler) keep(benchmark *v1alpha1.StorageBenchmark) {
 	}
 }
 
-// begins says that a run was just created, or has no status yet.
+// begins reports whether a run was just created, or has no status yet.
 func begins(decision experiment.Decision) bool {
 	if decision.Position != experiment.PositionRunning {
 		return false
@@ -148,7 +148,7 @@ func begins(decision experiment.Decision) bool {
 	return slices.ContainsFunc(decision.Actions, func(action experiment.Action) bool { return action.Kind == experiment.CreateRun })
 }
 
-// gone says that the object has been released or deleted: there is no status left to write.
+// gone reports whether the object has been released or deleted: then there is no status left to write.
 func gone(decision experiment.Decision) bool {
 	return slices.ContainsFunc(decision.Actions, func(action experiment.Action) bool {
 		return action.Kind == experiment.RemoveBenchmarkFinalizer || action.Kind == experiment.DeleteBenchmark
@@ -156,8 +156,8 @@ func gone(decision experiment.Decision) bool {
 }
 
 // writeStatus writes a changed status. The update carries the observed resourceVersion: a status that has changed meanwhile is not
-// overwritten, and the conflict causes another reconcile. Nothing is written when a run begins: the first status of that run causes a write
-// soon, and until then the Lease and the run tell the planner all that it needs, provided that the experiment is already recorded.
+// overwritten, and the conflict causes another reconcile. When a run begins and the experiment is already recorded, nothing is written: the
+// first status of that run soon causes a write, and until then the Lease and the run contain all that the planner needs.
 func (r *Reconciler) writeStatus(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, status v1alpha1.StorageBenchmarkStatus,
 	begins bool) error {
 	if kstatus.Same(benchmark.Status, status) || begins && benchmark.Status.Experiment == status.Experiment {
@@ -173,13 +173,13 @@ func (r *Reconciler) writeStatus(ctx context.Context, benchmark *v1alpha1.Storag
 		return client.IgnoreNotFound(fmt.Errorf("write the status of benchmark %s/%s: %w", benchmark.Namespace, benchmark.Name, err))
 	}
 	if r.keep(changed); !kstatus.Same(remembered(before), remembered(status)) {
-		r.memory.Keep(changed) // until the turn that this causes
+		r.memory.Keep(changed) // until the reconcile that this causes
 	}
 	r.announce(benchmark, before, status)
 	return nil
 }
 
-// tooLarge says that the API server or etcd refuses an object for its size.
+// tooLarge reports whether the API server or etcd has rejected an object because of its size.
 func tooLarge(err error) bool {
 	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "too large")
 }

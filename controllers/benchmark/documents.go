@@ -11,8 +11,8 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
-// turnPatience is how long a turn may take from its beginning, or from the last document that it has read. A fixed deadline would
-// end the turn of a large experiment at the same point each time.
+// turnPatience is how long a reconcile may go on without reading another document. A fixed deadline would end the reconcile of a large
+// experiment at the same point each time.
 const turnPatience = 2 * time.Minute
 
 var errTurnStuck = errors.New("the API server did not answer for two minutes")
@@ -30,15 +30,15 @@ func patiently(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// progressed gives the turn its full time again.
+// progressed restarts the time limit of the reconcile.
 func progressed(ctx context.Context) {
 	if extend, found := ctx.Value(patienceKey{}).(func()); found {
 		extend()
 	}
 }
 
-// loadDocuments reads the stored result of every phase, without the tools' own output. Missing results and those with a wrong digest
-// are omitted. gates say which metrics of distributions they ask for.
+// loadDocuments reads the stored result of every phase, without the tools' own output. Missing results and those with a wrong digest are
+// omitted. The gates determine which metrics of distributions are loaded.
 func (r *Reconciler) loadDocuments(ctx context.Context, runs []v1alpha1.BenchmarkRun,
 	gates *gate.Set) (map[string]results.PhaseDocument, error) {
 	digests, namespace := map[string]string{}, ""

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// observeDrivers checks whether the cluster has the drivers of the provisioners, if a target uses pools. Their CSIDrivers are watched.
-// Their own kinds are only discovered, because a cluster may not have them.
+// observeDrivers checks whether the cluster has the drivers of the provisioners, if a target uses pools. The CSIDrivers are watched. The
+// drivers' own kinds are only looked up by discovery, because a cluster may not have them.
 func (r *Reconciler) observeDrivers(ctx context.Context, observed *observation) error {
 	if observed.WithoutAgent = r.WithoutAgent; observed.WithoutAgent {
 		return nil

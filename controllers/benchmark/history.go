@@ -25,7 +25,7 @@ import (
 )
 
 // observeHistory looks for a history that the cache does not show: one of another owner, or a new one. Before the first verdict there is
-// none, and its creation shows whether the name is free.
+// none: creating it will show whether the name is free.
 func (r *Reconciler) observeHistory(ctx context.Context, observed *observation) error {
 	if observed.History.Exists || observed.Benchmark.Status.Verdict == "" || len(experiment.Foldable(observed.State)) == 0 {
 		return nil
@@ -91,7 +91,7 @@ func (r *Reconciler) writeHistory(ctx context.Context, observed *observation) er
 		observed.History, observed.changed = experiment.HistoryState{Foreign: true}, true
 		return nil
 	}
-	return client.IgnoreAlreadyExists(r.mergeHistory(ctx, observed, existing)) // the next turn finds its owner
+	return client.IgnoreAlreadyExists(r.mergeHistory(ctx, observed, existing)) // the next reconcile finds its owner
 }
 
 // mergeHistory merges the stored results into the given ConfigMap, or into a new one.
@@ -123,7 +123,7 @@ func (r *Reconciler) mergeHistory(ctx context.Context, observed *observation, ex
 // fold adds the point of stored results. Missing, unreadable and incomplete results have none.
 func (r *Reconciler) fold(ctx context.Context, observed *observation, series *history.Series, stored experiment.StoredExperiment) error {
 	benchmark, document := observed.Benchmark, observed.document
-	if document == nil || document.Name != stored.ConfigMap { // not written or read in this turn
+	if document == nil || document.Name != stored.ConfigMap { // not written or read in this reconcile
 		document = &corev1.ConfigMap{}
 		if err := r.Live.Get(ctx, types.NamespacedName{Namespace: benchmark.Namespace, Name: stored.ConfigMap}, document); err != nil {
 			if apierrors.IsNotFound(err) {
@@ -162,7 +162,7 @@ func (r *Reconciler) applyHistory(ctx context.Context, benchmark *v1alpha1.Stora
 	}
 	if maps.Equal(existing.Data, wanted.Data) && existing.Annotations[v1alpha1.AnnotationFolded] == folded &&
 		existing.Labels[v1alpha1.LabelBenchmarkUID] == string(benchmark.UID) {
-		return nil // an earlier turn wrote it, and the cache does not show it yet
+		return nil // an earlier reconcile wrote it, and the cache does not show it yet
 	}
 	existing.Labels, existing.Annotations, existing.Data = wanted.Labels, wanted.Annotations, wanted.Data
 	return r.Client.Update(ctx, existing)

@@ -57,7 +57,7 @@ func (r *Reconciler) deletePool(ctx context.Context, benchmark *v1alpha1.Storage
 	return client.IgnoreNotFound(r.Client.Delete(ctx, &pool, client.Preconditions{UID: &pool.UID, ResourceVersion: &pool.ResourceVersion}))
 }
 
-// keepsPools says, from a live read, whether the benchmark still has kept pools on a node: then their disks are not free. A pool that is
+// keepsPools reports, from a live read, whether the benchmark still has kept pools on a node: then their disks are not free. A pool that is
 // stuck, or whose run is not torn down, blocks its disks, but not the node.
 func (r *Reconciler) keepsPools(ctx context.Context, observed *observation, node string, runs []v1alpha1.BenchmarkRun) (bool, error) {
 	if r.WithoutAgent {

@@ -44,7 +44,7 @@ func (r *Reconciler) observeNodesAndLeases(ctx context.Context, observed *observ
 	return nil
 }
 
-// observeNodes finds the nodes that fit: of a benchmark that has chosen, only whether its own still do.
+// observeNodes finds the nodes that fit. If the benchmark has already chosen its nodes, it only checks whether these still fit.
 func (r *Reconciler) observeNodes(ctx context.Context, observed *observation) error {
 	if r.WithoutClusterReads {
 		if node := experiment.AssumedNode(observed.Benchmark.Spec.PodTemplate); node != nil {

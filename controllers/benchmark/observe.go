@@ -39,7 +39,7 @@ type observation struct {
 	// written are the results of the current experiment, read if the status does not contain them yet. document is their ConfigMap.
 	written  *results.Experiment
 	document *corev1.ConfigMap
-	// changed says that an action has changed the State, and again that a cache should soon show more.
+	// changed is true if an action has changed the State, and again if a cache should soon show more.
 	changed, again bool
 }
 
@@ -85,14 +85,14 @@ func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBen
 	return observed, nil
 }
 
-// ofBenchmark says whether a run belongs to the benchmark. A run without an owner was orphaned ('kubectl delete --cascade=orphan')
-// and still runs; tenants may not create runs or change their labels.
+// ofBenchmark reports whether a run belongs to the benchmark. A run without an owner was orphaned ('kubectl delete --cascade=orphan') and
+// still runs; tenants may not create runs or change their labels.
 func ofBenchmark(run, benchmark client.Object) bool {
 	return metav1.IsControlledBy(run, benchmark) || metav1.GetControllerOf(run) == nil &&
 		run.GetLabels()[v1alpha1.LabelBenchmarkUID] == string(benchmark.GetUID())
 }
 
-// storageTargets reads those that the benchmark refers to.
+// storageTargets reads the StorageTargets that the benchmark refers to.
 func (r *Reconciler) storageTargets(ctx context.Context, benchmark *v1alpha1.StorageBenchmark) (map[string]v1alpha1.Target, error) {
 	found := map[string]v1alpha1.Target{}
 	for _, name := range design.TargetNames(&benchmark.Spec) {
@@ -126,7 +126,7 @@ func (r *Reconciler) observeClasses(ctx context.Context, observed *observation) 
 	return nil
 }
 
-// abandoned confirms with the API server that a holder is gone, and that nothing of it is running any more.
+// abandoned checks with the API server whether a holder is gone, and whether anything of it may still be running.
 func (r *Reconciler) abandoned(ctx context.Context, lease *experiment.LeaseState) (vanished, abandoned bool, err error) {
 	key, err := splitName(lease.HolderName)
 	if err != nil {
@@ -146,8 +146,8 @@ func (r *Reconciler) abandoned(ctx context.Context, lease *experiment.LeaseState
 	if slices.ContainsFunc(left.Items, func(run v1alpha1.BenchmarkRun) bool { return !runs.Resting(&run) }) {
 		return true, false, nil
 	}
-	// A run goes after its pods. If its finalizer was removed, the pods are waited for, but no longer than for any benchmark:
-	// whoever may create pods may also label them.
+	// Normally, a run goes only after its pods. If its finalizer was removed, wait for the pods, but no longer than any benchmark may hold a
+	// node: anyone who may create pods can also label them.
 	if held := r.Clock.Now().Sub(lease.Since); r.Limits.MaxHold > 0 && held >= r.Limits.MaxHold {
 		return true, true, nil
 	}
@@ -217,8 +217,8 @@ func storedExperiment(document metav1.Object) experiment.StoredExperiment {
 	}
 }
 
-// readBack reads the results of the current experiment if the status does not contain them yet, or the cache does not. It does not look
-// for those that were never reported: their creation shows whether the name is free.
+// readBack reads the results of the current experiment if the status or the cache does not contain them yet. It does not look for results
+// that were never reported: creating them will show whether the name is free.
 func (r *Reconciler) readBack(ctx context.Context, observed *observation) error {
 	benchmark, name := observed.Benchmark, naming.ResultsName(observed.Benchmark.Name, observed.Experiment)
 	at := slices.IndexFunc(observed.Results, func(stored experiment.StoredExperiment) bool { return stored.ConfigMap == name })

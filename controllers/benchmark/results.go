@@ -59,7 +59,7 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 	}
 	annotations := map[string]string{}
 	maps.Copy(annotations, experiment.ScheduledAnnotation(scheduled))
-	if !action.Superseded { // the question of that experiment is gone
+	if !action.Superseded { // the spec of that experiment is gone
 		annotations[v1alpha1.AnnotationQuestion] = design.Question(benchmark)
 	}
 	if evidence.Standards.History, err = r.historyBefore(ctx, observed); err != nil {
@@ -103,7 +103,7 @@ func resultsOf(benchmark *v1alpha1.StorageBenchmark, judged results.Experiment, 
 	return wanted, nil
 }
 
-// applyResults creates the ConfigMap, or replaces the contents of one that is ours. The turn goes on with what is stored then.
+// applyResults creates the ConfigMap, or replaces the contents of one that is ours. The reconcile then continues with what is stored.
 func (r *Reconciler) applyResults(ctx context.Context, observed *observation, wanted *corev1.ConfigMap, action experiment.Action) error {
 	err := r.Client.Create(ctx, wanted)
 	if apierrors.IsAlreadyExists(err) {
@@ -142,14 +142,14 @@ func (r *Reconciler) replaceResults(ctx context.Context, observed *observation, 
 		existing.Annotations[annotationExtended] == wanted.Annotations[annotationExtended]
 	if same && !action.Superseded {
 		if _, err := decodeResults(&existing); err == nil {
-			return &existing, nil // an earlier turn wrote it, and the cache does not show it yet
+			return &existing, nil // an earlier reconcile wrote it, and the cache does not show it yet
 		}
 	}
 	existing.Labels, existing.Annotations, existing.Data = wanted.Labels, wanted.Annotations, wanted.Data
 	return &existing, r.Client.Update(ctx, &existing)
 }
 
-// annotationExtended says that more repetitions follow.
+// annotationExtended is "true" if more repetitions follow.
 const annotationExtended = "storagebench.dev/extended"
 
 // annotationOmitted lists what did not fit into the results.

@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/experiment"
 )
 
-// EntryOf is what a benchmark says about its part in the queues.
+// EntryOf returns what the queues need to know about a benchmark.
 func EntryOf(benchmark *v1alpha1.StorageBenchmark, limits experiment.Limits) line.Entry {
 	entry := line.Entry{Key: client.ObjectKeyFromObject(benchmark), UID: string(benchmark.UID), Created: benchmark.CreationTimestamp.Time,
 		Waits: experiment.Waits(benchmark), Place: experiment.PlaceOf(benchmark, limits), Nodes: experiment.StatusNodes(benchmark.Status),
@@ -26,7 +26,7 @@ func EntryOf(benchmark *v1alpha1.StorageBenchmark, limits experiment.Limits) lin
 	return entry
 }
 
-// limited says whether a benchmark waits for a share of its namespace.
+// limited reports whether a benchmark waits for a share of the limits of its namespace.
 func limited(benchmark *v1alpha1.StorageBenchmark) bool {
 	ready := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionReady)
 	return ready != nil && ready.Reason == v1alpha1.ReasonNamespaceLimit && benchmark.DeletionTimestamp.IsZero() && !benchmark.Spec.Suspend

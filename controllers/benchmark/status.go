@@ -23,7 +23,7 @@ import (
 const (
 	maxSummary        = 128
 	maxSummaryMetrics = 8
-	// maxMetricName is that of a metric of a job in a fio file, whose name may have 64 bytes.
+	// maxMetricName allows for the metric of a job in a fio file, whose name may have 64 bytes.
 	maxMetricName = 128
 )
 
@@ -64,12 +64,12 @@ func summarise(observed *observation, decision experiment.Decision) v1alpha1.Sto
 	return status
 }
 
-// least is a minimal status, which makes the object smaller. A tenant can fill an object with labels until its next status does not fit;
-// with its old status, the benchmark would keep its place in the queues forever.
+// least is a minimal status, which makes the object smaller. A tenant can fill an object with labels until its next status does not fit. If
+// the old status stayed, the benchmark would keep its place in the queues forever.
 func least(benchmark *v1alpha1.StorageBenchmark, full v1alpha1.StorageBenchmarkStatus) v1alpha1.StorageBenchmarkStatus {
 	status := v1alpha1.StorageBenchmarkStatus{Experiment: full.Experiment, HoldUntil: full.HoldUntil}
 	if ready := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
-		status.Conditions = []metav1.Condition{*ready} // its time stays
+		status.Conditions = []metav1.Condition{*ready} // keeps its transition time
 	}
 	kstatus.Set(&status.Conditions, benchmark.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonActionFailed,
 		"the status does not fit into the object: remove labels or annotations")

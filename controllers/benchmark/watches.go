@@ -49,20 +49,20 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.O
 	return registered.WithOptions(options).Complete(r)
 }
 
-// The priorities of the work queue: those that keep a node busy, then those that may take one, then all others. Without them, a
-// freed node waits for the status of everyone behind it.
+// The priorities in the work queue: first the benchmarks that hold a node, then those that may take one, then all others. Without
+// priorities, a freed node would wait until the status of every benchmark in its queue is written.
 const (
 	priorityHolder = 20
 	priorityNext   = 10
 )
 
-// placeDelay is how long a benchmark may show an old place in a queue, unless it is the next one. So a queue that moves fast costs no more
-// than one that moves every placeDelay.
+// placeDelay is how long a benchmark may show an outdated place in a queue, unless it is next. A fast queue then costs no more than one
+// that moves once per placeDelay.
 const placeDelay = 5 * time.Second
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// moved adds those whose part in the queues has changed. Those that have only moved to another place have their turn later, and
+// moved enqueues the benchmarks that a change of the queues concerns. Those that have only moved to another place are reconciled later, and
 // once for several changes.
 func (r *Reconciler) moved(queue queue, keys []types.NamespacedName) {
 	for _, key := range keys {
@@ -98,7 +98,7 @@ func (r *Reconciler) priorityOf(key types.NamespacedName) int {
 }
 
 // urgent enqueues the benchmarks that a function finds, with their priorities. Objects that the caches list at the start of the manager
-// need no turn: every benchmark gets one at that time.
+// trigger nothing: every benchmark is reconciled then anyway.
 func (r *Reconciler) urgent(find func(client.Object) []types.NamespacedName) handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, queue queue) {
@@ -134,7 +134,7 @@ func (r *Reconciler) followBenchmarks() handler.EventHandler {
 	}
 }
 
-// followLeases keeps the holders of the nodes up to date, and wakes those whom a change concerns.
+// followLeases keeps the holders of the nodes up to date, and wakes the benchmarks that a change concerns.
 func (r *Reconciler) followLeases() handler.EventHandler {
 	put := func(object client.Object, queue queue) {
 		if lease, is := object.(*coordinationv1.Lease); is && ofNode(lease) {
@@ -152,11 +152,11 @@ func (r *Reconciler) followLeases() handler.EventHandler {
 	}
 }
 
-// nodeDelay is how long a node may be unusable before those that wait for it change to another one, and so lose their place: most
-// nodes return within minutes.
+// nodeDelay is how long a node may be unusable before benchmarks that wait for it choose another one and lose their place: most nodes
+// return within minutes.
 const nodeDelay = 5 * time.Minute
 
-// followNodes wakes those that wait for a node that they may not be able to use any more: another one may be free.
+// followNodes wakes the benchmarks that wait for a node that may have become unusable for them: another one may be free.
 func (r *Reconciler) followNodes() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue queue) {
@@ -173,7 +173,7 @@ func (r *Reconciler) followNodes() handler.EventHandler {
 	}
 }
 
-// ofNode says whether a Lease is the one of the node that it names.
+// ofNode reports whether a Lease is the one of the node that it names.
 func ofNode(lease client.Object) bool {
 	node := lease.GetAnnotations()[v1alpha1.AnnotationNode]
 	return node != "" && naming.LeaseName(node) == lease.GetName()

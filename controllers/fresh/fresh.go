@@ -1,6 +1,6 @@
-// Package fresh saves live reads of objects that this process has read or written itself. The turn of an object must see what the previous
-// turn has recorded, and a cache may lag behind. If the cache shows exactly the version that this process knows, no watch has delivered a
-// newer one, and the update of a status still refuses an outdated version.
+// Package fresh saves live reads of objects that this process has read or written itself. A reconcile must see what the previous one has
+// recorded, but a cache may lag behind. If the cache shows exactly the version that this process knows, no watch has delivered a newer one.
+// Should that version be outdated nevertheless, the API server rejects the update of the status.
 package fresh
 
 import (
@@ -60,7 +60,7 @@ func (m *Memory[T]) Keep(object T) {
 	m.known[client.ObjectKeyFromObject(object)] = object
 }
 
-// Forget forgets an object that needs no further turns.
+// Forget forgets an object that needs no further reconciles.
 func (m *Memory[T]) Forget(key types.NamespacedName) {
 	if m == nil {
 		return
@@ -89,7 +89,7 @@ func (m *Memory[T]) Note(object T, fact string, known bool) {
 	m.facts[object.GetUID()][fact] = known
 }
 
-// Noted says whether a fact is known about an object.
+// Noted reports whether a fact is known about an object.
 func (m *Memory[T]) Noted(object T, fact string) bool {
 	if m == nil {
 		return false

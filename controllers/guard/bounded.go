@@ -20,15 +20,15 @@ const (
 	hangingLooks = 256
 )
 
-// ErrSilent says that a disk does not respond.
+// ErrSilent means that a disk does not respond.
 var ErrSilent = errors.New("a disk does not respond")
 
-// IsSilent says whether a check failed because the disk does not respond.
+// IsSilent reports whether a check failed because the disk does not respond.
 func IsSilent(err error) bool { return errors.Is(err, host.Silent) }
 
-// Bounded checks disks with a time limit. A check of a disk that does not respond hangs in the kernel and cannot be ended: it is
-// left behind, and until it ends no other check of that disk starts, by any path. Afterwards it does nothing more: see
-// host.Wish.GivenUp.
+// Bounded checks disks with a time limit. A check of a disk that does not respond hangs in the kernel and cannot be stopped. It is left
+// behind, and until it ends, no other check of that disk starts, whatever the path. When it returns from the kernel, it does nothing more:
+// see host.Wish.GivenUp.
 type Bounded struct {
 	Disks
 	// Patience overrides lookPatience.
@@ -151,7 +151,7 @@ func key(path string, known host.Disk) string {
 	return path
 }
 
-// within does something with a time limit.
+// within calls a function with a time limit.
 func within[T any](b *Bounded, key, what string, patience time.Duration, do func(givenUp <-chan struct{}) (T, error)) (T, error) {
 	var none T
 	if err := b.refuse(key, what); err != nil {
@@ -194,7 +194,7 @@ func (b *Bounded) leave(key string, hangs *Look, ended func()) {
 	}()
 }
 
-// refuse says why a check is not started.
+// refuse returns an error if a check must not be started.
 func (b *Bounded) refuse(key, what string) error {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

@@ -41,10 +41,10 @@ var (
 	_ Disks = (*Bounded)(nil)
 )
 
-// ErrNotOurs says that a pool does not carry the object's mark, or is not the observed one.
+// ErrNotOurs means that a pool does not carry the object's mark, or is not the observed one.
 var ErrNotOurs = errors.New("the pool does not belong to this BenchmarkPool")
 
-// Prove proves from ZFS, live, to whom a pool belongs and that it is the intended one.
+// Prove proves from ZFS, live, that a pool belongs to the BenchmarkPool and is the intended one.
 func Prove(ctx context.Context, host *zfs.Client, pool *v1alpha1.BenchmarkPool, guid string) error {
 	name := naming.PoolName(pool)
 	summary, err := host.Pool(ctx, name)
@@ -65,8 +65,8 @@ func Prove(ctx context.Context, host *zfs.Client, pool *v1alpha1.BenchmarkPool, 
 	return nil
 }
 
-// Vacate unmounts the agent's own mounts of the pool, and then proves that the pool is unused and ours: even an export or destroy that
-// fails has already unmounted everything.
+// Vacate unmounts the agent's own mounts of the pool, and then proves that the pool is unused and ours. This has to precede an export or
+// destroy, because they unmount everything even if they fail.
 func Vacate(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.BenchmarkPool, guid string) error {
 	if err := unmountOwn(ctx, host, disks, pool, guid); err != nil {
 		return err
@@ -103,7 +103,7 @@ func unmountOwn(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alph
 	return unmounted(disks, pool, own)
 }
 
-// Unused checks that a pool, or a dataset and its children, are unused. Mount points of the agent's own may be ignored.
+// Unused checks that a pool, or a dataset and its children, are unused. Mount points of the agent itself can be ignored.
 func Unused(disks Disks, name string, own ...string) error {
 	users, err := disks.PoolUsers(name, own...)
 	if err != nil {
@@ -115,13 +115,13 @@ func Unused(disks Disks, name string, own ...string) error {
 	return nil
 }
 
-// takes is how often a command that takes disks is run until it finds the partitions that it has made.
+// takes is how many times a command that takes disks is run if it does not find the partitions that it has made.
 const takes = 3
 
-// OnDisks runs a command that takes disks, if it is still wanted: they are checked again, wiped if they are listed for reuse, and verified
-// right before and right after. The command partitions them, and then looks for the partition by a link that udev makes: on a slow disk
-// udev may just be making it again. Then the pool has not changed, and the command runs again, if it is still wanted and after the same
-// checks.
+// OnDisks runs a command that takes disks, if it is still wanted. The disks are checked again, wiped if they are listed for reuse, and
+// verified right before and right after the command. The command partitions each disk and then looks for the partition by a link that udev
+// creates. On a slow disk, udev may just be recreating the link. Then the command fails without changing the pool, and runs again, if it is
+// still wanted and after the same checks.
 func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, still, command func() error) error {
 	var failed error
 	for range takes {
@@ -141,7 +141,7 @@ func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, st
 	return failed
 }
 
-// ready checks or wipes the disks that a command takes right after.
+// ready checks or wipes disks right before a command takes them.
 func ready(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk) ([]host.Disk, error) {
 	var checked []host.Disk
 	for _, disk := range taken {
@@ -182,7 +182,7 @@ func Record(ctx context.Context, writer client.StatusClient, pool *v1alpha1.Benc
 	return nil
 }
 
-// Steady runs a command with paths of disks: each has to lead to the checked disk right before and right after.
+// Steady runs a command on paths of disks. Right before and right after it, each path has to lead to the disk that was checked.
 func Steady(disks Disks, checked []host.Disk, command func() error) error {
 	verify := func() error {
 		for _, disk := range checked {
@@ -214,7 +214,8 @@ func Rivals(ctx context.Context, live client.Reader, pool *v1alpha1.BenchmarkPoo
 	return slices.DeleteFunc(pools.Items, func(other v1alpha1.BenchmarkPool) bool { return other.UID == pool.UID }), nil
 }
 
-// Unfinished reads the PoolOperations of a node that have no outcome yet from the API server, in pages: the documents of others are large.
+// Unfinished reads the PoolOperations of a node that have no outcome yet from the API server, in pages: the documents of finished ones are
+// large.
 func Unfinished(ctx context.Context, live client.Reader, node string) ([]v1alpha1.PoolOperation, error) {
 	const few = 16
 	var all []v1alpha1.PoolOperation
@@ -240,7 +241,7 @@ func Unfinished(ctx context.Context, live client.Reader, node string) ([]v1alpha
 func Survey(disks Disks, pool *v1alpha1.BenchmarkPool, policy pools.DevicePolicy, wanted []string, granted func(path string) bool,
 	leaves []zfs.VdevStatus, rivals []v1alpha1.BenchmarkPool) map[string]pools.Disk {
 	seen := map[string]pools.Disk{}
-	// Concurrently: sequential checks would wait for each silent disk. The results are collected below.
+	// Check them concurrently: sequential checks would wait for one silent disk after another. The results are collected below.
 	_ = Answering(disks, slices.DeleteFunc(slices.Clone(wanted), func(path string) bool { return !granted(path) }))
 	for _, path := range wanted {
 		if granted(path) {

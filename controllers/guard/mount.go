@@ -11,8 +11,8 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// Mount mounts a dataset of the spec at its place on the node, with the folder for pods. The path is walked without following links
-// and made unwritable first. Then it is verified that the dataset is mounted there and nowhere else.
+// Mount mounts a dataset of the spec at its place on the node, with the folder for pods. First it walks the path without following links
+// and makes it unwritable. In the end it verifies that the dataset is mounted there and nowhere else.
 func Mount(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.BenchmarkPool, guid string,
 	dataset v1alpha1.PoolDataset) error {
 	name, point := naming.DatasetName(pool, dataset), naming.MountPoint(naming.PoolName(pool), dataset.Path)
@@ -63,7 +63,7 @@ func proveMade(ctx context.Context, host *zfs.Client, name string, dataset v1alp
 	return nil
 }
 
-// Alone checks that no child dataset is mounted together with a dataset, or gets a new mount point: it would be mounted where pods
+// Alone checks that no child dataset would be mounted together with a dataset or get a new mount point: it would be mounted where pods
 // write.
 func Alone(ctx context.Context, host *zfs.Client, name string) error {
 	all, err := host.Datasets(ctx, name)
@@ -100,7 +100,7 @@ func Alone(ctx context.Context, host *zfs.Client, name string) error {
 	return nil
 }
 
-// unmounted proves, from the mounts of the node, that nothing of a pool is left at or below the agent's mount points.
+// unmounted proves, from the mounts of the node, that nothing of a pool is still mounted at or below the agent's mount points.
 func unmounted(disks Disks, pool *v1alpha1.BenchmarkPool, own []string) error {
 	name := naming.PoolName(pool)
 	nested, err := disks.NestedMounts(name, own...)

@@ -17,11 +17,11 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// turnPatience is how long a turn is waited for, counted from when its holder took it. A stuck holder is not waited for.
+// turnPatience is how long to wait for a turn, counted from when its holder took it, so that a stuck holder is not waited for.
 const turnPatience = 15 * time.Second
 
-// Turns serialize the checks and changes of a pool. A turn covers a set of names: those of pools and of disks. Two turns with a
-// common name never overlap. All names of a turn are taken atomically, which rules out deadlocks.
+// Turns are locks that serialize the checks and changes of a pool. A turn covers a set of names: those of pools and of disks. Two turns
+// with a common name never overlap. All names of a turn are taken atomically, which rules out deadlocks.
 type Turns struct {
 	// Patience overrides turnPatience.
 	Patience time.Duration
@@ -51,9 +51,8 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("waiting for %s, which has been using %s since %s", e.Who, e.Name, e.Since.UTC().Format(time.RFC3339))
 }
 
-// Take waits for a turn, but not for a stuck holder: then it returns a BusyError, and the caller retries later. Programs that are
-// started under the returned context and do not end keep the turn, however long ago End was called: a program that hangs in the
-// kernel may still change a disk.
+// Take waits for a turn. If its holder is stuck, Take returns a BusyError, and the caller retries later. Programs that are started with the
+// returned context keep the turn until they end, even after a call of End: a program that hangs in the kernel may still change a disk.
 func (t *Turns) Take(ctx context.Context, who string, names ...string) (context.Context, *Turn, error) {
 	patience := cmp.Or(t.Patience, turnPatience)
 	for {
@@ -118,7 +117,7 @@ func (turn *Turn) free() {
 type HeldTurn struct {
 	Who   string
 	Since time.Time
-	// Hanging says that one of its programs hangs in the kernel.
+	// Hanging is true if one of its programs hangs in the kernel.
 	Hanging bool
 }
 
@@ -157,13 +156,13 @@ func TurnNames(disks Disks, further []string, claimants ...*v1alpha1.BenchmarkPo
 	return slices.Compact(names)
 }
 
-// Busy says whether an error means that another holder has the turn.
+// Busy reports whether an error means that another holder has the turn.
 func Busy(err error) bool {
 	_, busy := err.(*BusyError) //nolint:errorlint // Take never wraps it
 	return busy
 }
 
-// Covers says whether the taken names are still all that is needed: an object may have changed while its turn was waited for.
+// Covers reports whether the taken names include all that are needed now: an object may have changed while it waited for its turn.
 func Covers(taken, needed []string) bool {
 	return !slices.ContainsFunc(needed, func(name string) bool { return !slices.Contains(taken, name) })
 }
@@ -175,9 +174,9 @@ func StablePaths(paths []string) []string {
 	return slices.Compact(stable)
 }
 
-// PoolDisks are the disks for which commands on a pool wait: those of a live pool, with those that may be joining it, or all that the
-// object claims. A disk that has left a live pool is not among them, even if the spec still lists it: a broken one would stop the pool for
-// good.
+// PoolDisks are the disks that commands on a pool wait for: those of the live pool and those that may be joining it or, without a live
+// pool, all that the object claims. A disk that has left a live pool is not among them, even if the spec still lists it: a broken one would
+// block the pool forever.
 func PoolDisks(pool *v1alpha1.BenchmarkPool, live *zfs.Status) []string {
 	claimed := StablePaths(objects.ClaimedDevices(pool))
 	if live == nil {

@@ -1,6 +1,6 @@
-// Package line keeps the queues for nodes in memory: who holds each node, and who waits for it in which order. It is computed from
-// the events of benchmarks and Leases, once for each change, and contains nothing that these objects do not say. After a restart
-// the same events build it again. It is as old as any cache: the creation of a Lease decides who gets a node.
+// Package line keeps the queues for nodes in memory: who holds each node, and who waits for it in which order. It is computed from the
+// events of benchmarks and Leases, once for each change, and contains nothing that these objects do not say. After a restart, the same
+// events rebuild it. Like any cache, it may be outdated: only the creation of a Lease decides who gets a node.
 package line
 
 import (
@@ -15,16 +15,16 @@ import (
 	"github.com/storagebench/storagebench/internal/experiment"
 )
 
-// Entry is what a benchmark says about its part in the queues.
+// Entry is what the queues need to know about a benchmark.
 type Entry struct {
 	Key     types.NamespacedName
 	UID     string
 	Created time.Time
-	// Waits says that it is in the queues of its nodes, at a place.
+	// Waits is true if it is in the queues of its nodes, at its Place.
 	Waits bool
 	Place experiment.Place
 	Nodes []string
-	// Limited says that it waits for a share of its namespace.
+	// Limited is true if it waits for a share of the limits of its namespace.
 	Limited bool
 	// Reason is why it is not Ready. Documents are the ConfigMaps that it is judged by, as
 	// NAMESPACE/NAME.
@@ -55,7 +55,7 @@ type Index struct {
 	held   map[string]map[string]bool
 	// shares are the entries of a namespace that hold nodes or wait, and those that wait for a share, in order of creation.
 	shares map[string]*share
-	// joining are places that were given and have not been seen in an event.
+	// joining are entries whose place was assigned, but has not been seen in an event yet.
 	joining map[string]*Entry
 	// reasons and documents find entries by their Reason and Documents.
 	reasons, documents map[string]map[string]*Entry
@@ -128,7 +128,7 @@ func (x *Index) replace(old, entry *Entry) []types.NamespacedName {
 	return wake
 }
 
-// moved are the benchmarks of the later head of a queue that had another place in the earlier one, and those pushed out of it.
+// moved are the benchmarks whose place in the head of a queue has changed, and the one that was pushed out of it.
 func moved(before, after []*Entry) (wake []types.NamespacedName) {
 	for i, entry := range after {
 		if i >= len(before) || before[i].UID != entry.UID {

@@ -65,8 +65,8 @@ func (x *Index) Lease(node string) (lease experiment.LeaseState, held, known boo
 	return lease, held, x.entries[lease.Holder] != nil
 }
 
-// Turn gives a benchmark that joins the queues of some nodes its turn, and remembers it until an event shows it: of two that join at
-// the same time, the second comes after the first.
+// Turn assigns a turn to a benchmark that joins the queues of some nodes, and remembers it until an event shows it, so that of two that
+// join at the same time, the second comes after the first.
 func (x *Index) Turn(entry Entry) int64 {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
@@ -156,10 +156,10 @@ func (x *Index) Neighbours(uid, namespace string) []experiment.Neighbour {
 	return all
 }
 
-// Urgency says how much the turns of a benchmark matter.
+// Urgency is how urgently a benchmark needs to be reconciled.
 type Urgency int
 
-// The urgencies. A benchmark that is Behind only moves to another place when the queues change.
+// The urgencies. A benchmark that is Behind only gets another place when the queues change.
 const (
 	Behind Urgency = iota
 	Usual
@@ -167,7 +167,7 @@ const (
 	Holder
 )
 
-// Urgency is how much the next turn of a benchmark matters.
+// Urgency returns how urgently a benchmark needs to be reconciled.
 func (x *Index) Urgency(key types.NamespacedName) Urgency {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()

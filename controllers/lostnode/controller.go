@@ -35,7 +35,7 @@ import (
 type Reconciler struct {
 	// Client reads from the cache and writes.
 	Client client.Client
-	// Live reads from the API server: a lost node is never concluded from a cache.
+	// Live reads from the API server: a cache is no proof that a node is lost.
 	Live     client.Reader
 	Recorder events.EventRecorder
 }
@@ -75,7 +75,7 @@ func (r reconciler) Reconcile(ctx context.Context, request reconcile.Request) (r
 	return reconcile.Result{}, nil
 }
 
-// withoutAgent reads a node and says why no agent runs on it. Empty if one may run.
+// withoutAgent reads a node and returns why no agent runs on it. Empty if one may run.
 func withoutAgent(ctx context.Context, nodes client.Reader, name string) (string, error) {
 	var node corev1.Node
 	err := nodes.Get(ctx, client.ObjectKey{Name: name}, &node)

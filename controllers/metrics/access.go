@@ -23,20 +23,20 @@ import (
 const (
 	// remembered is how long an admitted caller is not checked again.
 	remembered = time.Minute
-	// trusted is how long an admitted caller is checked in the queue of readers, and not in that of strangers.
+	// trusted is how long an admitted caller is checked in the queue of readers rather than in that of strangers.
 	trusted = time.Hour
 	// maxRemembered is how many admitted callers are remembered.
 	maxRemembered = 16
-	// asking limits the time of a question to the API server, maxAsking the callers that wait for an answer.
+	// asking limits the time of a request to the API server, maxAsking the number of callers that wait for an answer.
 	asking, maxAsking = 10 * time.Second, 4
 	// maxToken is longer than any token of an account.
 	maxToken = 8 << 10
-	// quiet is how long nothing is logged after a failed question: unknown callers must not fill the log.
+	// quiet is how long nothing is logged after a failed request: unknown callers must not fill the log.
 	quiet = time.Minute
 )
 
-// access admits the callers that the API server allows to get a URL. The library that the manager could use for this links an expression
-// engine, which the privileged agent must not link.
+// access admits the callers that the API server allows to get a URL. The filter of controller-runtime, which the manager uses, links an
+// expression engine, which the privileged agent must not do.
 type access struct {
 	// readers serves callers that were admitted before: strangers cannot keep them waiting.
 	strangers, readers *queue
@@ -114,7 +114,7 @@ func (a *access) filter(log logr.Logger, next http.Handler) (http.Handler, error
 	}), nil
 }
 
-// check asks the API server, unless it has let in the same caller for the same URL a moment ago.
+// check asks the API server, unless it has recently admitted the same caller to the same URL.
 func (a *access) check(ctx context.Context, token, path, verb string) error {
 	if token == "" || len(token) > maxToken {
 		return errUnknown
@@ -204,7 +204,7 @@ func (a *access) forget(key [sha256.Size]byte) {
 	delete(a.letIn, key)
 }
 
-// complain logs a failed question, unless another one was logged a moment ago.
+// complain logs a failed request to the API server, unless another one was logged recently.
 func (a *access) complain(log logr.Logger, err error) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

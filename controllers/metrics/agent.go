@@ -25,18 +25,18 @@ var (
 		"Pools and operations that the agent has refused since it was started, by the reason of their conditions.", "node", "reason")
 )
 
-// refusing are the reasons with which the agent leaves alone what is not granted or not its own.
+// refusing are the reasons for which the agent refuses to touch what is not granted or not its own.
 var refusing = []string{v1alpha1.ReasonPoolDeviceRefused, v1alpha1.ReasonPoolDeviceDenied, v1alpha1.ReasonPoolNameTaken,
 	v1alpha1.ReasonPoolConflict, v1alpha1.ReasonPoolOlderSpec, v1alpha1.ReasonPoolNotAllowed, v1alpha1.ReasonParameterNotAllowed,
 	v1alpha1.ReasonGUIDMismatch, v1alpha1.ReasonDeviceInPool, v1alpha1.ReasonTargetNotEmpty, v1alpha1.ReasonDatasetInUse}
 
-// Agent says what the metrics of an agent need.
+// Agent contains what the metrics of an agent need.
 type Agent struct {
 	// Node that the agent runs on.
 	Node string
 	// Version of the agent.
 	Version string
-	// Hanging are the numbers of commands and of checks of disks that hang in the kernel.
+	// Hanging returns the numbers of commands and of checks of disks that hang in the kernel.
 	Hanging func() (commands, disks int)
 }
 
@@ -64,7 +64,7 @@ func (a Agent) SetupWithManager(manager ctrl.Manager, into prometheus.Registerer
 	return errors.Join(build(into, "agent", a.Node, a.Version), manager.Add(from), into.Register(from), into.Register(refused))
 }
 
-// refusal is the reason for which a change of conditions refuses an object. Empty if it does not.
+// refusal is the reason if a change of conditions refuses an object, and empty otherwise.
 func refusal(before, after []metav1.Condition) string {
 	old, ready := meta.FindStatusCondition(before, v1alpha1.ConditionReady), meta.FindStatusCondition(after, v1alpha1.ConditionReady)
 	if ready == nil || !slices.Contains(refusing, ready.Reason) || old != nil && old.Reason == ready.Reason {

@@ -33,7 +33,7 @@ var (
 type median struct {
 	suffix string
 	Metric
-	// unit is the divisor to the base unit.
+	// unit is the divisor that converts a median to the base unit.
 	unit float64
 }
 
@@ -57,7 +57,7 @@ func medianOf(name string) (median, bool) {
 	return medians[at], true
 }
 
-// benchmarks counts all benchmarks, and gives only the oldest series of their own, so that a new one does not displace another.
+// benchmarks counts all benchmarks. Only the oldest get series of their own, so that a new benchmark does not displace another.
 func (s *source) benchmarks(limit int) func(chan<- prometheus.Metric) error {
 	return func(out chan<- prometheus.Metric) error {
 		var all v1alpha1.StorageBenchmarkList

@@ -42,19 +42,19 @@ var (
 // phaseBuckets reach from a phase of a second to one that ages a large volume for two days.
 var phaseBuckets = []float64{1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400, 28800, 86400, 172800}
 
-// Manager says what the metrics of the manager need.
+// Manager contains what the metrics of the manager need.
 type Manager struct {
 	// Version of the manager.
 	Version string
 	// PhaseKind names what a phase does.
 	PhaseKind func(*v1alpha1.Phase) string
-	// Invalidating are the reasons with which a run is Invalid.
+	// Invalidating are the reasons for which a run is Invalid.
 	Invalidating []string
-	// Lines are the lengths of the queues by node.
+	// Lines returns the lengths of the queues by node.
 	Lines func() map[string]int
-	// MaxBenchmarks have series of their own, the oldest.
+	// MaxBenchmarks is how many benchmarks have series of their own: the oldest ones.
 	MaxBenchmarks int
-	// WithoutAgent says that the manager watches no pools and operations.
+	// WithoutAgent is true if the manager watches no pools and operations.
 	WithoutAgent bool
 }
 
@@ -112,7 +112,7 @@ func (m Manager) counters() (runs, operations *prometheus.CounterVec, phases *pr
 	return runs, operations, phases
 }
 
-// ended finds the phases whose results a change shows.
+// ended finds the phases whose results were stored with this change.
 func (m Manager) ended(before, after *v1alpha1.BenchmarkRun, tell func(kind string, seconds float64)) {
 	known, kinds := map[v1alpha1.PhaseName]bool{}, map[v1alpha1.PhaseName]string{}
 	for _, phase := range before.Status.Phases {

@@ -1,7 +1,8 @@
-// Package metrics is what the manager and the agent tell Prometheus. All metrics are defined here, and docs/reference/prometheus.md lists
-// them. Numbers come from objects in the caches, either at a scrape or when a watch shows a change: a scrape makes no request.
+// Package metrics defines the Prometheus metrics of the manager and the agent. docs/reference/prometheus.md lists them. The numbers come
+// from objects in the caches, either at a scrape or when a watch shows a change: a scrape makes no requests.
 //
-// Labels are bounded. What tenants or nodes choose is shown for the first so many, and the rest is summed up.
+// The number of series is bounded. Where tenants or nodes choose the values of labels, only some of them get series of their own, and the
+// rest is summed up.
 package metrics
 
 import (

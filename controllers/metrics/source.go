@@ -56,7 +56,7 @@ func (s *source) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// list reads from the cache without copying what the objects refer to: nothing here may change them.
+// list reads from the cache without a deep copy: nothing here may change the objects.
 func (s *source) list(into client.ObjectList) error {
 	if err := s.reader.List(context.Background(), into, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list %T from the cache: %w", into, err)

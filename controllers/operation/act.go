@@ -48,7 +48,7 @@ func (r *Reconciler) act(ctx context.Context, state *operations.State, actions [
 	return nil
 }
 
-// proof distinguishes a failed ownership proof from a refused command: the proof may succeed next time.
+// proof hides the kind of an error, so that a failed ownership proof is not taken for a refused command: the proof may succeed next time.
 func proof(err error) error {
 	if err == nil {
 		return nil
@@ -82,7 +82,7 @@ func (r *Reconciler) timed(ctx context.Context, state operations.State, command 
 	})
 }
 
-// stopwatch is how long a command takes, by the clock that cannot be set.
+// stopwatch runs a command and returns how long it took, by the monotonic clock.
 func (r *Reconciler) stopwatch(command func() error) (time.Duration, error) {
 	began := r.Clock.Now()
 	err := command()
@@ -142,7 +142,7 @@ func (r *Reconciler) run(ctx context.Context, state operations.State, action ope
 	return r.jobs.start(state.Operation, r.Clock, r.work(state))
 }
 
-// work is long-running work.
+// work returns the long-running work of an operation.
 func (r *Reconciler) work(state operations.State) work {
 	spec := state.Operation.Spec.Action
 	switch {
@@ -176,7 +176,7 @@ func (r *Reconciler) onDisks(ctx context.Context, state operations.State, action
 	return guard.OnDisks(r.Disks, state.Pool.Spec.PoolTemplate, action.Disks, still, func() error { return r.proven(ctx, state, command) })
 }
 
-// wanted checks that the pool and the operation are still there: they may have been deleted while the disks were waited for.
+// wanted checks that the pool and the operation are still there: they may have been deleted during the wait for the disks.
 func (r *Reconciler) wanted(ctx context.Context, state operations.State) error {
 	var pool v1alpha1.BenchmarkPool
 	var operation v1alpha1.PoolOperation
@@ -222,7 +222,7 @@ func (r *Reconciler) exportImport(ctx context.Context, state operations.State) e
 	return nil
 }
 
-// placed says whether a dataset is to be mounted. An awaited one is only if the agent has set its mount point.
+// placed reports whether a dataset is to be mounted. An awaited dataset is mounted only if the agent has set its mount point.
 func (r *Reconciler) placed(ctx context.Context, state operations.State, dataset v1alpha1.PoolDataset) (bool, error) {
 	if !dataset.Awaited {
 		return dataset.Mounted, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// endJobs ends the running jobs when the agent is stopped. That does not count as an attempt: only work that ends the agent does. How far a
-// job has come is recorded: it shows that it was interrupted.
+// endJobs ends the running jobs when the agent is stopped. That does not count as an attempt: only work that kills the agent does. The
+// progress of each job is recorded, which shows that the job was interrupted.
 func (r *Reconciler) endJobs(ctx context.Context) {
 	const patience = 10 * time.Second
 	interrupted := r.jobs.stopAll()

@@ -114,7 +114,7 @@ func (r *Reconciler) step(ctx context.Context, operation *v1alpha1.PoolOperation
 	}
 	decision := operations.Plan(state)
 	if decision.Begin {
-		// That nothing else changes the pool is not concluded from a cache.
+		// A cache is no proof that nothing else changes the pool.
 		if state.Others, err = guard.Unfinished(ctx, r.Live, r.NodeName); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -151,13 +151,13 @@ func (r *Reconciler) forget(operation *v1alpha1.PoolOperation) {
 	r.written.Delete(client.ObjectKeyFromObject(operation))
 }
 
-// runError is an error of the action itself. Other errors may pass.
+// runError is an error of the action itself. Other errors may be temporary.
 type runError struct{ error }
 
 // Unwrap returns the error below.
 func (e runError) Unwrap() error { return e.error }
 
-// failed is the decision after a failed action. A refusal of ZFS or the agent is the outcome; other errors may pass.
+// failed is the decision after a failed action. A refusal by ZFS or the agent is the outcome; other errors may be temporary.
 func failed(decision operations.Decision, err error) operations.Decision {
 	after := operations.Decision{Reason: v1alpha1.ReasonActionFailed, Message: err.Error() + " (will be retried)",
 		Progress: decision.Progress}
@@ -167,9 +167,9 @@ func failed(decision operations.Decision, err error) operations.Decision {
 	return after
 }
 
-// writeStatus writes a changed status. A status that differs only in progress is not written too often: then it returns the time of
-// the next write. The update carries the observed resourceVersion: a status that has changed meanwhile is not overwritten, and the
-// conflict causes another reconcile.
+// writeStatus writes a changed status. A status that differs only in progress is written at most once per progressInterval. Before that,
+// writeStatus returns the time until the next write. The update carries the observed resourceVersion: a status that has changed meanwhile
+// is not overwritten, and the conflict causes another reconcile.
 func (r *Reconciler) writeStatus(ctx context.Context, operation *v1alpha1.PoolOperation,
 	status v1alpha1.PoolOperationStatus) (time.Duration, error) {
 	if kstatus.Same(operation.Status, status) {
@@ -191,7 +191,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, operation *v1alpha1.PoolOp
 	return 0, nil
 }
 
-// onlyProgress says whether two statuses differ only in progress and its message.
+// onlyProgress reports whether two statuses differ only in progress and its message.
 func onlyProgress(before, after v1alpha1.PoolOperationStatus) bool {
 	was, is := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady),
 		meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)

@@ -44,8 +44,8 @@ func (r *Reconciler) proveCopy(ctx context.Context, state operations.State) erro
 	return proof(guard.Prove(ctx, r.ZFS, pool, live.GUID))
 }
 
-// copy continues after an earlier agent: complete files stay, and incomplete ones are removed. What is overwritten is written again. The
-// source is walked through first: one that cannot be copied changes nothing.
+// copy continues where an earlier agent stopped: complete files stay, and incomplete ones are removed. With overwrite, all files are
+// written again. copy first walks through the source, so that a source that cannot be copied changes nothing.
 func (r *Reconciler) copy(ctx context.Context, state operations.State, j *job) (operations.Result, error) {
 	from, err := r.open(state.Source.Name, true)
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *Reconciler) copyTo(ctx context.Context, state operations.State, copier 
 }
 
 // opened proves that the target, now that it is open and can no longer be destroyed, is the one that the operation started with or has
-// created: the source was walked through since it was looked up, and that takes minutes.
+// created. The target was looked up before the walk through the source, which takes minutes.
 func (r *Reconciler) opened(ctx context.Context, state operations.State) error {
 	_, live := state.Destination()
 	state.Target = operations.Object{Name: state.Target.Name}
@@ -112,7 +112,7 @@ func (r *Reconciler) opened(ctx context.Context, state operations.State) error {
 	return nil
 }
 
-// measured copies between two looks at the counters of the pools. Before the second one everything is on the disks.
+// measured copies the files, and reads the counters of the pools before and after. Everything is on the disks before the second reading.
 func (r *Reconciler) measured(ctx context.Context, state operations.State, copier *copying) (operations.Result, error) {
 	_, to := state.Destination()
 	disks := r.meters(state.Live, to)

@@ -32,7 +32,7 @@ type copying struct {
 	target string
 	job    *job
 	buffer []byte
-	// overwrite says that existing files are overwritten.
+	// overwrite is true if existing files are overwritten.
 	overwrite bool
 	// bytes and files were copied. other counts links, sockets and devices, found counts files that an earlier attempt has copied.
 	bytes, total          int64
@@ -105,14 +105,14 @@ func (c *copying) discardHalf(folder string) error {
 	return nil
 }
 
-// taken refuses to overwrite a file of others at the target path.
+// taken is the error for a file at the target path that the operation must not overwrite.
 func (c *copying) taken(path string) error {
 	return fmt.Errorf("%s already exists in dataset %s and is not a copy of the current original; it stays as it is: copy data that does not "+
 		"change, to an empty dataset: %w",
 		shown(path), c.target, operations.ErrPermanent)
 }
 
-// copied says whether an earlier attempt of this operation has copied a file completely: size and time equal those of the original. Any
+// copied reports whether an earlier attempt of this operation has copied a file completely: size and time equal those of the original. Any
 // other existing file is an error.
 func (c *copying) copied(path string, original fs.FileInfo) (bool, error) {
 	known, err := c.to.Lstat(path)
@@ -127,7 +127,7 @@ func (c *copying) copied(path string, original fs.FileInfo) (bool, error) {
 	return true, nil
 }
 
-// replaced deals with a file that exists: it is overwritten if asked for, and else has to be what an earlier attempt has copied.
+// replaced handles a target file that exists: it is overwritten if requested, and otherwise has to be a copy by an earlier attempt.
 func (c *copying) replaced(ctx context.Context, path string, source io.Reader, original fs.FileInfo) (there bool, err error) {
 	if c.overwrite {
 		return c.rewrite(ctx, path, source, original)
@@ -171,14 +171,14 @@ func (c *copying) rewrite(ctx context.Context, path string, source io.Reader, or
 	return true, errors.Join(c.finish(err, target, path, original), target.Close())
 }
 
-// sameFile says whether an opened file is the regular file that was found before. Its inode number may be that of a pipe by now, which
+// sameFile reports whether an opened file is the regular file that was found before. By now, its inode number may belong to a pipe, which
 // would block the reader until there is a writer.
 func sameFile(seen, opened fs.FileInfo) bool {
 	return os.SameFile(seen, opened) && opened.Mode().IsRegular()
 }
 
 func (c *copying) file(ctx context.Context, path string, info fs.FileInfo) error {
-	// The file may have been replaced since the walk: links are not followed, and pipes not waited for.
+	// The file may have been replaced since the walk: do not follow links or wait for pipes.
 	source, err := c.from.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
@@ -205,8 +205,8 @@ func (c *copying) file(ctx context.Context, path string, info fs.FileInfo) error
 	return errors.Join(err, c.discardHalf(filepath.Dir(path)))
 }
 
-// write creates a file with the contents, the owner, the permissions and the time of the original. It is not synced alone: a copy of many
-// files would go through the intent log, which costs writes of its own. ZFS keeps the order, so that after a crash of the node no file
+// write creates a file with the contents, the owner, the permissions and the time of the original. It does not sync each file: many syncs
+// would go through the intent log, which costs writes of its own. ZFS keeps the order of writes, so that after a crash of the node no file
 // has its name without its contents.
 func (c *copying) write(ctx context.Context, path string, source io.Reader, original fs.FileInfo) error {
 	target, err := c.to.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
@@ -228,7 +228,7 @@ func (c *copying) finish(err error, target *os.File, path string, original fs.Fi
 	return errors.Join(target.Chown(user, group), target.Chmod(mode), c.to.Chtimes(path, time.Time{}, original.ModTime()))
 }
 
-// publish gives a file its name, and never replaces a file of others.
+// publish gives a file its final name, and never replaces an existing file.
 func (c *copying) publish(half, path string) error {
 	folder, err := openFolder(c.to, filepath.Dir(path))
 	if err != nil {
@@ -249,7 +249,7 @@ func renameNew(folder int, from, to string) error {
 	return unix.Renameat2(folder, from, folder, to, unix.RENAME_NOREPLACE)
 }
 
-// linkNew leaves the old name to be removed. A link does not replace anything either.
+// linkNew does not remove the old name. Like renameNew, it replaces nothing.
 func linkNew(folder int, from, to string) error {
 	return unix.Linkat(folder, from, folder, to, 0)
 }

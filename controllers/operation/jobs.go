@@ -33,7 +33,7 @@ type job struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
-	// working triggers a reconcile: the work itself has begun.
+	// working triggers a reconcile once the work itself has begun.
 	working func()
 
 	mutex   sync.Mutex

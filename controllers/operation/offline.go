@@ -20,8 +20,8 @@ const (
 	rebuildPause = 100 * time.Millisecond
 )
 
-// offlineDevice takes a disk offline for a while, brings it back and waits until ZFS has rebuilt what it has missed. Whatever ends it
-// early, the disk is back.
+// offlineDevice takes a disk offline for a while, brings it back and waits until ZFS has rebuilt what it has missed. Even if something ends
+// it early, it brings the disk back.
 func (r *Reconciler) offlineDevice(ctx context.Context, state operations.State, j *job) (operations.Result, error) {
 	action, began := state.Operation.Spec.Action.OfflineDevice, r.Clock.Now()
 	leaf, found := state.Offlined(state.Live.Status)

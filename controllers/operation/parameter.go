@@ -198,8 +198,8 @@ func (r *Reconciler) restore(record *parameterRecord) error {
 	return r.writeRecord(*record)
 }
 
-// restoreOrphans restores, at the start of the agent, the parameters set by operations that no longer exist. The others are handled
-// in their own turn.
+// restoreOrphans restores, at the start of the agent, the parameters set by operations that no longer exist. The others are restored when
+// their operations are reconciled.
 func (r *Reconciler) restoreOrphans(ctx context.Context) error {
 	folder := r.onNode(parameterFolder)
 	entries, err := os.ReadDir(folder)
@@ -232,7 +232,7 @@ func (r *Reconciler) restoreOrphans(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// exists reads from the API server: the absence of an operation is not concluded from a cache.
+// exists reads from the API server: a cache is no proof that an operation is gone.
 func (r *Reconciler) exists(ctx context.Context, record parameterRecord) (bool, error) {
 	var operation v1alpha1.PoolOperation
 	err := r.Live.Get(ctx, client.ObjectKey{Name: record.Name}, &operation)

@@ -11,8 +11,8 @@ import (
 	"github.com/storagebench/storagebench/internal/agent/operations"
 )
 
-// boundsOfARC are the parameters that the kernel accepts and shows with any value, but that ZFS may ignore. A counter of arcstats
-// shows the effective value.
+// boundsOfARC are the parameters for which the kernel accepts and shows any value, but ZFS may ignore it. A counter of arcstats shows the
+// effective value.
 var boundsOfARC = map[string]struct{ counter, valid string }{
 	"zfs_arc_max": {"c_max", "from 64 MiB to less than the memory of the node, and more than c_min of /proc/spl/kstat/zfs/arcstats"},
 	"zfs_arc_min": {"c_min", "from 32 MiB to c_max of /proc/spl/kstat/zfs/arcstats"},
@@ -69,8 +69,7 @@ func (r *Reconciler) putBack(file string, record parameterRecord) error {
 	return nil
 }
 
-// wayBack are the values to write. ZFS shows 0 while it uses its own bound, and writing 0 has no effect: then that bound is written
-// first.
+// wayBack are the values to write. ZFS shows 0 while it uses its own bound, but writing 0 does not restore that bound: it is written first.
 func (r parameterRecord) wayBack(inEffect string) []string {
 	if r.InEffect != "" && r.InEffect != inEffect && r.InEffect != r.Earlier {
 		return []string{r.InEffect, r.Earlier}

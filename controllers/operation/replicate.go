@@ -92,10 +92,10 @@ type replication struct {
 	*Reconciler
 	state operations.State
 	job   *job
-	// sent counts bytes. whole says that this agent has sent all of them.
+	// sent counts bytes. whole is true if this agent has sent all of them.
 	sent  atomic.Int64
 	whole bool
-	// broken says that the stream was broken off as requested, and resent is what was sent twice because of that. -1 is unknown.
+	// broken is true if the stream was interrupted as requested. resent is how many bytes were sent twice because of that, or -1 if unknown.
 	broken bool
 	resent int64
 }
@@ -242,7 +242,7 @@ func (s *replication) breakOff(ctx context.Context, options zfs.SendOptions, pro
 	return s.send(ctx, zfs.SendOptions{Token: half.token}, properties)
 }
 
-// claim sets the properties of the target and marks it, if the receive has not done so. The mark comes last: it says that all are
+// claim sets the properties of the target and marks it, if the receive has not done so. The mark comes last, because it shows that all are
 // set.
 func (s *replication) claim(ctx context.Context, target operations.Object) error {
 	uid := string(s.state.Operation.UID)
@@ -272,7 +272,7 @@ func (s *replication) check(source, arrived operations.Object) error {
 	return nil
 }
 
-// send runs one send and receive, and reports progress. An interruption is no refusal: it leaves a resume token.
+// send runs one send and receive, and reports progress. An interruption is not a refusal: it leaves a resume token.
 func (s *replication) send(ctx context.Context, options zfs.SendOptions, properties map[string]string) error {
 	size, err := s.ZFS.SendSize(ctx, options)
 	if err != nil {

@@ -31,18 +31,18 @@ func (r *Reconciler) halfReceived(ctx context.Context, state operations.State) (
 	}
 	resumed, err := r.ZFS.Resumed(ctx, token)
 	if err != nil {
-		// An error of ZFS about the token is no refusal of the operation.
+		// An error of ZFS about the token is not a refusal of the operation.
 		return halfReceive{}, proof(fmt.Errorf("identify the partial receive in %s: %w", state.Target.Name, err))
 	}
 	return halfReceive{token: token, Resumed: resumed}, nil
 }
 
-// is says whether it is a part of a snapshot.
+// is reports whether it is a partial receive of the snapshot.
 func (h halfReceive) is(snapshot operations.Object) bool {
 	return h.token != "" && snapshot.Exists && snapshot.GUID == h.GUID
 }
 
-// begunBy says whether the operation started it: it is half of one of its snapshots. If that snapshot was destroyed since, the name
+// begunBy reports whether the operation started it, by sending one of its own snapshots. If that snapshot was destroyed since, the name
 // identifies it, in a target with the operation's mark.
 func (h halfReceive) begunBy(state operations.State, mine []zfs.Dataset) bool {
 	if h.token == "" {

@@ -62,7 +62,7 @@ func summarise(state operations.State, decision operations.Decision) v1alpha1.Po
 	return status
 }
 
-// outlived says that the spec of a finished operation was changed. The change has no effect, but tools wait until its generation is
+// outlived reports whether the spec of a finished operation was changed. The change has no effect, but tools wait until its generation is
 // observed.
 func outlived(operation *v1alpha1.PoolOperation) bool {
 	status := operation.Status

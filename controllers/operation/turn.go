@@ -43,7 +43,7 @@ func (r *Reconciler) inTurn(ctx context.Context, operation *v1alpha1.PoolOperati
 		return reconcile.Result{}, err
 	}
 	defer turn.End()
-	// The actions in its status must not be repeated.
+	// Read it again: the actions in its status must not be repeated.
 	var now v1alpha1.PoolOperation
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(operation), &now); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -106,7 +106,7 @@ func importOptions(state operations.State) zfs.ImportOptions {
 	return zfs.ImportOptions{GUID: state.Live.GUID, Pool: state.Live.Name, Devices: guard.PoolDisks(state.Pool, &state.Live.Status)}
 }
 
-// releaser is a separate controller: the worker of the operation may itself wait for ZFS.
+// releaser registers a separate controller, because the worker of the operation may itself wait for ZFS.
 func (r *Reconciler) releaser(manager ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(manager).
 		Named("operation-release").

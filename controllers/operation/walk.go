@@ -14,7 +14,7 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// Tenants control the contents of a dataset: a walk through it has limits.
+// The limits of a walk through a dataset, because tenants control its contents.
 const (
 	// maxEntries is the largest number of files and folders of one walk.
 	maxEntries = 1_000_000
@@ -134,10 +134,11 @@ func (w *walk) below(ctx context.Context, folder *os.Root, name, path string, in
 	return w.folder(ctx, inner, path, depth+1)
 }
 
-// openFolder opens a folder and nothing else. A tenant may have put a pipe in its place, whose other end would be waited for.
+// openFolder opens a folder and nothing else. A tenant may have put a pipe in its place, and opening that would block until there is a
+// writer.
 func openFolder(in *os.Root, name string) (*os.File, error) {
 	return in.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 }
 
-// shown is a path for messages: tenants choose its length.
+// shown shortens a path for messages, because tenants choose its length.
 func shown(path string) string { return spelling.Shorten(path, maxShownName) }

@@ -177,8 +177,8 @@ func (w *window) kstat(name string) (text string, found bool, err error) {
 	return string(data), true, nil
 }
 
-// spaceAfter is the space in use once the pool has written what it held in memory, and has freed what it does not need any more. At the
-// last sample that is still in use: after a fill with fsync, its log beside the data. Nil if the pool cannot be written.
+// spaceAfter is the space in use once the pool has written what it held in memory, and has freed what it does not need any more. The last
+// sample still counts that space: after a fill with fsync, the log as well as the data. Nil if the pool cannot be written.
 func (w *window) spaceAfter(ctx context.Context) (after *poolseries.Space, err error) {
 	if stuck := w.ZFS.Sync(ctx, w.pool.Name); stuck != nil {
 		w.missing = append(w.missing, "the space in use afterwards: "+stuck.Error())
@@ -190,7 +190,7 @@ func (w *window) spaceAfter(ctx context.Context) (after *poolseries.Space, err e
 	return after, err
 }
 
-// result closes the window: the last histograms, and the proof that the pool was not imported again meanwhile.
+// result closes the window: it reads the last histograms, and proves that the pool was not imported again meanwhile.
 func (w *window) result(ctx context.Context) (operations.Result, error) {
 	sizes, err := w.ZFS.RequestSizes(ctx, w.pool.Name)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/storagebench/storagebench/internal/operate"
 )
 
-// unsettled passes operations that need work: finished ones are many, and their documents large.
+// unsettled passes operations that need work: there are many finished ones, and their documents are large.
 func unsettled() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(object client.Object) bool {
 		operation, isOne := object.(*v1alpha1.PoolOperation)

@@ -38,7 +38,7 @@ func (r *Reconciler) layoutScore(ctx context.Context, state operations.State) (o
 	}, nil
 }
 
-// largest is the object of the dataset to score. 0 is all.
+// largest is the object of the dataset to score. 0 means all.
 func (r *Reconciler) largest(ctx context.Context, state operations.State) (object uint64, what string, err error) {
 	name := state.Source.Name
 	if state.Source.Type == "volume" {

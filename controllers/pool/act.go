@@ -67,8 +67,8 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []pools.A
 	return nil
 }
 
-// letGo removes the mount point folders of the pool's datasets, and the finalizer. A folder that stays is empty or belongs to
-// others, and no reason to keep the object. The folders of a retained pool stay, like the pool.
+// letGo removes the mount point folders of the pool's datasets, and the finalizer. A folder that cannot be removed is empty or belongs to
+// others, and is no reason to keep the object. The folders of a retained pool stay, like the pool.
 func (r *Reconciler) letGo(ctx context.Context, state *observed) error {
 	points := naming.MountPoints(state.Pool)
 	if state.Live != nil || !objects.Destroys(state.Pool) {
@@ -82,7 +82,7 @@ func (r *Reconciler) letGo(ctx context.Context, state *observed) error {
 	return client.IgnoreNotFound(write.Finalizer(ctx, r.Client, state.Pool, controllerutil.RemoveFinalizer))
 }
 
-// unchanged checks that the object is still the planned one.
+// unchanged checks that the object is still the one that the plan was made for.
 func (r *Reconciler) unchanged(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
 	var now v1alpha1.BenchmarkPool
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pool), &now); err != nil {
@@ -281,7 +281,7 @@ func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) 
 	return nil
 }
 
-// condemned checks that the pool is still to be destroyed: inspecting it takes time, in which a user may have decided to keep it.
+// condemned checks that the pool is still to be destroyed: inspecting it takes time, during which a user may have decided to keep it.
 func (r *Reconciler) condemned(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
 	var now v1alpha1.BenchmarkPool
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pool), &now); err != nil {

@@ -112,13 +112,13 @@ func (r *Reconciler) step(ctx context.Context, pool *v1alpha1.BenchmarkPool, nam
 	return reconcile.Result{RequeueAfter: decision.Recheck}, actErr
 }
 
-// released says that the finalizer was removed, and the object with it.
+// released reports whether the finalizer was removed, and the object with it.
 func released(decision pools.Decision) bool {
 	return slices.ContainsFunc(decision.Actions, func(action pools.Action) bool { return action.Kind == pools.RemovePoolFinalizer })
 }
 
-// failed is the decision after a failed action. What ZFS or the agent refuses stays refused until a user changes something; other
-// errors may pass.
+// failed is the decision after a failed action. What ZFS or the agent refuses stays refused until a user changes something; other errors
+// may be temporary.
 func failed(decision pools.Decision, err error) pools.Decision {
 	decision.Phase, decision.Reason = pools.PoolProgressing, v1alpha1.ReasonActionFailed
 	for _, refusal := range []error{guard.ErrNotOurs, zfs.Invalid, zfs.Unsupported, zfs.DeviceInUse, zfs.DeviceTooSmall, zfs.OtherHost,

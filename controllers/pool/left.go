@@ -34,7 +34,7 @@ func (r *Reconciler) clearLeft(ctx context.Context, state *observed, action pool
 }
 
 // remembered are the disks that have left the pool and may still have a label of it. The status names them after the vdevs of the pool, so
-// that the object goes on to claim them, and that they are found when it is deleted.
+// that the object continues to claim them, and they are found when it is deleted.
 func remembered(state observed, decision pools.Decision) (vdevs []v1alpha1.VdevStatus, words string) {
 	var why []string
 	for _, left := range decision.Left {

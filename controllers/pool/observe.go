@@ -54,7 +54,7 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 		return state, fmt.Errorf("read pool %s: %w", live[at].Name, err)
 	}
 	if !state.Live.OwnedBy(string(pool.UID)) {
-		// A pool that is being deleted may have left labels elsewhere. Otherwise the way out depends on whether the disks are free.
+		// A pool that is being deleted may have left labels elsewhere. Otherwise the remedy depends on whether the disks are free.
 		return state, r.observeDisks(ctx, &state)
 	}
 	if err := r.observeMounts(&state); err != nil {
@@ -138,7 +138,7 @@ func (r *Reconciler) observeMounts(state *observed) error {
 }
 
 // observeOperations finds the operations that may have created datasets that the spec awaits, and the disks that operations have taken
-// offline. The cache may hold many operations: they are not copied, and not even listed if neither question is open.
+// offline. The cache may hold many operations: they are not copied, and not even listed if there is nothing to find.
 func (r *Reconciler) observeOperations(ctx context.Context, state *observed) error {
 	awaits, inOrder := state.Unfinished(), state.Live.Status.Health().Good()
 	if !awaits && inOrder {
@@ -163,7 +163,8 @@ func (r *Reconciler) observeOperations(ctx context.Context, state *observed) err
 	return nil
 }
 
-// mayOpen says whether a disk is granted. The remains of a created pool are found even if its disks are not granted any more.
+// mayOpen reports whether a disk may be opened: if it is granted, or if the pool was created before. The remains of such a pool are found
+// even if its disks are not granted any more.
 func (r *Reconciler) mayOpen(pool *v1alpha1.BenchmarkPool, path string) bool {
 	return pool.Status.GUID != "" || r.Policy.Allows(pool.Spec.Namespace, path)
 }

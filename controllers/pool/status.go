@@ -74,7 +74,7 @@ func summarise(state observed, decision pools.Decision) v1alpha1.BenchmarkPoolSt
 	return status
 }
 
-// summariseFailure says why nothing could be observed.
+// summariseFailure reports why nothing could be observed.
 func summariseFailure(pool *v1alpha1.BenchmarkPool, err error) v1alpha1.BenchmarkPoolStatus {
 	return summariseUnseen(pool, v1alpha1.ReasonActionFailed, err.Error()+" (will be retried)")
 }
@@ -116,7 +116,7 @@ func vdevStatuses(state observed) []v1alpha1.VdevStatus {
 	return statuses[:min(len(statuses), maxVdevs)]
 }
 
-// ashift of a vdev. Properties of vdevs name disks without the folder.
+// ashift is the ashift of a vdev. Vdev properties name disks without their folder.
 func ashift(known map[string]string, name string) int32 {
 	value, found := known[name]
 	if !found {
@@ -132,8 +132,8 @@ func ashift(known map[string]string, name string) int32 {
 	return int32(number)
 }
 
-// effective are the requested properties, followed by other relevant ones. For a dataset of another component, they are those
-// requested for any dataset, because it may inherit them. Others wait for the marks, which come first.
+// effective are the requested properties, followed by other relevant ones. For a dataset of another component, they are those requested for
+// any dataset, because it may inherit them. The marks come first, because other components wait for them.
 func effective(state observed) []v1alpha1.EffectiveProperty {
 	asked := state.InForce()
 	wanted := slices.Concat(naming.RunMarks(state.Pool), arrivedMarks(state), asked)
@@ -179,8 +179,8 @@ func arrivedMarks(state observed) (marks []naming.Setting) {
 	return marks
 }
 
-// unlikeRoot are the properties of a dataset of an operation that matter and are not as on the root, from which it inherits. Many such
-// datasets have to fit into a status.
+// unlikeRoot are the relevant properties of an operation's dataset that differ from the root, from which it inherits. Only these are
+// reported, because many such datasets have to fit into a status.
 func unlikeRoot(state observed, dataset string, asked []naming.Setting) (unlike []naming.Setting) {
 	names := slices.Clone(rootMatters)
 	for _, setting := range asked {

@@ -49,7 +49,7 @@ func (r *Reconciler) inTurn(ctx context.Context, pool *v1alpha1.BenchmarkPool) (
 		return reconcile.Result{}, err
 	}
 	defer turn.End()
-	// The actions in its status must not be repeated, and the turn is for the current claims.
+	// Read it again: the actions in its status must not be repeated, and the turn has to cover its current claims.
 	var now v1alpha1.BenchmarkPool
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pool), &now); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -65,14 +65,14 @@ func (r *Reconciler) sayBusy(ctx context.Context, pool *v1alpha1.BenchmarkPool, 
 	return r.writeStatus(ctx, pool, summariseFailure(pool, busy))
 }
 
-// covered says whether the turn covers everything that the object claims, according to the node.
+// covered reports whether the turn covers everything that the object claims, according to the node.
 func (r *Reconciler) covered(pool *v1alpha1.BenchmarkPool, names []string) bool {
 	return guard.Covers(names, guard.TurnNames(r.Disks, nil, pool))
 }
 
 // changesPool passes operations that have just finished and may have added disks or datasets to a pool, removed disks, or brought one back.
-// The pool then reacts at once: its object has to claim new disks, because a pool that is not imported is searched only on the disks of its
-// object, and the agent mounts awaited datasets, and clears the labels of removed disks.
+// The pool then reacts at once: its object has to claim new disks, because a pool that is not imported is searched for only on the disks of
+// its object. The agent also mounts awaited datasets and clears the labels of removed disks.
 func changesPool() predicate.Predicate {
 	ended := func(object client.Object) bool {
 		operation, isOne := object.(*v1alpha1.PoolOperation)
@@ -149,12 +149,12 @@ func offlined(operation *v1alpha1.PoolOperation, pool *v1alpha1.BenchmarkPool) [
 	return nil
 }
 
-// mayRelease says whether an object on this node is to be released.
+// mayRelease reports whether an object on this node is to be released.
 func (r *Reconciler) mayRelease(pool *v1alpha1.BenchmarkPool) bool {
 	return pool.Spec.NodeName == r.NodeName && !pool.DeletionTimestamp.IsZero() && objects.LetsGo(pool)
 }
 
-// releaser is a separate controller: the worker of the pool may itself wait for ZFS.
+// releaser registers a separate controller, because the worker of the pool may itself wait for ZFS.
 func (r *Reconciler) releaser(manager ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(manager).
 		Named("pool-release").

@@ -11,9 +11,10 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// deleteAbandoned deletes a run at rest whose benchmark is gone. A benchmark deletes its runs before it goes, and garbage collection those
-// that still name it as their owner. This is for one that was orphaned ('kubectl delete --cascade=orphan') while the finalizer of its
-// benchmark was removed by hand, such as because no manager worked: nothing else would free what it keeps, such as the disks of a pool.
+// deleteAbandoned deletes a run at rest whose benchmark is gone. Normally, a benchmark deletes its runs before it goes, and garbage
+// collection deletes those that still name it as their owner. This is for a run that was orphaned ('kubectl delete --cascade=orphan') while
+// the finalizer of its benchmark was removed by hand, for example because no manager was running. Nothing else would free what the run
+// keeps, such as the disks of a pool.
 func (r *Reconciler) deleteAbandoned(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	uid := run.Labels[v1alpha1.LabelBenchmarkUID]
 	if uid == "" || metav1.GetControllerOf(run) != nil {

@@ -40,8 +40,8 @@ const (
 	annotationStartLag = "storagebench.dev/start-lag-milliseconds"
 )
 
-// act carries out the decision and records in state what it has created. Objects are created, never applied: applying would adopt
-// an object of another owner with the same name, and our objects are deleted one day.
+// act carries out the decision and records in state what it has created. Objects are created, never applied: applying would adopt an object
+// of another owner with the same name, and it would later be deleted as our own.
 func (r *Reconciler) act(ctx context.Context, state *runs.State, actions []runs.Action) error {
 	for _, action := range actions {
 		var err error
@@ -84,8 +84,8 @@ func (r *Reconciler) act(ctx context.Context, state *runs.State, actions []runs.
 	return nil
 }
 
-// create creates an object of the run. It is a success if it already exists, because names are deterministic and the planner
-// observes again, but only if it belongs to this run.
+// create creates an object of the run. If it already exists and belongs to this run, that is a success, because names are deterministic and
+// the planner observes again.
 func (r *Reconciler) create(ctx context.Context, run *v1alpha1.BenchmarkRun, object client.Object) error {
 	err := r.Client.Create(ctx, object)
 	switch {
@@ -104,14 +104,14 @@ func (r *Reconciler) create(ctx context.Context, run *v1alpha1.BenchmarkRun, obj
 	return nil
 }
 
-// takenError says that an object of another owner has a name that the run needs.
+// takenError means that an object of another owner has a name that the run needs.
 type takenError struct{ object string }
 
 func (e *takenError) Error() string {
 	return e.object + " exists and does not belong to this run: delete or rename it, so that the run can continue"
 }
 
-// refusedError says that the API server does not let the run create an object: because of a quota, a policy, or the object itself.
+// refusedError means that the API server does not let the run create an object: because of a quota, a policy, or the object itself.
 type refusedError struct {
 	object string
 	err    error
@@ -223,7 +223,7 @@ func (r *Reconciler) storeResult(ctx context.Context, state *runs.State, i int) 
 	return nil
 }
 
-// deleteJobsAndOperations deletes all Jobs of the run in one write, and all its operations, whatever they are for. Jobs go in the
+// deleteJobsAndOperations deletes all Jobs of the run in one write, and all its operations, whatever they are for. Jobs are deleted in the
 // foreground: otherwise a pod would remain, and load the node, as long as a tenant's finalizer keeps the Job.
 func (r *Reconciler) deleteJobsAndOperations(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	if err := r.deleteOperations(ctx, run); err != nil {
@@ -243,7 +243,7 @@ func (r *Reconciler) deleteJobsAndOperations(ctx context.Context, run *v1alpha1.
 	return nil
 }
 
-// deleteRelabelledJobs deletes the Jobs of a run that a tenant has taken the run's label from, each by its name.
+// deleteRelabelledJobs deletes the Jobs of a run from which a tenant has removed the run's label, each by its name.
 func (r *Reconciler) deleteRelabelledJobs(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	for _, phase := range run.Spec.Phases {
 		var job batchv1.Job

@@ -42,7 +42,7 @@ func (r *Reconciler) observeOperations(ctx context.Context, state *runs.State) e
 	for i, phase := range state.Run.Spec.Phases {
 		state.Phases[i].Companions = map[runs.Companion]*v1alpha1.PoolOperation{}
 		for _, companion := range runs.Companions(state.Run, phase) {
-			// Absence determines what the result of a phase contains.
+			// The absence of a companion determines what the result of a phase contains, so the API server has to confirm it.
 			operation, err := find(runs.CompanionName(state.Run, phase, companion), state.Phases[i].Executor.Exists && state.Phases[i].Stored == nil)
 			if err != nil {
 				return err
@@ -64,7 +64,7 @@ func seenFact(phase v1alpha1.PhaseName) string {
 	return "the operation beside " + string(phase) + " has existed"
 }
 
-// operations of a run by name. For a finished run, their absence is confirmed by the API server.
+// operations returns the operations of a run by name. For a finished run, their absence is confirmed by the API server.
 func (r *Reconciler) operations(ctx context.Context, run *v1alpha1.BenchmarkRun) (map[string]*v1alpha1.PoolOperation, error) {
 	readers := []client.Reader{r.Client}
 	if !run.DeletionTimestamp.IsZero() || meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionComplete) {

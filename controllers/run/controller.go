@@ -55,19 +55,19 @@ type Reconciler struct {
 	// LeaseNamespace holds the Leases of the nodes.
 	LeaseNamespace string
 	Timings        runs.Timings
-	// Memory spares live reads of runs that this process wrote last. Nil reads all of them.
+	// Memory saves live reads of runs that this process wrote last. If it is nil, all of them are read.
 	Memory *fresh.Memory[*v1alpha1.BenchmarkRun]
-	// Stored learns of the results that this controller stores. Nil forgets them.
+	// Stored remembers the results that this controller stores. If it is nil, they are not remembered.
 	Stored *fresh.Stored
-	// WithoutAgent says that no agent is installed: the manager has no permissions for pools, and requests nothing that needs them.
+	// WithoutAgent is true if no agent is installed: the manager has no permissions for pools, and requests nothing that needs them.
 	WithoutAgent bool
-	// WithoutClusterReads says that the manager may not read nodes.
+	// WithoutClusterReads is true if the manager may not read nodes.
 	WithoutClusterReads bool
 }
 
 // Reconcile observes, plans, acts and summarises.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (result reconcile.Result, err error) {
-	// A run at rest needs no turn, whatever else changes.
+	// A run at rest needs no further reconciles, whatever else changes.
 	var cached v1alpha1.BenchmarkRun
 	if err := r.Client.Get(ctx, request.NamespacedName, &cached, client.UnsafeDisableDeepCopy); err == nil && atRest(&cached) {
 		r.Memory.Forget(request.NamespacedName)
@@ -119,12 +119,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return result, nil
 }
 
-// atRest says that a run has ended, is torn down and is not being deleted: nothing changes it any more.
+// atRest reports whether a run has ended, is torn down and is not being deleted: nothing changes it any more.
 func atRest(run *v1alpha1.BenchmarkRun) bool {
 	return run.DeletionTimestamp.IsZero() && runs.Settled(run) && run.Status.ObservedGeneration == run.Generation
 }
 
-// gone says that the last finalizer was removed, and the object with it.
+// gone reports whether the last finalizer was removed, and the object with it.
 func gone(decision runs.Decision) bool {
 	return slices.ContainsFunc(decision.Actions, func(action runs.Action) bool { return action.Kind == runs.RemoveRunFinalizer })
 }

@@ -85,7 +85,7 @@ func (r *Reconciler) rescan(ctx context.Context, run *v1alpha1.BenchmarkRun, nam
 	return nil
 }
 
-// reportDatasets requests that the agent reports the properties of datasets that it has not created.
+// reportDatasets requests that the agent report the properties of datasets that it has not created.
 func (r *Reconciler) reportDatasets(ctx context.Context, state *runs.State) error {
 	for name, path := range state.Pools.Unasked {
 		var pool v1alpha1.BenchmarkPool

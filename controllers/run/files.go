@@ -34,8 +34,8 @@ func mountFile(pod *corev1.PodSpec, file *v1alpha1.ConfigMapKey) {
 		corev1.VolumeMount{Name: filesName, MountPath: workload.FilesPath, ReadOnly: true})
 }
 
-// observeFile says why the pod of a phase waits for its file: the kubelet reports that only in an event. It is read live, because
-// the cache holds only the operator's own ConfigMaps, and only until the pod has started.
+// observeFile finds out why the pod of a phase waits for its file, which the kubelet reports only in an event. The file is read live,
+// because the cache holds only the operator's own ConfigMaps, and only until the pod has started.
 func (r *Reconciler) observeFile(ctx context.Context, state *runs.State) error {
 	for i, spec := range state.Run.Spec.Phases {
 		traits, _ := workload.PhaseTraits(&spec)

@@ -24,7 +24,7 @@ const (
 	volumeName  = "data"
 	scratchName = "scratch"
 	scratchPath = "/tmp"
-	// backstopSeconds is how much later than the operator the Job itself ends a phase, if the operator is down.
+	// backstopSeconds is added to the deadlines of a phase. If the operator is down, the Job itself ends the phase then.
 	backstopSeconds = 300
 )
 

@@ -214,7 +214,7 @@ const (
 	jobsEnding = "all Jobs are being deleted"
 )
 
-// ending says that a run is being torn down, or will be: nothing is created for it any more.
+// ending reports whether a run is being torn down, or will be: then nothing is created for it any more.
 func ending(run *v1alpha1.BenchmarkRun) bool {
 	return !run.DeletionTimestamp.IsZero() || runs.RecordedEnding(run) != nil
 }
@@ -262,7 +262,7 @@ func (r *Reconciler) listPods(ctx context.Context, reader client.Reader, state *
 	return nil
 }
 
-// podsDoubtful says that a finished Job has no pod in the cache, which the API server should confirm.
+// podsDoubtful reports whether a finished Job has no pod in the cache, which the API server should confirm.
 func podsDoubtful(state *runs.State) bool {
 	return slices.ContainsFunc(state.Phases, func(phase runs.PhaseState) bool {
 		return (phase.Executor.Failed || phase.Executor.Succeeded) && phase.Pod.Ended == nil
@@ -283,7 +283,8 @@ func (r *Reconciler) observeResults(ctx context.Context, state *runs.State) erro
 		if state.Phases[k].Stored != nil || !r.Memory.Noted(state.Run, storedFact(phase.Name)) {
 			continue
 		}
-		// The cache does not show yet what an earlier turn has stored: else the log would be read again, and the result stored again.
+		// An earlier reconcile has stored a result that the cache does not show yet. Without this read, the log would be read again, and the
+		// result stored again.
 		var item metav1.PartialObjectMetadata
 		item.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 		key := types.NamespacedName{Namespace: state.Run.Namespace, Name: naming.PhaseObjectName(state.Run.Name, phase.Name)}

@@ -40,7 +40,7 @@ func readOperation(ctx context.Context, reader client.Reader, run *v1alpha1.Benc
 	if err := reader.Get(ctx, types.NamespacedName{Name: name}, &operation); client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("read PoolOperation %s: %w", name, err)
 	}
-	if !ofRun(&operation, run) { // nor was it found
+	if !ofRun(&operation, run) { // also if it was not found
 		return nil, nil
 	}
 	return &operation, nil

@@ -88,7 +88,7 @@ func (r *Reconciler) observeClaim(ctx context.Context, run *v1alpha1.BenchmarkRu
 	return state, "", nil
 }
 
-// observeBehind finds the remains of a volume without its claim.
+// observeBehind finds what is left of a volume whose claim does not exist.
 func (r *Reconciler) observeBehind(ctx context.Context, run *v1alpha1.BenchmarkRun, wanted volume.RunVolume) (runs.Claims, error) {
 	provisioner := volume.Of(wanted)
 	if driver := provisioner.Driver(); driver != nil {
@@ -127,7 +127,7 @@ func (r *Reconciler) observePools(ctx context.Context, state *runs.State, persis
 	return r.observeEarlier(ctx, state)
 }
 
-// ofRun says whether a cluster-scoped object was created for a run.
+// ofRun reports whether a cluster-scoped object was created for a run.
 func ofRun(object client.Object, run *v1alpha1.BenchmarkRun) bool {
 	return object.GetLabels()[v1alpha1.LabelRunUID] == string(run.UID)
 }
@@ -142,7 +142,8 @@ func (r *Reconciler) createPools(ctx context.Context, run *v1alpha1.BenchmarkRun
 	return nil
 }
 
-// createVolumes creates the claims, and what they need: those of the target, and those of volumes that were made and are mounted.
+// createVolumes creates the claims, and what they need: for the volumes of the target, and for volumes that phases made and that are
+// mounted.
 func (r *Reconciler) createVolumes(ctx context.Context, state *runs.State) error {
 	run := state.Run
 	for _, wanted := range volume.RunVolumes(run) {
@@ -213,8 +214,8 @@ func (r *Reconciler) deleteVolumes(ctx context.Context, run *v1alpha1.BenchmarkR
 	return nil
 }
 
-// deleteClaim deletes a claim of the run. The deletion names the UID and the version that were checked to be the run's. If the API
-// server has another version than the cache, it is read live, and checked again.
+// deleteClaim deletes a claim of the run. The deletion is conditional on the UID and the version that were checked to be the run's. If the
+// cached version is outdated, the claim is read live and checked again.
 func (r *Reconciler) deleteClaim(ctx context.Context, run *v1alpha1.BenchmarkRun, name string) (left bool, err error) {
 	key := types.NamespacedName{Namespace: run.Namespace, Name: name}
 	for _, reader := range []client.Reader{r.Client, r.Live} {

@@ -1,5 +1,5 @@
-// Package trim removes from the caches what controllers do not read there, or read from the API server when needed. Tenants can
-// write most of these objects and could fill the memory with them: what is kept of each is limited.
+// Package trim removes from the caches what controllers do not read there, or read from the API server when needed. Tenants can write most
+// of these objects and could fill the memory with them, so what is kept of each is limited.
 package trim
 
 import (
@@ -29,7 +29,7 @@ const (
 	maxMessage = 1 << 10
 )
 
-// Metadata removes metadata of others from an object, and everything else from a PersistentVolume. It also works for objects that
+// Metadata removes metadata of others from an object, and also the spec and status of a PersistentVolume. It also works for objects that
 // are cached as metadata only.
 func Metadata(object any) (any, error) {
 	if volume, is := object.(*corev1.PersistentVolume); is {

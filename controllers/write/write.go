@@ -1,5 +1,5 @@
-// Package write holds what controllers write in the same way: only the observed version is changed, and an event follows only after
-// the write.
+// Package write contains writes that controllers have in common: only the observed version of an object is changed, and an event follows
+// only after the write.
 package write
 
 import (
