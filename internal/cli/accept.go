@@ -235,8 +235,8 @@ type manifestMetadata struct {
 	Labels    map[string]string `yaml:"labels"`
 }
 
-// printAccepted prints the manifest of a ConfigMap with a document. It has no label with the UID of the benchmark: with it, the
-// operator would treat it as its own.
+// printAccepted prints the manifest of a ConfigMap with a document. The ConfigMap has no label with the UID of the benchmark, because
+// the operator would then treat it as its own.
 func (a *App) printAccepted(experiment results.Experiment, options acceptOptions, suffix string, text []byte, warnings []string) error {
 	of := experiment.Benchmark
 	options.name = cmp.Or(options.name, of.Name+suffix)
@@ -356,7 +356,7 @@ func (m *manifest) configMapData() map[string]string {
 	return data
 }
 
-// isAccepted says whether it is a ConfigMap with a baseline.
+// isAccepted reports whether the manifest is a ConfigMap with a baseline.
 func (m *manifest) isAccepted() bool { return m.configMapData()[results.KeyBaseline] != "" }
 
 // checkAccepted validates such a ConfigMap as the operator does.

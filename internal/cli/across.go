@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// across are rules of the API that relate distant fields. Their errors name a list, and not the wrong item or word. The planner and the
-// gates report the same mistakes at fields with this prefix and in these words.
+// across lists rules of the API that relate distant fields. Their errors name only a list, not the wrong item or word in it. The planner
+// and the gates report the same mistakes at the exact field: field is the prefix of its path, and words is a part of their message.
 var across = []struct{ rule, field, words string }{
 	{"a phase names a volume that is not in target.zfs.volumes", "spec.phases[", "which the target does not have"},
 	{"a path of the matrix names a phase", "spec.matrix[", "there is no phase"},
@@ -31,8 +31,8 @@ func acrossRule(one problem) int {
 	return -1
 }
 
-// ofNames are rules of the API about the names in a map. Their errors name the map, while the planner names the entry. replaced says that
-// the planner reports all that the rule does.
+// ofNames lists rules of the API about the names in a map. Their errors name the map, while the planner names the entry. replaced is true
+// if the planner reports every mistake that the rule reports.
 var ofNames = []struct {
 	rule     string
 	replaced bool
@@ -54,7 +54,7 @@ func namesRule(one problem) int {
 	return -1
 }
 
-// foundAt says that another problem names an entry of the map, and replaces the rule.
+// foundAt reports whether another problem names an entry of the map, and so replaces the problem of the rule.
 func foundAt(rule problem, found []problem) bool {
 	i := namesRule(rule)
 	return i >= 0 && ofNames[i].replaced && slices.ContainsFunc(found, func(other problem) bool {
@@ -63,7 +63,7 @@ func foundAt(rule problem, found []problem) bool {
 	})
 }
 
-// onlyAcross says that all problems are about several fields, so that the planner can read the spec.
+// onlyAcross reports whether all problems are about several fields. The planner can then read the spec.
 func onlyAcross(problems []problem) bool {
 	return !slices.ContainsFunc(problems, func(one problem) bool { return acrossRule(one) < 0 })
 }

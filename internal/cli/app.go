@@ -101,7 +101,7 @@ func namesOf(parent *cobra.Command) string {
 	return strings.Join(names, ", ")
 }
 
-// onTerminal says whether the output may be read by a person.
+// onTerminal reports whether the output is a terminal.
 func (a *App) onTerminal() bool {
 	if a.Terminal == nil {
 		return false
@@ -115,7 +115,7 @@ func (a *App) say(format string, arguments ...any) {
 	_, _ = fmt.Fprintln(a.Out, cleanLines(fmt.Sprintf(format, arguments...)))
 }
 
-// untilInterrupted ends a command's context when its user or the system asks for that.
+// untilInterrupted returns a context that ends on Ctrl-C or SIGTERM.
 func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }

@@ -56,7 +56,7 @@ func (a *App) applyAll(ctx context.Context, cluster *Cluster, connection Connect
 			return benchmarks, err
 		}
 		benchmark := applied{key: client.ObjectKeyFromObject(one.object)}
-		// A changed spec shows in the generation; a changed rerun annotation does not. A file without it does not remove it.
+		// A changed spec changes the generation; a changed rerun annotation does not. A file without the annotation does not remove it.
 		if before.Annotations[v1alpha1.AnnotationRerun] != after.GetAnnotations()[v1alpha1.AnnotationRerun] {
 			benchmark.before = before.Status.Experiment
 		}

@@ -49,7 +49,7 @@ type Cluster struct {
 	Logs   LogReader
 	// Namespace is the default namespace.
 	Namespace string
-	// Clock is the date of the last answer of the API server, and when it came. Nil if unknown.
+	// Clock returns the date in the API server's last response, and the local time at which it arrived. Nil if unknown.
 	Clock func() (server, here time.Time, known bool)
 }
 
@@ -58,13 +58,13 @@ type LogReader interface {
 	ReadLog(ctx context.Context, namespace, pod string, options *corev1.PodLogOptions) (io.ReadCloser, error)
 }
 
-// addFlags adds kubectl's flags of the same meaning.
+// addFlags adds flags with the names and meanings that they have in kubectl.
 func (c *Connection) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig `FILE` (default: as for kubectl)")
 	flags.StringVar(&c.Context, "context", "", "`NAME` of the context in the kubeconfig")
 	flags.StringVarP(&c.Namespace, "namespace", "n", "", "`NAMESPACE` (default: that of the context)")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
-	names.CurrentContext.LongName, names.ContextOverrideFlags.Namespace.LongName = "", "" // they are above
+	names.CurrentContext.LongName, names.ContextOverrideFlags.Namespace.LongName = "", "" // already added above
 	rest := pflag.NewFlagSet("", pflag.ContinueOnError)
 	clientcmd.BindOverrideFlags(&c.Overrides, rest, names)
 	rest.VisitAll(func(flag *pflag.Flag) {
@@ -82,7 +82,7 @@ func (a *App) connect(connection Connection) (*Cluster, error) {
 	return Connect(connection)
 }
 
-// errNoCluster: there is nothing that names a cluster.
+// errNoCluster means that nothing names a cluster.
 var errNoCluster = errors.New("find the cluster: there is no kubeconfig, or it names none: set --kubeconfig or the variable KUBECONFIG")
 
 // Connect finds the cluster as kubectl does: flags, then $KUBECONFIG, ~/.kube/config, then the pod's service account.
@@ -142,7 +142,7 @@ func clientScheme() (*runtime.Scheme, error) {
 	return scheme, errors.Join(problems...)
 }
 
-// dateKeeper remembers the date of the last answer of the API server.
+// dateKeeper remembers the date in the API server's last response.
 type dateKeeper struct {
 	mutex        sync.Mutex
 	server, here time.Time
@@ -211,10 +211,10 @@ func explain(doing string, err error) error {
 	return exitf(ExitError, "%s: %w", doing, err)
 }
 
-// isNotServed: the cluster does not have the kind.
+// isNotServed reports whether an error means that the cluster does not have the kind.
 func isNotServed(err error) bool { return meta.IsNoMatchError(err) || isUnknownKind(err) }
 
-// isUnknownKind is a 404 for the API group, not for an object.
+// isUnknownKind reports whether an error is a 404 for the API group, not for an object.
 func isUnknownKind(err error) bool {
 	var status *apierrors.StatusError
 	return errors.As(err, &status) && apierrors.IsNotFound(err) && (status.ErrStatus.Details == nil || status.ErrStatus.Details.Name == "")

@@ -67,7 +67,7 @@ func selecting(text string) client.ListOption {
 	return client.MatchingLabelsSelector{Selector: selector}
 }
 
-// runsAs says whether an object with a pod spec at path uses the ServiceAccount of a part: others can use the labels too.
+// runsAs selects objects whose pod spec, at path, uses the ServiceAccount of a part: other objects can have the same labels.
 func runsAs(part string, path ...string) func(*bundle, *unstructured.Unstructured) bool {
 	return func(_ *bundle, object *unstructured.Unstructured) bool {
 		account, _, _ := unstructured.NestedString(object.Object, append(path, "serviceAccountName")...)
@@ -75,7 +75,7 @@ func runsAs(part string, path ...string) func(*bundle, *unstructured.Unstructure
 	}
 }
 
-// aboutBenchmarks says whether an event is about an object of storagebench or of a run.
+// aboutBenchmarks reports whether an event is about an object of storagebench or of a run.
 func aboutBenchmarks(b *bundle, event *unstructured.Unstructured) bool {
 	version, _, _ := unstructured.NestedString(event.Object, "involvedObject", "apiVersion")
 	name, _, _ := unstructured.NestedString(event.Object, "involvedObject", "name")
@@ -114,7 +114,7 @@ func withoutSecrets(object *unstructured.Unstructured) *unstructured.Unstructure
 	}
 	if object.GetKind() == "Node" {
 		unstructured.RemoveNestedField(object.Object, "status", "addresses")
-		unstructured.RemoveNestedField(object.Object, "status", "images") // of all others too
+		unstructured.RemoveNestedField(object.Object, "status", "images") // they include images of other workloads
 	}
 	return object
 }

@@ -184,8 +184,8 @@ func (c *comparedPair) collect() {
 	}
 }
 
-// onlyIn lists the phases and primary metrics that only one of the experiments has. A storage that is so slow that it has no percentile
-// must not look the same.
+// onlyIn lists the phases and primary metrics that only one of the experiments has. Otherwise storage that is too slow for a percentile
+// would look the same.
 func onlyIn(name string, one, other results.Experiment) (lone []string) {
 	for _, variant := range one.Variants {
 		for _, phase := range variant.Phases {
@@ -272,7 +272,7 @@ func phaseIn(e results.Experiment, variant, phase string) *results.PhaseResult {
 	return nil
 }
 
-// unlike lists other differences, because they may be the cause.
+// unlike lists other differences between the experiments, because they may be the cause.
 func (c *comparedPair) unlike() []string {
 	notes := slices.Clone(c.lone)
 	for _, variant := range c.a.Variants {

@@ -53,7 +53,7 @@ func (d Disks) Accept(path, serial string) (int64, func() error, error) {
 	return disk.SizeBytes, verify, nil
 }
 
-// inWords is a refusal with the possible solutions.
+// inWords adds the possible solutions to a refusal.
 func inWords(err error, path string) error {
 	var refused *host.RefusedError
 	switch {

@@ -24,7 +24,7 @@ const (
 	sick health = "problem"
 	// unsure: benchmarks may not work, or not as well as they could.
 	unsure health = "warning"
-	// unseen: the user may not look.
+	// unseen: the user lacks the rights to look.
 	unseen health = "not seen"
 )
 
@@ -40,7 +40,7 @@ type finding struct {
 type patient struct {
 	app     *App
 	cluster *Cluster
-	// served says why the API cannot be used, if it is for lack of rights or of CRDs: after another error nothing is examined.
+	// served is why the API cannot be used, if rights or CRDs are missing. After any other error nothing is examined.
 	served error
 	// agents are the DaemonSets of the agent, read once.
 	agents func() ([]appsv1.DaemonSet, error)
@@ -113,7 +113,7 @@ func (a *App) doctor(ctx context.Context, connection Connection, format string) 
 	return nil
 }
 
-// examine makes all checks. A cluster that cannot be asked at all is an error.
+// examine makes all checks. It is an error if the cluster cannot be queried at all.
 func (a *App) examine(ctx context.Context, cluster *Cluster) (found []finding, err error) {
 	var probe v1alpha1.StorageBenchmarkList
 	served := cluster.Client.List(ctx, &probe, inNamespace(cluster, 1)...)

@@ -102,7 +102,7 @@ func examineManager(ctx context.Context, p *patient) []finding {
 		}
 		if only := setting(one.Spec.Template.Spec.Containers, "namespaces"); len(only) > 0 &&
 			!slices.Contains(strings.Split(only[0], ","), p.cluster.Namespace) {
-			continue // it looks after others
+			continue // it looks after other namespaces
 		}
 		names = append(names, name)
 		if one.Status.AvailableReplicas == 0 {
@@ -229,5 +229,5 @@ func examineClock(ctx context.Context, p *patient) []finding {
 	return []finding{fine("this machine and the API server agree on the time")}
 }
 
-// mostClockError is tolerated: dates in answers are whole seconds.
+// mostClockError is the tolerated difference of the clocks: dates in responses are whole seconds.
 const mostClockError = 3 * time.Second

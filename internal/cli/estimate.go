@@ -81,8 +81,8 @@ func estimate(slots []design.Slot, storage speed) string {
 	return "about " + roughly(all.on(storage)) + text
 }
 
-// overdue says that the runs take longer than the experiment has, also by the default of a cluster. Empty if they do not. Repetitions that
-// adaptive adds are left out: it adds none that does not fit.
+// overdue warns if the runs take longer than spec.deadline or a cluster's default maxHold allows. Empty if they do not. Repetitions that
+// adaptive adds do not count, because it adds only those that fit.
 func overdue(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, storage speed) string {
 	limit, what := experiment.DefaultLimits().MaxHold, "a cluster ends an experiment, unless its admin has set another maxHold, after"
 	if spec.Deadline != nil && spec.Deadline.Duration.Duration <= limit {
@@ -103,12 +103,12 @@ func overdue(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, storage s
 		"(DeadlineExceeded)", roughly(takes), what, brief(limit))
 }
 
-// endsEarlier says whether a run has a phase that lasts as long as its operation. The estimate uses the longest time of such a phase.
+// endsEarlier reports whether a run has a phase that lasts as long as its operation. The estimate uses the longest time of such a phase.
 func endsEarlier(slot design.Slot) bool {
 	return slices.ContainsFunc(slot.Phases, func(phase v1alpha1.Phase) bool { return workload.EndsWithOperation(&phase) })
 }
 
-// fillsPool says whether a run fills a share of its pool, whose size is not known.
+// fillsPool reports whether a run fills a share of its pool, whose size is not known.
 func fillsPool(slot design.Slot) bool {
 	return volumeBytes(&slot) == 0 && slices.ContainsFunc(slot.Phases, func(phase v1alpha1.Phase) bool {
 		return phase.Fill != nil && phase.Fill.Size == nil
@@ -182,8 +182,8 @@ func fragmentRounds(fragment *v1alpha1.FragmentPhase) int32 {
 	return min(assumedRounds, max(1, fragment.MaxRounds))
 }
 
-// estimateMeasure is the time that a workload requests, or needs for its data. Several workloads take as long as the longest one, and
-// rounds until a steady state are at least as many as are compared.
+// estimateMeasure is the time that a workload requests, or needs for its data. Several workloads take as long as the longest one. Until
+// a steady state, there are at least as many rounds as are compared.
 func estimateMeasure(phase *v1alpha1.Phase, filled int64) spent {
 	traits, _ := workload.PhaseTraits(phase)
 	rounds := 1
@@ -197,7 +197,7 @@ func estimateMeasure(phase *v1alpha1.Phase, filled int64) spent {
 	return all
 }
 
-// roughly rounds a duration as coarsely as the estimate is, to at most two units.
+// roughly rounds a duration to at most two units, because the estimate is no more precise than that.
 func roughly(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:

@@ -53,7 +53,7 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// once lists and watches until the watch ends, which API servers do every few minutes without an error. began says that the list
+// once lists and watches until the watch ends. API servers end a watch every few minutes, without an error. began is true if the list
 // succeeded.
 func (f *follower) once(ctx context.Context) (began bool, err error) {
 	list := f.list()

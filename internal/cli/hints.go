@@ -179,7 +179,7 @@ func noUnit(wrong *field.Error) string {
 	return fmt.Sprintf("%s or %s%s", hint, parts[1], strings.Replace(unit, "K", "k", 1))
 }
 
-// switchAt is on or off for a boolean that was written as the value of a property, if the property takes that.
+// switchAt returns on or off for a boolean that was written as the value of a property, if the property accepts that. Empty otherwise.
 func switchAt(at, written string) string {
 	steps := pathSteps(at)
 	if _, err := strconv.Atoi(steps[len(steps)-1]); err == nil {

@@ -23,7 +23,7 @@ func (a *App) importFile(ctx context.Context, options samplesOptions) error {
 	if err != nil {
 		return err
 	}
-	open := func(path string) ([]byte, error) { // as the tool would find it from where the file is
+	open := func(path string) ([]byte, error) { // relative to the file, where the tool would find it
 		return openBeside(options.from, path)
 	}
 	found, err := imports.Read(options.from, text, open)
@@ -55,7 +55,7 @@ func openBeside(script, path string) ([]byte, error) {
 	if !filepath.IsLocal(path) {
 		return nil, fmt.Errorf("%.80q is not below the folder of the script: copy it there, and name it so", path)
 	}
-	folder, err := os.OpenRoot(filepath.Dir(script)) // of the standard input: this one
+	folder, err := os.OpenRoot(filepath.Dir(script)) // for the standard input, the current folder
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func leftoversIn(folder string) ([]leftover, error) {
 			continue
 		}
 		if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
-			_ = file.Close() // a run is at work there
+			_ = file.Close() // a run still uses it
 			continue
 		}
 		found = append(found, leftover{path, usedBytes(path), &claim{file}})
@@ -101,7 +101,7 @@ func (l leftover) remove() error {
 // leave unlocks a leftover and keeps it, so that it is found again.
 func (l leftover) leave() { _ = l.claim.file.Close() }
 
-// ownAndReal says whether a path is a file or folder of this user, and no link: in a folder such as /tmp, others could plant either.
+// ownAndReal reports whether a path is a file or folder of this user and not a link: in a folder such as /tmp, others could plant one.
 func ownAndReal(path string, kind fs.FileMode) bool {
 	info, err := os.Lstat(path)
 	if err != nil || info.Mode().Type() != kind {
@@ -111,7 +111,7 @@ func ownAndReal(path string, kind fs.FileMode) bool {
 	return known && int(stat.Uid) == os.Geteuid()
 }
 
-// mountedIn says whether something is mounted in a folder. A mount does not come from a run.
+// mountedIn reports whether something is mounted in a folder. A mount does not come from a run.
 func mountedIn(mounts []mountinfo.Mount, path string) bool {
 	return slices.ContainsFunc(mounts, func(one mountinfo.Mount) bool { return strings.HasPrefix(one.Point+"/", path+"/") })
 }
@@ -134,5 +134,5 @@ func usedBytes(folder string) (sum int64) {
 
 var globReplacer = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 
-// escapeGlob is a path as a pattern for itself.
+// escapeGlob turns a path into a pattern that matches only this path.
 func escapeGlob(path string) string { return globReplacer.Replace(path) }

@@ -61,7 +61,7 @@ func childOf(node *yaml.Node, step string) (child *yaml.Node, line int) {
 		}
 	case yaml.ScalarNode:
 		return lineOfText(node, step)
-	default: // what else there is has no children
+	default: // other nodes have no children
 	}
 	return nil, 0
 }

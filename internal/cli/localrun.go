@@ -48,7 +48,7 @@ func newLocalRun(a *App, checked *validated, storage *localStorage, output *loca
 	if err != nil || node == "" {
 		node = "localhost"
 	}
-	for i := range checked.slots { // measurements of another place are of something else
+	for i := range checked.slots { // a measurement at another place measures something else
 		checked.slots[i].Target.StorageClass.Name = storage.String()
 	}
 	state := checked.state()

@@ -79,7 +79,7 @@ func (l Local) folder(path, serial string) (*localStorage, error) {
 	return &localStorage{path: absolute, mode: corev1.PersistentVolumeFilesystem, bytes: free}, nil
 }
 
-// suits checks that each variant can run on it.
+// suits checks that each variant can run on the storage.
 func (s *localStorage) suits(checked *validated) error {
 	classes := map[string]bool{}
 	for i := range checked.slots {

@@ -101,7 +101,8 @@ func newestPods(all []corev1.Pod, run, phase string) []corev1.Pod {
 	})
 }
 
-// printLogs prints the logs one after another or, if they are followed, all at the same time. Lines of several begin with their run.
+// printLogs prints the logs one after another or, if they are followed, all at the same time. If there are several, each line begins with
+// its run.
 func (a *App) printLogs(ctx context.Context, cluster *Cluster, pods []corev1.Pod, options corev1.PodLogOptions) error {
 	var mutex sync.Mutex
 	var work sync.WaitGroup
@@ -155,7 +156,7 @@ func (a *App) printLog(ctx context.Context, cluster *Cluster, pod *corev1.Pod, o
 	return explain(doing, err)
 }
 
-// eachLine calls a function for every line until the log ends or breaks. Of a long line it passes the beginning.
+// eachLine calls a function for every line until the log ends or breaks. Of a long line it passes only the beginning.
 func eachLine(log io.Reader, visit func(line string, cut bool)) error {
 	reader := bufio.NewReaderSize(log, maxLogLine)
 	for {

@@ -42,7 +42,7 @@ func (m *manifest) isConfigMap() bool {
 	return m.object.GetAPIVersion() == "v1" && m.object.GetKind() == kindConfigMap
 }
 
-// ours says whether it belongs to this project's API group, in any version.
+// ours reports whether the manifest belongs to this project's API group, in any version.
 func (m *manifest) ours() bool {
 	group, _, _ := strings.Cut(m.object.GetAPIVersion(), "/")
 	return group == v1alpha1.GroupVersion.Group
@@ -139,7 +139,7 @@ func parseManifest(file string, text []byte) (*manifest, error) {
 	if err := decoder.Decode(&positions); err != nil && !errors.Is(err, io.EOF) {
 		return nil, wrong(err)
 	}
-	// The first parser has not read another document, such as one after "--- !map" or "...".
+	// The first parser ignores a second document, such as one after "--- !map" or "...".
 	if err := decoder.Decode(&second); err == nil {
 		return nil, exitf(ExitRefused, "%s:%d: a second manifest begins here: write --- on a line of its own before it", file, second.Line)
 	} else if !errors.Is(err, io.EOF) {

@@ -193,7 +193,7 @@ type overwrittenOn struct {
 func devicesOf(slots []design.Slot) (devices []plannedDevice) {
 	var found []overwrittenOn
 	for i := range slots {
-		for _, one := range foresee.Overwrites(&slots[i]) { // none of a StorageClass
+		for _, one := range foresee.Overwrites(&slots[i]) { // none for a StorageClass
 			if on := (overwrittenOn{one, nodeWords(&slots[i].Target)}); !slices.Contains(found, on) {
 				found = append(found, on)
 			}
@@ -215,7 +215,7 @@ func devicesOf(slots []design.Slot) (devices []plannedDevice) {
 	return devices
 }
 
-// sayDevices lists them.
+// sayDevices lists the devices that are overwritten.
 func (a *App) sayDevices(devices []plannedDevice) {
 	if len(devices) == 0 {
 		return

@@ -77,7 +77,7 @@ func (a *App) report(ctx context.Context, name string, options reportOptions) er
 		return exitf(ExitNotFound, "ConfigMap %s/%s has no %s: it has %s", stored.Namespace, stored.Name, reportKeys[options.format],
 			strings.Join(slices.Sorted(maps.Keys(stored.Data)), ", "))
 	}
-	if a.onTerminal() { // who may write ConfigMaps of the namespace may not move the cursor
+	if a.onTerminal() { // users who can write ConfigMaps must not move the cursor
 		text = cleanLines(text)
 	}
 	_, err = fmt.Fprint(a.Out, text)
@@ -120,8 +120,8 @@ func earlierReports(t *tracked, connection Connection) string {
 		history[0].ConfigMap, connection.flags(t.key.Namespace))
 }
 
-// saveReport writes the formats of a report to files, and the pictures into a folder beside them. Other keys stay where they are: whoever
-// may write ConfigMaps of the namespace does not choose the names of files here.
+// saveReport writes the formats of a report to files, and the pictures into a folder beside them. It does not write other keys: users who
+// can write ConfigMaps in the namespace must not choose names of files here.
 func (a *App) saveReport(stored *corev1.ConfigMap, folder string, drawn []report.Picture) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return exit(ExitError, err)
@@ -145,8 +145,8 @@ func (a *App) saveReport(stored *corev1.ConfigMap, folder string, drawn []report
 	return nil
 }
 
-// saveFile replaces a file below a folder. A link in its place is replaced, not followed, and none leads out of the folder: the text is of
-// others, and the folder may be too.
+// saveFile replaces a file below a folder. A link in its place is replaced, not followed, and no link leads out of the folder: the text
+// comes from other users, and the folder may too.
 func saveFile(folder, name, text string) error {
 	root, err := os.OpenRoot(folder)
 	if err != nil {

@@ -217,7 +217,7 @@ func (o samplesOptions) adapt(sample, text string) (string, error) {
 		text = strings.ReplaceAll(text, "the default StorageClass", "StorageClass "+o.class)
 	}
 	if _, err := strconv.ParseFloat(size, 64); err == nil {
-		size = strconv.Quote(size) // or YAML reads a number
+		size = strconv.Quote(size) // otherwise YAML reads a number
 	}
 	return strings.Replace(text, found[0][0], target+"size: "+size, 1), nil
 }

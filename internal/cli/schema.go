@@ -140,7 +140,7 @@ func (k *kindSchema) validate(ctx context.Context, object *unstructured.Unstruct
 		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
 			// The rules may rely on a valid structure, so these errors are reported first.
 			return all
-		default: // the rules can be evaluated all the same
+		default: // the rules can still be evaluated
 		}
 	}
 	broken, _ := k.rules.Validate(ctx, nil, k.structural, object.Object, nil, celconfig.RuntimeCELCostBudget)

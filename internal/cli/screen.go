@@ -50,7 +50,7 @@ type plainScreen struct {
 }
 
 type plainState struct {
-	// written is the sentence written last, next the pending one, since when it is pending.
+	// written is the sentence written last, next is the pending one, and since is when next was set.
 	written, next string
 	since         time.Time
 	phase         string

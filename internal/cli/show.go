@@ -88,7 +88,7 @@ func (a *App) show(ctx context.Context, name string, options showOptions) error 
 	return nil
 }
 
-// pendingGates say what they will decide.
+// pendingGates describes what the gates will decide.
 func pendingGates(gates []v1alpha1.Gate) (pending []results.GateResult) {
 	for _, one := range gates {
 		pending = append(pending, results.GateResult{Name: string(one.Name), Verdict: none, Reason: none, Message: gate.Definition(one)})

@@ -164,7 +164,7 @@ func (c *Cluster) change(ctx context.Context, name string, decide func(*tracked)
 		if equality.Semantic.DeepEqual(before, benchmark) {
 			return nil
 		}
-		changed := benchmark.DeepCopy() // the answer of the API server goes there: the status may be newer than what was decided on
+		changed := benchmark.DeepCopy() // Patch fills it with the response, whose status may be newer than the one decided on
 		return c.Client.Patch(ctx, changed, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
 			client.FieldOwner(fieldOwner))
 	})

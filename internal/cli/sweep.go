@@ -106,7 +106,7 @@ func (a *App) sweep(ctx context.Context, options sweepOptions) error {
 	return cmp.Or(err, judged)
 }
 
-// copiesOf the one benchmark of a file, and what comes with it.
+// copiesOf copies the one benchmark of a file for each place. The other manifests of the file are shared.
 func (a *App) copiesOf(file string, places []sweep.Place) (shared, copies []*manifest, err error) {
 	manifests, err := readManifests(file, a.In)
 	if err != nil {
@@ -175,7 +175,7 @@ func (a *App) measurePlaces(ctx context.Context, cluster *Cluster, shared, copie
 	return append(all, notMeasured(places[len(all):], "the sweep was ended before its turn")...), err
 }
 
-// atEnd says that waiting longer is useless: the benchmark has ended, or no node fits.
+// atEnd reports whether waiting longer is useless: the benchmark has ended, or no node fits.
 func atEnd(t *tracked) bool { return t.ended() || t.placeless() }
 
 func notMeasured(places []sweep.Place, why string) (all []sweep.Result) {
@@ -191,7 +191,7 @@ func resultAt(ctx context.Context, cluster *Cluster, place sweep.Place, t *track
 	if !t.complete() {
 		return result
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout) // also what ended before an interrupt is read
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout) // even after an interrupt, read what has ended
 	defer cancel()
 	experiment, _, err := storedExperiment(ctx, cluster, t.key.Name, connection)
 	if err != nil {
@@ -253,7 +253,7 @@ func (a *App) saySweep(table sweep.Table, places, outlying int) {
 	rows.end()
 }
 
-// wordOf is the word for the value of a place. It is alike only if everything was compared.
+// wordOf is the word for the value of a place. It is "alike" only if everything was compared.
 func wordOf(value sweep.Value, missing string) string {
 	switch {
 	case value.Outlier:

@@ -106,7 +106,7 @@ func (t *tracked) phaseTitle(run, phase string) string {
 	return phase
 }
 
-// current says whether the status describes what was applied, and not an earlier state.
+// current reports whether the status describes what was applied, and not an earlier state.
 func (t *tracked) current() bool {
 	if t.benchmark == nil {
 		return false
@@ -115,20 +115,20 @@ func (t *tracked) current() bool {
 	return status.ObservedGeneration >= t.benchmark.Generation && (t.before == "" || status.Experiment != t.before)
 }
 
-// complete says that the verdict is set.
+// complete reports whether the verdict is set.
 func (t *tracked) complete() bool {
 	return t.current() && meta.IsStatusConditionTrue(t.benchmark.Status.Conditions, v1alpha1.ConditionComplete)
 }
 
-// stalled says that there will be no verdict until a user changes something.
+// stalled reports whether there will be no verdict until a user changes something.
 func (t *tracked) stalled() bool {
 	return t.current() && kstatus.Stuck(t.benchmark.Status.Conditions) != nil
 }
 
-// ended says that there is nothing to wait for any more.
+// ended reports whether there is nothing left to wait for.
 func (t *tracked) ended() bool { return t.gone || t.complete() || t.stalled() }
 
-// placeless says that no node fits. It may wait for that for ever.
+// placeless reports whether no node fits. The benchmark may wait for one for ever.
 func (t *tracked) placeless() bool {
 	if !t.current() {
 		return false
@@ -201,7 +201,7 @@ func (t *tracked) phase() (livePhase, bool) {
 	return slowest, is
 }
 
-// inGroup says whether a run is the one in the status, or belongs to the group in the status.
+// inGroup reports whether a run is the one in the status, or belongs to the group in the status.
 func inGroup(run, current string) bool {
 	letter, is := strings.CutPrefix(run, current+"-")
 	return run == current || is && len(letter) == 1 && letter >= "a"

@@ -76,7 +76,7 @@ func (a *App) watch(ctx context.Context, names []string, after string, options w
 	}
 	var benchmarks []applied
 	for _, name := range names {
-		benchmark, err := cluster.find(ctx, name) // what never existed was not deleted either
+		benchmark, err := cluster.find(ctx, name) // a benchmark that never existed must not be reported as deleted
 		if err != nil {
 			return err
 		}
@@ -88,13 +88,13 @@ func (a *App) watch(ctx context.Context, names []string, after string, options w
 // watchHint is the command that follows a benchmark.
 func (c Connection) watchHint(one applied) string {
 	after := ""
-	if one.before != "" { // until the operator has seen the change, the status has the verdict of that one
+	if one.before != "" { // until the operator sees the change, the status has that experiment's verdict
 		after = " --after " + clean(one.before)
 	}
 	return "kubectl storagebench watch " + one.key.Name + after + c.flags(one.key.Namespace)
 }
 
-// waitAndConclude waits for the verdicts, at most as long as asked.
+// waitAndConclude waits for the verdicts, at most for --timeout.
 func (a *App) waitAndConclude(ctx context.Context, cluster *Cluster, benchmarks []applied, options waitOptions) error {
 	ctx, cancel := options.limit(ctx)
 	defer cancel()

@@ -155,8 +155,8 @@ func (d datasets) add(path v1alpha1.DatasetPath, one dataset) string {
 	return ""
 }
 
-// destroy removes a dataset, with recursion all below it. Without recursion ZFS refuses it if it has snapshots, and always if it has clones
-// elsewhere.
+// destroy removes a dataset and, with recursion, everything below it. Without recursion, ZFS refuses a dataset with children or snapshots.
+// It always refuses one with clones elsewhere.
 func (d datasets) destroy(action *v1alpha1.DestroyDatasetAction) string {
 	goes := func(path v1alpha1.DatasetPath) bool { return path == action.Dataset || below(path, action.Dataset) }
 	for _, path := range slices.Sorted(maps.Keys(d)) {

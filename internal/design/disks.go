@@ -15,7 +15,7 @@ import (
 // resolveDisks replaces the names of disks in the operations of a slot by the paths that its target gives them.
 func resolveDisks(slot *Slot) error {
 	if slot.Target.ZFS == nil {
-		return nil // it has no operations, which is said elsewhere
+		return nil // it cannot have operations: another check reports them
 	}
 	disks := slot.Target.ZFS.Disks
 	var problems []error

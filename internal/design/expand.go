@@ -1,5 +1,5 @@
-// Package design is the design of an experiment: the variants and repetitions that a spec declares, their order, and what is wrong with
-// it. It knows no cluster. What is refused here is refused in every turn, also after an experiment has begun.
+// Package design is the design of an experiment: the variants and repetitions that a spec declares, their order, and what is wrong with it.
+// It does not look at the cluster. It refuses the same specs in every turn, also after an experiment has begun.
 package design
 
 import (
@@ -18,7 +18,7 @@ const MaxRuns = 512
 // Slot is one planned run, or a group of them: a variant, a repetition and a position in the order.
 type Slot struct {
 	Index int32
-	// Rank is the place of its variant in the spec: the order of execution may be another.
+	// Rank is the place of its variant in the spec: the order of execution may differ.
 	Rank       int32
 	Variant    string
 	Repetition int32
@@ -96,7 +96,7 @@ func VariantNames(slots []Slot) []string {
 	return names
 }
 
-// expandVariants applies variants x matrix to the target and phases. With an error, the slots are only good for more checks.
+// expandVariants applies variants x matrix to the target and phases. With an error, the slots are only useful for more checks.
 func expandVariants(spec *v1alpha1.StorageBenchmarkSpec, rows []row) ([]Slot, error) {
 	variants := spec.Variants
 	if len(variants) == 0 {
@@ -127,7 +127,7 @@ func expandVariants(spec *v1alpha1.StorageBenchmarkSpec, rows []row) ([]Slot, er
 	return slots, errors.Join(append(problems, checkKept(spec, slots), sameNodeCount(slots))...)
 }
 
-// phasesFor are the phases of a variant. They do not say for whom else they are: what a run measures does not depend on that.
+// phasesFor are the phases of a variant, without onlyFor: which other variants have a phase does not change what a run measures.
 func phasesFor(all []v1alpha1.Phase, variant v1alpha1.VariantName) (phases []v1alpha1.Phase, written []int) {
 	for i := range all {
 		if only := all[i].OnlyFor; len(only) == 0 || slices.Contains(only, variant) {

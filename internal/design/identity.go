@@ -81,7 +81,7 @@ func TimeText(at time.Time) string {
 	return at.UTC().Format(time.RFC3339)
 }
 
-// LastTime is the time in the status.
+// LastTime is the scheduled time in the status. Zero if there is none.
 func LastTime(benchmark *v1alpha1.StorageBenchmark) time.Time {
 	if status := benchmark.Status.Schedule; status != nil && status.LastTime != nil {
 		return status.LastTime.UTC()

@@ -97,7 +97,7 @@ func checkMade(slot *Slot) error {
 	var problems []error
 	taken, made := map[v1alpha1.VolumeName]bool{}, 0
 	if slot.Target.ZFS == nil {
-		return nil // it has no pool, which is said elsewhere
+		return nil // it has no pool: another check reports that
 	}
 	for _, name := range volumeNames(slot.Target.ZFS) {
 		taken[v1alpha1.VolumeName(name)] = true
@@ -150,7 +150,7 @@ func misplaces(slot *Slot, phase *v1alpha1.Phase) string {
 	own, volumes := VolumeOf(phase), newPresence(slot)
 	source, target := volumes.find(own), volumes.find(cmp.Or(toVolume, own))
 	if source == nil || target == nil {
-		return "" // which is said elsewhere
+		return "" // another check reports that
 	}
 	from, to := source.Dataset.Provisioner, target.Dataset.Provisioner
 	switch {

@@ -20,7 +20,7 @@ func matrixPaths(spec *v1alpha1.StorageBenchmarkSpec) []string {
 }
 
 // matrixRows lists the combinations of the matrix: those of its mode, without the excluded ones, and then the included ones. Without a
-// matrix it is one without values.
+// matrix, there is one row without values.
 func matrixRows(spec *v1alpha1.StorageBenchmarkSpec) ([]row, error) {
 	paths := matrixPaths(spec)
 	combine := product

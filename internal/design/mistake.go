@@ -77,7 +77,7 @@ func atSet(variant v1alpha1.Variant, at int, path string, err error) error {
 // PhaseField is where a phase of the spec is written.
 func PhaseField(i int) string { return fmt.Sprintf("spec.phases[%d]", i) }
 
-// Mistakes are all that an error lists. Empty if it is of another kind.
+// Mistakes are all mistakes that an error lists. Empty if it is of another kind.
 func Mistakes(err error) []Mistake {
 	switch known := err.(type) { //nolint:errorlint // this walks the tree itself
 	case nil:

@@ -8,10 +8,10 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// Order is the order of so many variants in each repetition. Each second repetition is the reverse of the one before it: any two
-// variants come first equally often, and at equal places on average, so a steady drift favours none. Pairs of repetitions are taken
-// from a Williams square, in which each variant also follows each other one equally often; the seed decides which, and a
-// longer order begins with a shorter one.
+// Order is the order of the variants in each repetition. Every second repetition is the reverse of the one before it. So each of two
+// variants comes before the other equally often, and all have the same position on average: a steady drift favours none. Pairs of
+// repetitions are taken from a Williams square, in which each variant also follows every other one equally often. The seed decides which
+// pairs. More repetitions do not change the order of the first ones.
 func Order(variants, repetitions int, seed uint64) [][]int {
 	orders := make([][]int, 0, repetitions)
 	half := variants / 2 // rows of an even square, beside their reverses
@@ -47,8 +47,8 @@ func williamsRow(names []int, row int) []int {
 	return order
 }
 
-// SlotsAt are the runs of the experiment for a scheduled time, if it has one. Each time has another order, so that what one order
-// favours does not add up. The seeds of the data stay the same.
+// SlotsAt are the runs of the experiment for a scheduled time, if it has one. Each time has another order, so that the bias of one order
+// does not add up. The seeds of the data stay the same.
 func SlotsAt(benchmark *v1alpha1.StorageBenchmark, scheduled time.Time) ([]Slot, error) {
 	seed := Seed(benchmark)
 	return expand(&benchmark.Spec, seed, orderSeed(seed, scheduled))

@@ -21,7 +21,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// applyVariant replaces what the variant names. at is its place in the spec.
+// applyVariant applies the overrides of a variant to a slot. at is the place of the variant in the spec.
 func applyVariant(slot *Slot, variant v1alpha1.Variant, at int) error {
 	if variant.Target != nil {
 		slot.Target = *variant.Target.DeepCopy()
@@ -173,7 +173,7 @@ func setPool(pool *v1alpha1.PoolTemplate, field, value string) error {
 	return nil
 }
 
-// setPhase sets a field of the member that a phase has: phases.fill.to, phases.age.steadyState.maxRange, phases.read.workers.
+// setPhase sets a field of what the named phase does: phases.fill.to, phases.age.steadyState.maxRange, phases.read.workers.
 func setPhase(phases []v1alpha1.Phase, rest, value string) error {
 	name, field, found := strings.Cut(rest, ".")
 	if !found {
@@ -246,7 +246,7 @@ func setField(target any, field, value string, more ...string) error {
 		if strings.Contains(err.Error(), "unknown field") || isType && ofType.Value == "object" {
 			return fmt.Errorf("the phase has no field %q: %s", field, insteadOf(reflect.TypeOf(target), field, more))
 		}
-		// A field that takes text has said what is wrong with it.
+		// If the field takes text, the first error says what is wrong with the value.
 		if _, takesOther := errors.AsType[*json.UnmarshalTypeError](failure); failure == nil || takesOther {
 			failure = err
 		}
@@ -283,7 +283,7 @@ func unfitBecause(failure error, field string) error {
 		return unfitf("write a whole number")
 	case reflect.Struct, reflect.Map:
 		return unfitf("it has fields: write a path to one of them, %s.NAME", field)
-	default: // lists and what is to come
+	default: // lists and future types
 		return unfitf("no path can set it")
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// Volumes are those of a slot, with those that its phases make.
+// Volumes are the volumes of a slot, including those that its phases make.
 func (s *Slot) Volumes() []volume.RunVolume { return volume.All(s.Target, s.Phases) }
 
-// PoolsOf names for each volume on a pool the volume that has the pool.
+// PoolsOf maps each volume on a pool to the volume that has the pool.
 func PoolsOf(slot *Slot) map[v1alpha1.VolumeName]string {
 	pools := map[v1alpha1.VolumeName]string{}
 	if slot.Target.ZFS == nil {
@@ -58,7 +58,7 @@ func checkPools(slot *Slot) error {
 	return errors.Join(append(problems, checkShares(slot)...)...)
 }
 
-// cannotShare says why the provisioner of a volume cannot do with a pool on which there are others.
+// cannotShare says why the provisioner of a volume cannot share its pool with other volumes. Empty if it can, or if there are none.
 func cannotShare(slot *Slot, one volume.RunVolume) string {
 	others := volume.On(slot.Volumes(), one.PoolOf)
 	if len(others) < 2 || volume.Of(one).Shares() {
@@ -75,7 +75,7 @@ func cannotShare(slot *Slot, one volume.RunVolume) string {
 		"each, or pool in place of poolOf", strings.Join(names, " and "), one.Dataset.Provisioner, volume.WithoutDriver)
 }
 
-// checkShares refuses fills to a share of what is no fixed amount: a dataset without a size has what the others on its pool leave.
+// checkShares refuses to fill a share of a space that is not fixed: a dataset without a size has what the others on its pool leave.
 func checkShares(slot *Slot) (problems []error) {
 	there := newPresence(slot)
 	for i := range slot.Phases {

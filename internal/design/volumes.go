@@ -11,7 +11,7 @@ import (
 )
 
 // layout is what a variant can change of one volume of a zfs target. Only the volume data has several pools: that of the target and those
-// of perNode, which would otherwise stay unchanged. One on the pool of another volume has none, and poolOf names that volume.
+// of perNode, which would otherwise stay unchanged. A volume on the pool of another one has none, and poolOf names the other one.
 type layout struct {
 	pools   []*v1alpha1.PoolTemplate
 	dataset **v1alpha1.DatasetTemplate
@@ -54,7 +54,7 @@ func layoutOf(zfs *v1alpha1.ZFSTarget, name string) (layout, error) {
 	return layout{}, fmt.Errorf("there is no volume %q: write one of %s", name, strings.Join(volumeNames(zfs), ", "))
 }
 
-// overrideVolumes replaces what the variant names of the volumes of its target.
+// overrideVolumes applies the overrides of a variant to the volumes of its target.
 func overrideVolumes(zfs *v1alpha1.ZFSTarget, variant v1alpha1.Variant) error {
 	if pool := variant.Pool; pool != nil && len(zfs.PerNode) > 0 && namesDevices(pool) {
 		return Refuse(v1alpha1.ReasonSpecInvalid, "variant %q replaces devices of the pool, and target.zfs.perNode sets other devices for node "+
@@ -121,7 +121,7 @@ func (l layout) set(path, value string) error {
 	}
 }
 
-// sameField refuses two spellings of one field: the second would win, and the name of the variant would say both.
+// sameField refuses two spellings of one field: the second would win, and the name of the variant would show both.
 func sameField(paths []string) error {
 	for _, path := range paths {
 		short, long := strings.CutPrefix(path, "volumes."+naming.VolumeData+".")

@@ -141,7 +141,7 @@ func (d *Decision) do(action Action) {
 	d.Actions = append(d.Actions, action)
 }
 
-// warn says early that gates cannot be decided, while the repetitions can still be changed, and what this release does not know.
+// warn adds to the message which gates cannot be decided, while the repetitions can still be changed, and the warnings about the spec.
 func (d *Decision) warn(state State) {
 	if state.Undecidable != "" && slices.Contains([]Position{PositionWaiting, PositionQueued, PositionRunning}, d.Position) {
 		d.Message += "; " + state.Undecidable
@@ -219,7 +219,7 @@ func stepSuperseded(state State, decision *Decision) bool {
 	for _, run := range old {
 		experiment := run.Spec.Experiment
 		stored := findResults(state, experiment)
-		if ended[experiment] && (stored == nil || stored.Extended) { // those before further repetitions do not have all that was measured
+		if ended[experiment] && (stored == nil || stored.Extended) { // results from before further repetitions are incomplete
 			ended[experiment], unwritten = false, append(unwritten, experiment) // once is enough
 		}
 	}
@@ -228,7 +228,7 @@ func stepSuperseded(state State, decision *Decision) bool {
 		releaseBehind(state, decision, old)
 		return true
 	}
-	releaseIfIdle(state, decision) // first, for it may never be possible to write the results
+	releaseIfIdle(state, decision) // first, because it may never be possible to write the results
 	for _, experiment := range unwritten {
 		decision.do(Action{Kind: WriteResults, Experiment: experiment, Superseded: true,
 			ConfigMap: naming.ResultsName(state.Benchmark.Name, experiment), Fingerprint: naming.Digest(experiment)})

@@ -34,8 +34,8 @@ func DefaultProvisioner(state State) string {
 	return volume.Default(state.Drivers)
 }
 
-// stepDriver stops at a zfs target if no agent is installed, if its provisioner cannot do what is requested, or if the driver of that
-// is not installed. It runs after the end of an experiment: results stay even if the driver is removed.
+// stepDriver stops at a zfs target if no agent is installed, if its provisioner cannot do what is requested, or if the provisioner's driver
+// is not installed. It comes after stepFinish: results stay even if the driver is removed.
 func stepDriver(state State, decision *Decision) bool {
 	if unsettled(state) != nil {
 		return false
@@ -98,8 +98,8 @@ func refusedVolume(state State, slot *design.Slot) *refusal {
 // runClass is the pattern of the StorageClass names of runs, as in the policy storagebench-claims.
 var runClass = regexp.MustCompile(`^sb-[0-9a-f]{16}-[a-z]([-a-z0-9]*[a-z0-9])?$`)
 
-// refuseClassOfRun stops at a target with the StorageClass of a run. The policy lets the manager create claims on those. It must
-// not do so on behalf of others: the disks below are granted to one namespace.
+// refuseClassOfRun stops at a target that names the StorageClass of a run. The policy lets the manager create claims on such classes, but
+// it must not do so on behalf of others: the disks below them are granted to one namespace.
 func refuseClassOfRun(state State, decision *Decision) bool {
 	for i := range state.Slots {
 		slot := &state.Slots[i]

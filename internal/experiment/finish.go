@@ -32,9 +32,9 @@ func stepFinish(state State, decision *Decision) bool {
 	decision.Fingerprint = fingerprint(state)
 	name := naming.ResultsName(state.Benchmark.Name, state.Experiment)
 	stored := findResults(state, state.Experiment)
-	// Results that say that repetitions follow are not the last ones: the time may be over before the first of them has ended.
+	// Results that announce further repetitions are not final: the time may be over before the first of these has ended.
 	written := stored != nil && stored.Fingerprint == decision.Fingerprint && !stored.Extended
-	// A pool that is no longer to stay is deleted while its experiment is Finished: the verdict is already known.
+	// Once the verdict is known, the experiment stays Finished while a pool that is no longer kept is being deleted.
 	if waiting := giveBack(state, &Decision{}, between(state)); waiting != "" && !written {
 		decision.say(PositionRunning, v1alpha1.ReasonCleaningUp, "the last run has finished and is being torn down: %s", waiting)
 		release(state, decision)
@@ -64,8 +64,8 @@ func stepFinish(state State, decision *Decision) bool {
 	return true
 }
 
-// releaseBeforeResults releases the nodes although the results are not written: a namespace can keep them from being written for ever, with
-// a quota for example. Only adaptive repetitions may go on after the results, until the hold is over.
+// releaseBeforeResults releases the nodes before the results are written, because a namespace can prevent that forever, for example with a
+// quota. With adaptive, the nodes stay held until the hold is over: repetitions may follow the results.
 func releaseBeforeResults(state State, decision *Decision) {
 	over := holdUntil(state)
 	if state.Benchmark.Spec.Adaptive == nil || !over.IsZero() && !state.Now.Before(over) {

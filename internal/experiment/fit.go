@@ -12,8 +12,8 @@ import (
 	"github.com/storagebench/storagebench/internal/design"
 )
 
-// Fits says whether pods of a benchmark could run on a node now, and whether all its zfs targets may use it. The scheduler decides. This
-// only prevents a benchmark from choosing a node that can never run them.
+// Fits says whether pods of a benchmark could run on a node now, and whether all its zfs targets may use it. The scheduler has the final
+// say: this only prevents a benchmark from choosing a node that can never run its pods.
 func Fits(node *corev1.Node, template v1alpha1.PodTemplate, slots []design.Slot) bool {
 	return Ready(node) && node.DeletionTimestamp.IsZero() && !node.Spec.Unschedulable &&
 		labels.SelectorFromSet(template.NodeSelector).Matches(labels.Set(node.Labels)) &&

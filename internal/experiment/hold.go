@@ -27,7 +27,7 @@ func holdUntil(state State) time.Time {
 		var taken time.Time
 		for _, lease := range state.Leases {
 			if lease.Holder == string(state.Benchmark.UID) && (taken.IsZero() || lease.Since.Before(taken)) {
-				taken = lease.Since // a node that was released beside a lost one and taken again does not prolong the hold of that
+				taken = lease.Since // releasing a node beside a lost one, and taking it again, does not prolong the hold
 			}
 		}
 		if !taken.IsZero() {
@@ -40,8 +40,8 @@ func holdUntil(state State) time.Time {
 	return time.Time{}
 }
 
-// holdToReport is the status field: until the end, or after it if the limit was the reason. A queued or suspended benchmark holds
-// no node, and gets its full time again with the next one.
+// holdToReport is the value for the status. It stays there after the end only if the limit was the reason for it. A queued or suspended
+// benchmark holds no node, and gets its full time again with the next one.
 func holdToReport(state State, decision Decision) *metav1.Time {
 	without := decision.InLine || decision.Position == PositionSuspended || decision.Reason == v1alpha1.ReasonNamespaceLimit
 	if !holds(state) && without || decision.Position == PositionFinished && !decision.Tally.Expired {
@@ -70,8 +70,8 @@ func lostRuns(state State) (lost []*v1alpha1.BenchmarkRun) {
 	return lost
 }
 
-// stepStuck releases the nodes while a stuck teardown blocks the next run. The benchmark rejoins the queue afterwards. A group also
-// releases the nodes beside one that is lost, and takes them again once the run there has stopped.
+// stepStuck releases the nodes while a stuck teardown blocks the next run. The benchmark rejoins the queue afterwards. If a node of a group
+// is lost, the group also releases its other nodes, and takes them again once the run on the lost node has stopped.
 func stepStuck(state State, decision *Decision) bool {
 	current, lost := unsettled(state), lostRuns(state)
 	switch {

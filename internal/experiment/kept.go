@@ -22,8 +22,8 @@ type KeptPool struct {
 	Name, Node string
 	// RunUID is the run that uses it, or used it last.
 	RunUID string
-	// Lineage is that of the experiments that pass it on to each other, and Age what it has been used for. Empty and nil if it belongs to
-	// one experiment.
+	// Lineage is that of the experiments that pass it on to each other, and Age how much it has been used. Empty and nil if it belongs to one
+	// experiment.
 	Lineage string
 	Age     *v1alpha1.PoolAge
 	// Problem says why no run can use the pool. Empty if it is ready and unchanged.
@@ -45,7 +45,7 @@ func KeptPoolOf(pool *v1alpha1.BenchmarkPool) KeptPool {
 		kept.DeletedAt = pool.DeletionTimestamp.Time
 	}
 	ready := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
-	// A pool that has aged for nights is not given up for what may pass: the next run waits for it until its startDeadline.
+	// A pool that has aged for many nights is not given up because of a temporary problem: the next run waits for it until its startDeadline.
 	passing := kept.Lineage != "" && !meta.IsStatusConditionTrue(pool.Status.Conditions, v1alpha1.ConditionStalled)
 	switch {
 	case ready == nil:
@@ -73,7 +73,7 @@ func (p KeptPool) user(state State) *v1alpha1.BenchmarkRun {
 	return nil
 }
 
-// lost says why it is not known what is on a pool. Empty if its last run passes it on.
+// lost says why the contents of a pool are unknown. Empty if its last run passes it on.
 func (p KeptPool) lost(state State) string {
 	user := p.user(state)
 	switch {
@@ -110,7 +110,7 @@ func keepFor(state State, wanted map[string]bool) map[string]bool {
 	return nil
 }
 
-// giveBack deletes the kept pools that are not to stay, and says what it waits for. Empty if there is nothing to wait for. It leaves the
+// giveBack deletes the kept pools that are not in keep, and says what it waits for. Empty if there is nothing to wait for. It leaves the
 // pools of unfinished runs to those runs.
 func giveBack(state State, decision *Decision, keep map[string]bool) (waiting string) {
 	for _, pool := range state.Pools {

@@ -112,7 +112,7 @@ func (l Limits) checkKeeping(spec *v1alpha1.StorageBenchmarkSpec, slots []design
 	return nil
 }
 
-// retain is what a run of a slot may keep. The spec may have changed since it was checked: retain is not part of the experiment.
+// retain is what a run of a slot may keep. The spec may have changed since it was checked: retain is not part of the experiment's hash.
 func (l Limits) retain(asked v1alpha1.RetainPolicy, slot *design.Slot) v1alpha1.RetainPolicy {
 	if l.ForbidKeeping && slot.Target.ZFS != nil && asked != "" {
 		return v1alpha1.RetainNever

@@ -47,8 +47,8 @@ func between(state State) map[string]bool {
 }
 
 // passesOn says whether a run of an earlier experiment still owns one of the pools that stay. Until the next experiment takes the pool
-// over, the run has to stay too: its outcome says what is on the pool, and deleting the run would delete the pool. So do the runs after it,
-// which may own the pool according to a newer version of it than the cache shows.
+// over, the run has to stay too: its outcome says what is on the pool, and deleting the run would delete the pool. So do later runs: the
+// cache may lag behind, and one of them may already own the pool.
 func passesOn(state State, run *v1alpha1.BenchmarkRun, stay map[string]bool) bool {
 	return slices.ContainsFunc(state.Pools, func(pool KeptPool) bool {
 		if !stay[pool.Name] {

@@ -136,7 +136,7 @@ func Rehearsals(state State) (rehearsals []*v1alpha1.BenchmarkRun) {
 	return rehearsals
 }
 
-// RefusedRun is the error of a spec after the API server has refused one of its runs.
+// RefusedRun is the error of a spec whose run the API server has refused.
 func RefusedRun(run *v1alpha1.BenchmarkRun, refusal error) *design.SpecError {
 	return &design.SpecError{Reason: v1alpha1.ReasonSpecInvalid, Message: fmt.Sprintf("variant %q cannot be run: %v", run.Spec.Variant,
 		refusal)}

@@ -6,7 +6,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// PlacesShown is how many places of a queue are exact. A benchmark further back is only told that it is: its place changes with
+// PlacesShown is how many places of a queue are reported exactly. A benchmark further back learns only that it is: its place changes with
 // every completion, and each change would be a write.
 const PlacesShown = 10
 
@@ -38,8 +38,8 @@ func (p Place) Before(other Place) bool {
 	return p.UID < other.UID
 }
 
-// NextTurn is the turn of a benchmark that joins a queue now: that of the benchmark being served, or if its namespace has joined
-// with others, a step behind the last of them. A namespace cannot get ahead by submitting more benchmarks or by joining earlier.
+// NextTurn is the turn of a benchmark that joins a queue now: that of the benchmark being served, or, if others of its namespace have
+// joined already, a step behind the last of those. A namespace cannot get ahead by submitting more benchmarks or by joining earlier.
 func NextTurn(served int64, last *int64, weight int64) int64 {
 	if last == nil {
 		return served

@@ -43,7 +43,7 @@ func release(state State, decision *Decision) { releaseNodes(state, decision, he
 // releaseNodes releases nodes after their disks: kept pools are deleted first, unless one is stuck, or stays for the next experiment.
 func releaseNodes(state State, decision *Decision, nodes []string) {
 	giveBack(state, decision, between(state))
-	if slices.ContainsFunc(nodes, func(node string) bool { return KeepsNode(state, node) }) { // what is held stays the beginning of the order
+	if slices.ContainsFunc(nodes, func(node string) bool { return KeepsNode(state, node) }) { // what is held stays a prefix of the order
 		for _, pool := range state.Pools {
 			if pool.Deleting && state.TeardownGrace > 0 && state.Now.Before(pool.DeletedAt.Add(state.TeardownGrace)) {
 				decision.wake(pool.DeletedAt.Add(state.TeardownGrace))
@@ -57,7 +57,7 @@ func releaseNodes(state State, decision *Decision, nodes []string) {
 	}
 }
 
-// releaseBehind releases the nodes after the runs that are all being deleted.
+// releaseBehind releases the nodes once all of the given runs are being deleted.
 func releaseBehind(state State, decision *Decision, runs []v1alpha1.BenchmarkRun) {
 	if !slices.ContainsFunc(runs, func(run v1alpha1.BenchmarkRun) bool { return run.DeletionTimestamp.IsZero() }) {
 		releaseIfIdle(state, decision)
@@ -115,7 +115,7 @@ func wishFits(state State) bool {
 	return len(wish) == nodeCount(state) && !slices.ContainsFunc(wish, func(node string) bool { return !offered(state.Nodes, node) })
 }
 
-// Chooses says that the benchmark chooses among all nodes: it has no run, and those that it would keep do not fit.
+// Chooses says that the benchmark chooses among all nodes: it has no run, and the nodes that it would keep do not fit.
 func Chooses(state State) bool {
 	return !wishFits(state) && !slices.ContainsFunc(state.Runs, func(run v1alpha1.BenchmarkRun) bool {
 		return run.Spec.Experiment == state.Experiment
@@ -133,7 +133,7 @@ func offered(nodes []NodeState, name string) bool {
 
 func subset(some, all []string) bool { return len(without(some, all)) == 0 }
 
-// without are those of some names that are not among others.
+// without returns the names in some that are not in others.
 func without(some, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(some), func(one string) bool { return slices.Contains(others, one) })
 }
@@ -193,9 +193,9 @@ func takeRest(state State, decision *Decision, has []string) {
 	if current != nil {
 		missing = without(missing, atRest(state, missing))
 	}
-	if len(missing) == 0 { // they were released beside a lost one, and are of no use before that has stopped
+	if len(missing) == 0 { // they were released beside a lost node, and are useless until the run there has stopped
 		decision.Current = current
-		if group := attemptOf(state, current); group.broken() { // the run would wait for the others for ever
+		if group := attemptOf(state, current); group.broken() { // the run would wait for the others forever
 			stopGroup(decision, group)
 			return
 		}
@@ -265,7 +265,7 @@ func ahead(state State, joined bool) (count int) {
 	return count
 }
 
-// waitForHolder names the holder of a node, for the one that comes next.
+// waitForHolder names the holder of a node in the message of the benchmark that is next.
 func waitForHolder(state State, decision *Decision, line string) bool {
 	for _, node := range decision.NodeNames {
 		lease := leaseOn(state, node)

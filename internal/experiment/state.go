@@ -51,11 +51,11 @@ type State struct {
 	WithoutAgent bool
 	// ClusterUnread says that the manager may read neither nodes nor StorageClasses. It knows only those that the spec names.
 	ClusterUnread bool
-	// Leases of the chosen nodes held by other benchmarks, and Leases of this benchmark on other nodes.
+	// Leases are all Leases that this benchmark holds, and those that others hold on the chosen nodes.
 	Leases []LeaseState
 	// Waiting are the other benchmarks in the queue for one of the chosen nodes: all, or the first PlacesShown before this one.
 	Waiting []Place
-	// Turn is what the benchmark gets if it joins the queue in this turn of its controller.
+	// Turn is the turn in the queue that the benchmark gets if it joins now.
 	Turn int64
 	// Pools are the BenchmarkPools that the benchmark keeps between runs.
 	Pools []KeptPool

@@ -30,7 +30,7 @@ type Tally struct {
 	MeanDuration time.Duration
 }
 
-// giveUp removes runs from the count of done runs.
+// giveUp counts runs as given up instead of done.
 func (t *Tally) giveUp(words ...string) {
 	t.Done -= len(words)
 	t.GivenUp = append(t.GivenUp, words...)

@@ -54,7 +54,7 @@ func readSchedule(schedule *v1alpha1.Schedule) (timetable, error) {
 	return times, nil
 }
 
-// sundays writes 0 for the weekday 7, which the API accepts for Sunday as crontab(5) does, and the parser does not.
+// sundays replaces the weekday 7 by 0. The API accepts 7 for Sunday, as crontab(5) does, but the parser does not.
 func sundays(expression string) string {
 	fields := strings.Fields(expression)
 	if len(fields) != 5 || !strings.Contains(fields[4], "7") {

@@ -26,7 +26,7 @@ func (l Limits) maxPriority(namespace string) int32 {
 	return most
 }
 
-// priority is the requested one, at most what the namespace may request: a limit that was reduced also counts for those already
+// priority is the requested priority, but at most what the namespace may request: a reduced limit also applies to benchmarks already
 // queued.
 func (l Limits) priority(namespace string, requested int32) int32 {
 	return min(requested, l.maxPriority(namespace))
@@ -42,7 +42,7 @@ func (l Limits) CheckPriority(benchmark *v1alpha1.StorageBenchmark) error {
 		requested, benchmark.Namespace, most)
 }
 
-// validateShares refuses priorities and weights that mean nothing.
+// validateShares refuses priorities and weights that make no sense.
 func (l Limits) validateShares() error {
 	for namespace, most := range l.MaxPriority {
 		if namespace == "" || most < 0 || most > 1000 {

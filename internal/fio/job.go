@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// CompressChunk is the piece of data that CompressPercent refers to. Left to itself, fio takes the whole
-// block, and then the records of a file system hold either all or nothing of it.
+// CompressChunk is the unit of data that CompressPercent applies to. By default, fio uses the whole block, and then a record of a file
+// system may be compressible as a whole or not at all.
 const CompressChunk = 4096
 
 // Mode is what a job does: fio's rw.
@@ -31,11 +31,12 @@ type BlockShare struct {
 	Percent int
 }
 
-// Job is one section of a job file: so many workers doing the same.
+// Job is one section of a job file: several workers that do the same.
 type Job struct {
 	Name string
 	Mode Mode
-	// Paths of the files or the device; several are one target to fio. It reads or writes one after another, unless the mode is random.
+	// Paths of the files or the device; fio treats several as one target. It reads or writes them one after another, unless the mode is
+	// random.
 	Paths []string
 	// Offset and Size of the area of the first worker. The area of each further worker begins Stride bytes after the previous one.
 	Offset, Size, Stride int64
@@ -142,7 +143,7 @@ func (j Job) options() []Option {
 		o.add("write_lat_log", j.LatencyLog)
 		o.when(j.LogWindow > 0, "log_avg_msec", number(j.LogWindow.Milliseconds()))
 		o.when(j.LogWindow > 0, "log_max_value", "1")
-		o.add("disable_slat", "1") // of the three logs, only that of the whole latency is wanted
+		o.add("disable_slat", "1") // of the three logs, only that of the total latency is wanted
 		o.add("disable_clat", "1")
 	}
 	return o.list
@@ -217,7 +218,7 @@ func hasControl(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// has says whether a flag is set for a section, there or for all jobs. As for fio, the last line counts.
+// has says whether a flag is set for a section, in the section itself or for all jobs. As in fio, the last line counts.
 func (f File) has(s Section, name string) bool {
 	set := false
 	for _, option := range slices.Concat(f.Global, s.Options) {

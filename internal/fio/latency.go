@@ -70,7 +70,7 @@ func (l Latency) Mean() (int64, bool) {
 // Total is the sum of all times, in nanoseconds.
 func (l Latency) Total() int64 { return int64(math.Round(l.totals)) }
 
-// Bin is a latency with how many operations had it.
+// Bin is a latency, and how many operations had it.
 type Bin struct {
 	Nanoseconds int64
 	Count       int64

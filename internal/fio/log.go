@@ -106,7 +106,7 @@ func (s *Samples) down() {
 	}
 }
 
-// Kept returns what was kept, in the order of time.
+// Kept returns the samples that were kept, in the order of time.
 func (s *Samples) Kept() []Sample {
 	kept := slices.Concat(s.largest, s.chosen)
 	slices.SortFunc(kept, func(a, b Sample) int {

@@ -148,7 +148,7 @@ func noteLines(texts ...[]byte) []string {
 
 var notANumber = regexp.MustCompile(`(?m)^(\s*"[a-zA-Z0-9_ .<>=]*" : )-?(?:nan|inf)(,?)$`)
 
-// replaceNaN replaces what old versions write for the mean of no values, to get valid JSON.
+// replaceNaN replaces the NaN that old versions write for the mean of no values, to get valid JSON.
 func replaceNaN(document []byte) []byte {
 	if !bytes.Contains(document, []byte("nan")) && !bytes.Contains(document, []byte("inf")) {
 		return document

@@ -19,8 +19,8 @@ func (f UserFile) LaidOut() int64 {
 	return total
 }
 
-// Moves is about how many bytes the jobs read and write: all of theirs if they end by themselves, and what is laid out before. filled is
-// how much a fill has written. 0 if that is unknown, or if only their runtime ends them.
+// Moves is roughly how many bytes the jobs read and write, including the files that are laid out before. filled is how much a fill has
+// written. Apart from these files, jobs of unknown size and jobs with a runtime count as nothing.
 func (f UserFile) Moves(filled int64) int64 {
 	total := f.LaidOut()
 	for _, job := range f.Jobs() {

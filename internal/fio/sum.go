@@ -13,7 +13,7 @@ type Sum struct {
 	Sync        Latency
 	// Duration is the sum of all stages. In a stage, the longest job counts.
 	Duration time.Duration
-	// Flush is the end of Duration, in which the jobs had ended but not all of their writes had reached the disk.
+	// Flush is the last part of Duration, in which the jobs had ended but not all of their writes had reached the disk.
 	Flush  time.Duration
 	Errors int64
 }
@@ -120,7 +120,7 @@ func (r Report) Err() error {
 	return nil
 }
 
-// errno: fio reports errors with either sign.
+// errno accepts a code with either sign, because fio reports both.
 func errno(code int) syscall.Errno {
 	if code < 0 {
 		code = -code
@@ -128,7 +128,7 @@ func errno(code int) syscall.Errno {
 	return syscall.Errno(code)
 }
 
-// firstError is the most telling line of fio.
+// firstError is the line of fio that most likely names the error.
 func firstError(notes []string) string {
 	for _, word := range []string{"error", "fail", "fio:"} {
 		for _, note := range notes {

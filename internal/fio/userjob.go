@@ -25,16 +25,16 @@ func (f UserFile) Jobs() []UserJob {
 	return jobs
 }
 
-// Mode is what it does: rw without what follows a colon.
+// Mode is its rw, without what follows a colon.
 func (j UserJob) Mode() Mode {
 	mode, _, _ := strings.Cut(j.Set["rw"], ":")
 	return Mode(cmp.Or(mode, string(Read)))
 }
 
-// Reads says whether it reads.
+// Reads says whether the job reads.
 func (j UserJob) Reads() bool { return j.Mode() != Write && j.Mode() != RandomWrite }
 
-// Writes says whether it writes.
+// Writes says whether the job writes.
 func (j UserJob) Writes() bool { return j.Mode() != Read && j.Mode() != RandomRead }
 
 // jobsWith are the names of the jobs that satisfy a condition.

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Prefix begins the name of each variable. None that Kubernetes makes for a Service begins like this, unless the Service is called flag-...
+// Prefix begins the name of each variable. No variable that Kubernetes sets for a Service begins with it, unless the Service is called
+// flag-...
 const Prefix = "FLAG_"
 
 // Variable is the name of the variable that sets a flag.
@@ -49,7 +50,7 @@ func Apply(flags *flag.FlagSet, environment []string, repeatable ...string) erro
 	return errors.Join(problems...)
 }
 
-// Values are those of the variable of a repeatable flag.
+// Values splits the variable of a repeatable flag into its values, one per line.
 func Values(text string) (values []string) {
 	for line := range strings.Lines(text) {
 		if value := strings.TrimSpace(line); value != "" {

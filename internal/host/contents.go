@@ -18,7 +18,7 @@ const (
 	tailSize = 1 << 20
 	// endSize is read as a whole at either end of a disk.
 	endSize = 16 << 20
-	// gptSize is a table with its header, at either end.
+	// gptSize is the size of a GUID partition table without its header.
 	gptSize = 128 * gptEntrySize
 )
 
@@ -56,7 +56,7 @@ func (n *Node) search(disk *Disk, file io.ReaderAt, now func() time.Time) error 
 		return err
 	}
 	ends := ends{data: unknownEnds}
-	if !disk.AfterPool { // behind a pool, its data may look like anything
+	if !disk.AfterPool { // what a pool leaves may look like anything
 		if ends, err = searchEnds(file, disk); err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (l *labelLook) hasFront(label PoolLabel) bool {
 	})
 }
 
-// Left says whether the disk was taken out of its pool: ZFS then writes a label of no transaction group.
+// Left says whether the disk was taken out of its pool: ZFS then writes a label with transaction group 0.
 func (l PoolLabel) Left() bool { return l.State == PoolActive && l.Txg == 0 }
 
 // judge says what a label means. The label of an active pool is never set aside, because the pool may be in use by another node.
@@ -275,7 +275,7 @@ func (d *Disk) forgotten() {
 // staleTable is the type of a finding about the kernel's view, not about the disk.
 const staleTable = "kernel"
 
-// forgive blanks the marker of a wipe in what was read from an offset.
+// forgive blanks the marker of a wipe in data that was read at an offset.
 func (d *Disk) forgive(data []byte, start int64) {
 	at := markerPlace(d.LogicalSectorBytes) - start
 	if d.wiped != nil && at+markerSize > 0 && at < int64(len(data)) {

@@ -39,7 +39,7 @@ func (n *Node) openDirect(kernel, number string, flags int) (*direct, error) {
 	return &direct{file: file, buffer: buffer}, nil
 }
 
-// Close the disk, which was opened for reading.
+// Close closes the disk, which was opened for reading.
 func (d *direct) Close() error { return errors.Join(d.file.Close(), unix.Munmap(d.buffer)) }
 
 // ReadAt reads any range, in whole units.

@@ -61,7 +61,7 @@ func (n *Node) covered(folder string) (bool, error) {
 	err = n.eachMount(func(mount seenMount) {
 		if at, known := mount.Place(); known {
 			covered = covered || place.Contains(at)
-		} else { // as by its path
+		} else { // its parent is unknown: compare the paths
 			covered = covered || mountinfo.Place{Path: folder}.Contains(mountinfo.Place{Path: mount.Point})
 		}
 	})

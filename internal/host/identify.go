@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Disk is a disk as far as it is known.
+// Disk is what is known about a disk.
 type Disk struct {
 	// Path is the stable path that was asked for.
 	Path string

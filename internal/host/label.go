@@ -90,7 +90,7 @@ func formerPartitions(disk *Disk, file io.ReaderAt) ([]part, error) {
 			if errors.Is(err, unix.EIO) {
 				return nil, err
 			}
-			former = append(former, vdevsOf(entries, disk, sector)...) // a broken table has been told already, or is at the end: there is data
+			former = append(former, vdevsOf(entries, disk, sector)...) // a broken table was reported already, or is data at the end
 		}
 		// The table takes 16 KiB and its header a sector. 16384 sectors after the data are reserved, and everything begins at aligned offsets.
 		const round, reserved = 2048, 16384
@@ -156,7 +156,7 @@ func hasUberblock(ring []byte) bool {
 
 // parseLabel reads the name-value list of a label.
 func parseLabel(config []byte) (*PoolLabel, error) {
-	// Encoding XDR is 1, which is independent of the writer's byte order.
+	// 1 is the encoding XDR, which is independent of the writer's byte order.
 	if len(config) < 4 || config[0] != 1 {
 		return nil, errors.New("its encoding is not XDR")
 	}

@@ -1,8 +1,8 @@
 // Package host looks at the disks and mount points of a node. It decides whether a disk may be overwritten.
 //
-// It trusts no other party: a disk is taken only if it is whole, unused by anything the kernel or any process knows, and
-// blank: at both ends, where known contents leave marks, and wherever samples of the rest meet it. It only reads; the one
-// exception is Wipe, which takes a disk whose serial number a user listed for that purpose.
+// It trusts no other party: a disk is taken only if it is a whole disk, is not in use as far as the kernel and all processes show, and is
+// blank: at both ends, where known contents leave marks, and in samples of the rest. It only reads disks; the one exception is Wipe, for a
+// disk whose serial number a user listed for that purpose.
 package host
 
 import (
@@ -194,7 +194,7 @@ func (n *Node) partitions(kernel string) ([]part, error) {
 	return parts, nil
 }
 
-// sectorUnit is what /sys counts sizes in, whatever the disk's own sectors are.
+// sectorUnit is the unit in which /sys counts sizes, whatever the disk's own sectors are.
 const sectorUnit = 512
 
 // readAt reads a range, or as much of it as exists.

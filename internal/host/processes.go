@@ -42,8 +42,8 @@ type search struct {
 }
 
 // processes finds processes that have the disk or a partition of it open for writing or mapped, such as a database or a virtual machine on
-// a raw block volume: the kernel does not protect them from others. Processes that only read do not count: udev does after each change.
-// Reading the mappings of a process can hang with that process, which is not waited for.
+// a raw block volume: the kernel does not protect them from others. Processes that only read do not count: udev reads a disk after each
+// change. Reading the mappings of a process can hang with that process: the search does not wait for it.
 func (n *Node) processes(disk *Disk, members map[string]string) error {
 	return n.processesWithin(disk, members, searchPatience)
 }

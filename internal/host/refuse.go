@@ -10,7 +10,7 @@ import (
 // Reason why a disk is refused.
 type Reason string
 
-// The reasons. Those of Contents can be set aside by naming the disk's serial number; the others never.
+// The reasons. Those for which Contents is true can be set aside by naming the disk's serial number; the others never.
 const (
 	NotStable      Reason = "NotAStablePath"
 	Missing        Reason = "Missing"
@@ -62,7 +62,7 @@ func (d *Disk) find(reason Reason, format string, values ...any) {
 type Wish struct {
 	// Path below /dev/disk/by-id or by-path.
 	Path string
-	// MinBytes of size; 0 takes all.
+	// MinBytes is the least size; 0 accepts any.
 	MinBytes int64
 	// Reuse is the serial number of the one disk whose old contents may be lost, if it is this one.
 	Reuse string

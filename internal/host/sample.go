@@ -178,7 +178,7 @@ func extBackups(start int64) []spot {
 }
 
 // xfsGroups are the superblocks of the allocation groups as mkfs.xfs divides a disk: mostly into four. Where a partition ends is not known:
-// at the disk's end, before a second table, or on a round place before it.
+// at the disk's end, before a second table, or at a round offset before it.
 func xfsGroups(start, size int64) []spot {
 	const block = 4096
 	ends := []int64{size}

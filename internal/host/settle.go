@@ -11,8 +11,8 @@ const (
 	settleLook = settleTime / 300
 )
 
-// Settle waits until udev has processed what has happened to disks. Until then it removes links of partitions and makes them again, and a
-// program that takes a disk may not find them. udevadm settle looks at the same file.
+// Settle waits until udev has processed what has happened to disks. Until then it removes and recreates links of partitions, and a program
+// that takes a disk may not find them. udevadm settle looks at the same file.
 func (n *Node) Settle() {
 	looks, end := time.NewTicker(settleLook), time.After(settleTime)
 	defer looks.Stop()

@@ -89,7 +89,7 @@ var marks = []mark{
 }
 
 // swapMarks stand at the end of the first page, whose size depends on the machine that wrote it. Those of swsuspend say that a machine
-// sleeps there, with its file systems mounted.
+// hibernates there, with its file systems mounted.
 var swapMarks = map[string]string{"SWAPSPACE2": "swap", "SWAP-SPACE": "swap", "S1SUSPEND": "swsuspend", "S2SUSPEND": "swsuspend",
 	"ULSUSPEND": "swsuspend", "LINHIB0001": "swsuspend"}
 
@@ -108,7 +108,7 @@ func named(head, tail []byte, size int64) []mark {
 			}
 		}
 	}
-	// Software RAID of the versions 0.90 and 1.0 writes near the end, on round places.
+	// Software RAID of the versions 0.90 and 1.0 writes near the end, at round offsets.
 	for _, at := range []int64{size&^0xffff - 0x10000, (size - 8192) &^ 0xfff} {
 		if data := piece(head, tail, size, at); at > 0 && len(data) >= 4 && (binary.LittleEndian.Uint32(data) == 0xa92b4efc ||
 			binary.BigEndian.Uint32(data) == 0xa92b4efc) {
@@ -123,7 +123,7 @@ func named(head, tail []byte, size int64) []mark {
 	return found
 }
 
-// piece is what was read from a place on, from the end if negative.
+// piece is what was read at an offset and after it. A negative offset counts from the end.
 func piece(head, tail []byte, size, at int64) []byte {
 	if at < 0 {
 		at += size

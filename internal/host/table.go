@@ -81,7 +81,7 @@ func afterPool(entries []gptEntry, parts []part, sector int64) bool {
 	return true
 }
 
-// ldmPartition is the type in a boot record that says that the disk is a dynamic one of Windows.
+// ldmPartition is the partition type in the boot record of a dynamic disk of Windows.
 const ldmPartition = 0x42
 
 // dynamicDisk says whether a boot record leaves the disk to the Logical Disk Manager of Windows.
@@ -90,8 +90,8 @@ func dynamicDisk(sector []byte) bool {
 		func(entry []byte) bool { return entry[4] == ldmPartition })
 }
 
-// bootRecord says whether sector 0 is a table of partitions in the old manner. A boot sector of a file system ends
-// alike, hence the look at the entries: each active or not, of a known type, and with sectors.
+// bootRecord says whether sector 0 is an MBR partition table. The boot sector of a file system ends with the same two bytes, so the entries
+// are checked too: all are marked active or inactive, and at least one has a type and sectors.
 func bootRecord(sector []byte) bool {
 	if len(sector) < 512 || sector[510] != 0x55 || sector[511] != 0xaa {
 		return false

@@ -98,7 +98,7 @@ func (t *tables) add(thread int) bool {
 	})
 	if failed != nil {
 		if at < len(t.threads) {
-			t.threads[at] = thread // one of the two has ended, rather that one
+			t.threads[at] = thread // one of the two has ended, more likely that one
 		}
 		return true
 	}

@@ -27,7 +27,7 @@ func (n *Node) twins(disk *Disk) error {
 	}
 	for _, name := range names {
 		if name == disk.Kernel || n.notWhole(name) != "" {
-			continue // what is made of disks has holders, and says so
+			continue // what is made of disks is found as a holder
 		}
 		hidden, err := n.text("sys/block", name, "hidden") // a path of an NVMe disk, which the kernel itself has joined
 		if err != nil {

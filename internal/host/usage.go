@@ -61,8 +61,7 @@ func (n *Node) swaps(disk *Disk, members map[string]string) error {
 	return nil
 }
 
-// mounts looks into the mounts of every process. A namespace without any process is seen by opening the disk
-// exclusively.
+// mounts looks into the mounts of every process. Opening the disk exclusively detects mounts in a namespace without any process.
 func (n *Node) mounts(disk *Disk, members map[string]string) error {
 	found := map[string]bool{}
 	return n.eachMount(func(mount seenMount) {
@@ -164,7 +163,7 @@ func (n *Node) member(path string, members map[string]string) string {
 	return ""
 }
 
-// systemPlaces are where a node keeps itself.
+// systemPlaces are the mount points of the node's own system.
 var systemPlaces = []string{"/", "/boot", "/boot/efi", "/efi", "/usr", "/var", "/etc", "/home", "/var/lib/kubelet", "/var/lib/containerd",
 	"/var/lib/docker", "/var/lib/etcd"}
 

@@ -15,8 +15,8 @@ import (
 )
 
 // PoolUsers lists the users of a pool. Empty means unused. Call it before each export and destroy: if these fail because the pool is busy,
-// they have already unmounted what they could, even under running pods. A mount at one of the agent's own mount points is no use by itself,
-// nor are its copies in other mount namespaces that are unmounted with it.
+// they have already unmounted what they could, even under running pods. A mount at one of the agent's own mount points does not count as a
+// use by itself, nor do its copies in other mount namespaces that are unmounted with it.
 func (n *Node) PoolUsers(pool string, own ...string) ([]string, error) {
 	var users []string
 	told := map[string]bool{}

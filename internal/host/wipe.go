@@ -94,7 +94,7 @@ func (n *Node) blank(disk Disk, file careful) error {
 	if n.files {
 		return nil
 	}
-	// The kernel forgets the partitions.
+	// Make the kernel forget the partitions.
 	return unix.IoctlSetInt(int(file.Fd()), unix.BLKRRPART, 0)
 }
 

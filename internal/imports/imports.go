@@ -44,7 +44,7 @@ func (b *Benchmark) leave(format string, values ...any) {
 	b.Left = append(b.Left, fmt.Sprintf(format, values...))
 }
 
-// file is a file to import. Open reads another file that it names, by the path as written.
+// file is a file to import. open reads another file that it names, by the path as written.
 type file struct {
 	name, text string
 	open       func(path string) ([]byte, error)
@@ -84,7 +84,7 @@ func Read(name string, text []byte, open func(path string) ([]byte, error)) (*Be
 	return nil, fmt.Errorf("it is none of: %s", strings.Join(names, ", "))
 }
 
-// complete makes every field one that the API accepts.
+// complete replaces or removes what the API would not accept.
 func (b *Benchmark) complete(file string) {
 	if b.Name = label(b.Name); b.Name == "" {
 		base := filepath.Base(file)

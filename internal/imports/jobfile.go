@@ -42,7 +42,7 @@ func (b *Benchmark) takeJobs(text string) error {
 // maxPhases leaves room for a fill phase among the 16 of the API.
 const maxPhases = 15
 
-// setPhases makes a phase of the jobs that run at the same time, so that the counters and the ramp_time of each phase belong to its own
+// setPhases makes one phase of the jobs that run at the same time, so that the counters and the ramp_time of each phase belong to its own
 // jobs.
 func (b *Benchmark) setPhases(jobs *jobFile) error {
 	stages := jobs.stages()
@@ -83,7 +83,7 @@ func (j *jobFile) stages() []*jobFile {
 	return stages
 }
 
-// waits says whether a job begins when those before it have ended.
+// waits reports whether a job begins when those before it have ended.
 func waits(options []fio.Option) (waits bool) {
 	for _, option := range options {
 		if option.Name == "stonewall" || option.Name == "wait_for_previous" {
@@ -169,7 +169,7 @@ func (j *jobFile) keep(line string, section *fio.Section, options *[]fio.Option,
 	switch {
 	case option.Name == "name" && section != nil:
 		section.Name = unique(option.Value, names)
-	case option.Name == "verify" && slices.Contains([]string{"0", "none"}, option.Value): // as here
+	case option.Name == "verify" && slices.Contains([]string{"0", "none"}, option.Value): // the runner does not verify either
 	case option.Name == "filename" && strings.HasPrefix(option.Value, "/dev/"):
 		b.Block = true
 		b.leave("%s: the jobs use a block volume, which a fill phase writes before, and nothing of this device", line)
@@ -179,7 +179,7 @@ func (j *jobFile) keep(line string, section *fio.Section, options *[]fio.Option,
 		if len(j.refused) < 8 {
 			j.refused = append(j.refused, refused)
 		}
-	case refused != "" && !fio.Known(option.Name): // it may be a line of any file
+	case refused != "" && !fio.Known(option.Name): // name only the option: the line may come from any file
 		b.leave("%s: a runner knows no such option", firstWord(line))
 	case refused != "":
 		b.leave("%s: %s", line, strings.TrimPrefix(strings.TrimPrefix(refused, option.Name+" is not allowed: "), "remove it: "))

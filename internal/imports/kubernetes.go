@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxDocuments of a file. Those that are meant have two.
+// maxDocuments limits the documents of a file. The files that are meant have two.
 const maxDocuments = 32
 
 // manifests are the Job of a tool and the claims beside it.
@@ -132,7 +132,7 @@ func (b *Benchmark) takeClaim(claim corev1.PersistentVolumeClaimSpec) {
 	}
 }
 
-// environment are the variables of the container that are known. Others are left.
+// environment returns the known variables of the container. Others are listed in b.Left.
 func (m *manifests) environment(b *Benchmark, known ...string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, variable := range m.container.Env {

@@ -104,7 +104,7 @@ func shellWords(command string) (words []string, err error) {
 			quote, inWord = letter, true
 		case strings.ContainsRune(" \t\r", letter):
 			end()
-		case strings.ContainsRune("|;&>#", letter): // what follows is not of this command
+		case strings.ContainsRune("|;&>#", letter): // what follows does not belong to this command
 			end()
 			return words, nil
 		default:

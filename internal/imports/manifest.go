@@ -14,7 +14,7 @@ import (
 // DefaultSize is that of a volume whose size is not known.
 const DefaultSize = "20Gi"
 
-// Manifest writes the StorageBenchmark, below a comment that says what was not taken over.
+// Manifest writes the StorageBenchmark, below a comment that says what was left out.
 func (b *Benchmark) Manifest() string {
 	var text strings.Builder
 	line := func(format string, values ...any) { fmt.Fprintf(&text, format+"\n", values...) }
@@ -44,7 +44,7 @@ func (b *Benchmark) Manifest() string {
 		}
 	}
 	if len(b.NodeSelector) > 0 {
-		selector, _ := json.Marshal(b.NodeSelector) // strings always can be; and JSON is YAML
+		selector, _ := json.Marshal(b.NodeSelector) // strings can always be encoded, and JSON is YAML
 		line("  podTemplate:\n    nodeSelector: %s", selector)
 	}
 	return text.String()

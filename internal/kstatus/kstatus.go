@@ -37,7 +37,7 @@ func Done(conditions *[]metav1.Condition, generation int64, reason, message stri
 	meta.RemoveStatusCondition(conditions, v1alpha1.ConditionStalled)
 }
 
-// Stuck is the condition Stalled of an object that has not come to its end. A verdict that spec.gatePolicy enforces is an end.
+// Stuck returns the condition Stalled of an object that has not come to its end. A verdict that spec.gatePolicy enforces is an end.
 func Stuck(conditions []metav1.Condition) *metav1.Condition {
 	if meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionComplete) {
 		return nil
@@ -52,7 +52,7 @@ func Set(conditions *[]metav1.Condition, generation int64, kind string, status m
 	})
 }
 
-// Same says that two statuses are the same to the API server. Compared as Go values, a time with a fraction of a second would
+// Same reports whether two statuses are the same to the API server. Compared as Go values, a time with a fraction of a second would
 // differ from itself after a round trip, and be written forever.
 func Same(a, b any) bool {
 	first, err := json.Marshal(a)

@@ -19,7 +19,7 @@ func IsVariant(variant, name string) bool {
 	return true
 }
 
-// Counterpart is the variant with the parts of a name, and with those of another variant where the name says nothing. It need not exist.
+// Counterpart is the variant that has the parts of a name and otherwise those of another variant. It need not exist.
 func Counterpart(variant, name string) string {
 	parts := strings.Split(variant, ",")
 	for part := range strings.SplitSeq(name, ",") {

@@ -21,7 +21,7 @@ type evidence struct {
 	delivered []delivered
 	arc       *arcEvidence
 	none      string // why there is nothing
-	doubt     string // why all of these are only the most that may have come from devices, with the way out
+	doubt     string // why all of these are only upper bounds, and what to do about it
 }
 
 // delivered is one such figure.
@@ -35,11 +35,11 @@ type arcEvidence struct {
 	demanded int64 // blocks of data that readers asked for
 	fetched  int64 // blocks of data that were read from the pool, by demand or by prefetch
 	cached   int64 // of these, served by a cache device
-	direct   int64 // bytes that passed by the ARC (O_DIRECT of OpenZFS 2.3)
+	direct   int64 // bytes that bypassed the ARC (O_DIRECT of OpenZFS 2.3)
 	record   int64 // bytes of the largest block, 0 if unknown
 }
 
-// collectEvidence picks out of the changes what tells where reads came from.
+// collectEvidence picks the changes that show where reads came from.
 func (o *Observer) collectEvidence(sources map[string]sourceDetail) evidence {
 	found := evidence{doubt: o.devices.doubt()}
 	if o.zfs != nil {
@@ -106,7 +106,7 @@ func (e evidence) arcShare() (int64, bool) {
 // memoryVerdict says how much of what was read came from devices.
 type memoryVerdict struct {
 	known       bool
-	fromDevices int64 // millionths; with a doubt, the most that may be
+	fromDevices int64 // millionths; an upper bound if there is a doubt
 	text, doubt string
 }
 

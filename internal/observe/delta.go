@@ -27,7 +27,7 @@ type Delta struct {
 	Details json.RawMessage
 	// Unavailable has a sentence for everything that is unknown, with the reason.
 	Unavailable []string
-	// Load is what else was going on.
+	// Load is the other activity in this time.
 	Load Load
 
 	evidence evidence
@@ -55,7 +55,7 @@ type volumeDetails struct {
 	Devices    []deviceDetail `json:"devices,omitempty"`
 }
 
-// deviceDetail is one device; the counted ones are those that the metrics are of.
+// deviceDetail is one device; the metrics are those of the counted ones.
 type deviceDetail struct {
 	Name    string   `json:"name"`
 	Kind    string   `json:"kind"`
@@ -81,8 +81,8 @@ type comparison struct {
 	overTime map[string]amount
 }
 
-// Without is the snapshot as if nothing had happened between two later ones: the time between two rounds is not measured. Counters that
-// were reset in between are omitted.
+// Without is the snapshot as if nothing had happened between two later ones, because the time between two rounds is not measured. Counters
+// that were reset in between are omitted.
 func (s Snapshot) Without(from, to Snapshot) Snapshot {
 	shifted := s
 	shifted.at = s.at.Add(to.at.Sub(from.at))
@@ -179,7 +179,7 @@ func (c *comparison) compare(name string, before, after group, elapsed time.Dura
 	}
 }
 
-// nodeShares adds how much of the time of all CPUs went where.
+// nodeShares adds the share of each kind of CPU time, such as user and idle, over all CPUs.
 func (c *comparison) nodeShares() {
 	node, found := c.details.Sources["node"]
 	if !found {
@@ -291,7 +291,7 @@ type Application struct {
 	Lasting time.Duration
 }
 
-// WithApplication adds what follows from what the workload itself did.
+// WithApplication adds the metrics that relate the counters to what the workload itself did.
 func (d Delta) WithApplication(own Application) Delta {
 	d.Metrics = maps.Clone(d.Metrics)
 	if d.Metrics == nil {
@@ -318,7 +318,7 @@ func (d Delta) WithApplication(own Application) Delta {
 	return d
 }
 
-// mulDiv is value * factor / divisor without overflow, rounded down. It is limited to the largest number, and 0 if the divisor is.
+// mulDiv is value * factor / divisor without overflow, rounded down. It is capped at the largest number, and 0 if the divisor is 0.
 func mulDiv(value, factor, divisor int64) int64 { return mulAddDiv(value, factor, 0, divisor) }
 
 // nearest is mulDiv rounded to the nearest number, as the figures of pools are.
@@ -338,7 +338,7 @@ func mulAddDiv(value, factor, more, divisor int64) int64 {
 	return clip(quotient)
 }
 
-// plus adds two non-negative numbers, limited to the largest number.
+// plus adds two non-negative numbers, capped at the largest number.
 func plus(a, b int64) int64 { return clip(uint64(a) + uint64(b)) }
 
 func clip(value uint64) int64 { return int64(min(value, math.MaxInt64)) }

@@ -20,7 +20,7 @@ const (
 	kindZvol      = "zvol"
 )
 
-// maxDevices is more than any volume stands on; it ends a walk through a broken or hostile tree.
+// maxDevices is more than any volume has below it; it ends a walk through a broken or hostile tree.
 const maxDevices = 128
 
 // device is one block device at or below the volume.
@@ -33,8 +33,8 @@ type device struct {
 	below  []*device
 	shared bool   // others are on it too
 	hidden string // why what is below it is not known
-	cached string // how its reads may come from memory that is not seen here, with the way out
-	// told is set for a disk of a pool, to describe the machine. The agent of the node counts its work, not this package.
+	cached string // how its reads may come from memory that is not seen here, and what to do about it
+	// told is set for a disk of a pool. It only describes the machine: the agent of the node counts what the disk does, not this package.
 	told *Disk
 }
 
@@ -181,7 +181,7 @@ func (t *deviceTree) descendLoop(d *device, folder string) error {
 		return errors.New("the file below the loop device is not in this container")
 	}
 	switch m.FSType {
-	case "zfs": // it caches whatever direct I/O is asked for
+	case "zfs": // it caches even if direct I/O is requested
 		d.cached = fmt.Sprintf("reads of the loop device %s may come from the ARC of the node: its file is on ZFS; put it on another file "+
 			"system with losetup --direct-io=on", d.name)
 		return errors.New("the file below the loop device is on ZFS")
@@ -203,9 +203,9 @@ func (t *deviceTree) descendLoop(d *device, folder string) error {
 	return nil
 }
 
-// counted is the lowest level of devices that belong to this volume alone: members of a RAID, but not the disk below a logical
-// volume that others share, and not what is below a loop device, which has a cache in between.
-// A zvol is nothing: it is above the cache of ZFS. Disks of a pool are not either: the agent of the node counts what they did.
+// counted is the lowest level of devices that belong to this volume alone: members of a RAID, but not the disk below a logical volume that
+// others share, and not what is below a loop device, which has a cache in between. A zvol does not count, because it is above the cache of
+// ZFS, nor do the disks of a pool, because the agent of the node counts what they did.
 func (t *deviceTree) counted() []*device {
 	var level []*device
 	for _, d := range t.top {

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// mostThrottled is the share of the time that a CPU limit may hold the workload up, in parts per million.
+	// mostThrottled is the share of the time for which a CPU limit may throttle the workload, in parts per million.
 	mostThrottled = 50_000
-	// mostForeign is how much more than the workload itself others may read or write on its devices, in parts per million, if it is
-	// leastForeignBytes at all.
+	// mostForeign is how much others may read or write on the devices, in parts per million of what the workload does. Less than
+	// leastForeignBytes never counts.
 	mostForeign       = 100_000
 	leastForeignBytes = 4 << 20
 	// mostBusy is the share of the time that a device may be at work while the workload does nothing, in parts per million.
@@ -38,7 +38,7 @@ type Load struct {
 func (o *Observer) collectLoad(sources map[string]sourceDetail, elapsed time.Duration) Load {
 	load := Load{Elapsed: elapsed, Throttled: time.Duration(sources["cgroup"].Changes["throttledNanoseconds"]), CPUs: o.cpus}
 	counted := o.devices.counted()
-	// A folder of a file system, whether mounted for itself or just a folder, shares its devices with the rest of it.
+	// A folder of a file system shares its devices with the rest of it, whether it is mounted by itself or not.
 	shared := o.mount != nil && (o.mount.Root != "/" || o.mount.Point != o.place.path)
 	if o.zfs != nil || shared || len(counted) == 0 {
 		return load

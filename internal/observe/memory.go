@@ -16,7 +16,7 @@ type Level struct {
 	Known bool
 }
 
-// Memory looks at the memory of the node.
+// Memory reads the memory of the node.
 func (o *Observer) Memory() Memory {
 	var now Memory
 	if text, err := o.system.read("/proc/meminfo"); err == nil {

@@ -46,7 +46,7 @@ type Observer struct {
 // source is a place with counters. read adds its groups by name.
 type source struct {
 	name string
-	hint string // the way out if it can't be read
+	hint string // what to do if it can't be read
 	read func(groups map[string]group) error
 }
 
@@ -67,7 +67,7 @@ type Snapshot struct {
 	missing   []string
 }
 
-// New finds out what the volume lies on. It fails only if the volume itself is not what it was said to be.
+// New finds out what the volume lies on. It fails only if the volume is not what the target says.
 func New(target Target) (*Observer, error) {
 	return newObserver(system{root: "/", probe: realProbe{}}, target)
 }
@@ -161,7 +161,7 @@ func (o *Observer) findDevices() error {
 }
 
 // Take reads all counters. It does not fail: Between reports what could not be read. At the end of a workload, call it after the last sync:
-// data in the page cache has not reached a device.
+// before that, data in the page cache has not reached a device.
 func (o *Observer) Take() Snapshot {
 	snapshot := Snapshot{at: time.Now(), groups: map[string]group{}, missing: o.unknown[:len(o.unknown):len(o.unknown)]}
 	for _, s := range o.sources {

@@ -19,7 +19,7 @@ const (
 	sectorBytes = 512 // in /proc/diskstats, whatever the disk's sectors are
 )
 
-// scale multiplies, limited to the largest number.
+// scale multiplies, capped at the largest number.
 func scale(value, factor uint64) uint64 {
 	high, low := bits.Mul64(value, factor)
 	if high != 0 {

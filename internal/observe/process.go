@@ -44,7 +44,7 @@ func parsePIDStat(text string) (processStat, error) {
 		nil
 }
 
-// add adds, limited to the largest number.
+// add adds, capped at the largest number.
 func add(a, b uint64) uint64 {
 	if sum := a + b; sum >= a {
 		return sum

@@ -15,7 +15,8 @@ import (
 	"unsafe"
 )
 
-// maxFileBytes is more than any file in /proc or /sys that is read here has; /proc/stat is the largest, with a line of all interrupts.
+// maxFileBytes is more than the size of any file in /proc or /sys that is read here; /proc/stat is the largest, with a line of all
+// interrupts.
 const maxFileBytes = 4 << 20
 
 // system is where /proc and /sys are; tests have trees of their own.
@@ -35,7 +36,7 @@ type place struct {
 	path      string // absolute, without symbolic links
 	block     bool
 	device    string // major:minor of a block device
-	blockSize uint64 // of a file system as statfs tells it; on ZFS this is the recordsize
+	blockSize uint64 // of a file system as statfs reports it; on ZFS this is the recordsize
 }
 
 // read returns a whole file.

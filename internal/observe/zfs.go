@@ -12,7 +12,7 @@ import (
 
 const (
 	kstats = "/proc/spl/kstat/zfs"
-	// maxDatasets is how many datasets of a pool are looked at to find the volume's.
+	// maxDatasets is how many datasets of a pool are examined to find the volume's.
 	maxDatasets = 8192
 )
 
@@ -47,7 +47,7 @@ func (o *Observer) noticeZvol(ask func() (string, error)) error {
 	return nil
 }
 
-// findZFS finds the counters of a dataset. If its name is unknown, the pool is the only one of the node, if there is just one.
+// findZFS finds the counters of a dataset. If its name is unknown and the node has a single pool, it uses that pool.
 func (o *Observer) findZFS(dataset string, recordSize uint64) {
 	o.zfs = &zfsVolume{dataset: dataset, recordSize: recordSize, version: o.system.word("/sys/module/zfs/version")}
 	o.zfs.pool, _, _ = strings.Cut(dataset, "/")
@@ -121,7 +121,7 @@ func (o *Observer) poolDisks() ([]*device, error) {
 		return nil, fmt.Errorf("the disks of the pool %s are known only if it is a BenchmarkPool whose agent has the release of this runner",
 			orUnknown(o.zfs.pool))
 	}
-	for _, told := range o.target.Disks { // all, or none is described
+	for _, told := range o.target.Disks { // either all of them are described, or none
 		folder := path.Join("/sys/dev/block", told.Number)
 		serial := cmp.Or(o.system.word(path.Join(folder, "serial")), o.system.word(path.Join(folder, "device/serial")))
 		switch {

@@ -3,7 +3,7 @@ package operate
 import "github.com/storagebench/storagebench/api/v1alpha1"
 
 // metrics are the metrics that a phase can have of each operation besides its duration, by the field of PoolAction that requests it. A test
-// of the agent compares them with what it reports.
+// of the agent compares them with what the agent reports.
 var metrics = map[string][]string{
 	"addVdev": nil,
 	"clone":   {"referencedBytes"},

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// superuser makes the cluster and asks the server; owner owns the database and runs the scripts.
+	// superuser creates the cluster and queries the server; owner owns the database and runs the scripts.
 	superuser = "postgres"
 	owner     = "bench"
 	database  = "bench"
@@ -22,7 +22,7 @@ const (
 	unknownUser    = "could not look up effective user ID"
 )
 
-// wrapperLibraries are where distributions put libnss_wrapper, of 68 KiB, which lets initdb run as a user without a name.
+// wrapperLibraries are where distributions put libnss_wrapper (68 KiB), which lets initdb run as a user without a name.
 var wrapperLibraries = []string{"/usr/lib/*/libnss_wrapper.so", "/usr/lib64/libnss_wrapper.so", "/usr/lib/libnss_wrapper.so",
 	"/usr/local/lib/libnss_wrapper.so"}
 
@@ -105,9 +105,9 @@ func (s *session) configure() error {
 	return nil
 }
 
-// takeCluster gives the cluster of an earlier run the settings of this one, and removes settings that SQL has made (ALTER SYSTEM).
+// takeCluster gives the cluster of an earlier run the settings of this one, and removes settings that were made with ALTER SYSTEM.
 func (s *session) takeCluster(context.Context) error {
-	const most = 1 << 20 // initdb's has 30 KiB
+	const most = 1 << 20 // the one that initdb writes has 30 KiB
 	root, err := os.OpenRoot(s.data)
 	if err != nil {
 		return fmt.Errorf("configure PostgreSQL: %w", err)
@@ -151,7 +151,7 @@ func configuration(options Options, socket string) string {
 		"timezone":                "UTC",
 	}
 	if options.Settings["wal_level"] == "minimal" {
-		settings["max_wal_senders"] = "0" // or the server refuses to start
+		settings["max_wal_senders"] = "0" // otherwise the server refuses to start
 	}
 	maps.Copy(settings, options.Settings)
 	var text strings.Builder

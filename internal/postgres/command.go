@@ -24,7 +24,7 @@ const (
 	hangs = 30 * time.Second
 )
 
-// spec is a program to run. It gets arguments, never a line for a shell.
+// spec is a program to run. It gets arguments, never a command line for a shell.
 type spec struct {
 	argv        []string
 	environment []string
@@ -120,14 +120,14 @@ func run(ctx context.Context, spec spec) (string, error) {
 	return p.output.text()
 }
 
-// commandError is the failure of a program with what it said.
+// commandError is the failure of a program, with its output.
 type commandError struct {
 	name  string
 	err   error
 	lines []string
 }
 
-// Error names the program, its exit status and what it said that matters.
+// Error names the program, its exit status and the lines of its output that matter.
 func (e *commandError) Error() string {
 	text := fmt.Sprintf("%s failed (%v)", e.name, e.err)
 	if said := significant(e.lines); len(said) > 0 {
@@ -211,7 +211,7 @@ func (t *transcript) flush() {
 	}
 }
 
-// lines that are kept.
+// lines returns those that are kept.
 func (t *transcript) lines() []string {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

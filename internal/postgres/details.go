@@ -124,7 +124,7 @@ func (s *session) describe(loaded load, measured measurement) {
 	d.Series = measured.series.document()
 }
 
-// withoutScratch shortens the path of the script in what pgbench says: the user knows it as the script.
+// withoutScratch removes the scratch folder from the path of the script in pgbench's output: users know it only as the script.
 func (s *session) withoutScratch(err error) error {
 	var failed *commandError
 	if !errors.As(err, &failed) {

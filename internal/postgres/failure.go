@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// diagnosis is what a text of PostgreSQL means for the person who reads it.
+// diagnosis is what a message of PostgreSQL means, and what users can do about it.
 type diagnosis struct {
 	text  string
 	cause error
@@ -52,7 +52,7 @@ func failingStorage(line string) bool {
 	return slices.ContainsFunc(storageDiagnoses, func(known diagnosis) bool { return strings.Contains(line, known.text) })
 }
 
-// weighty marks the lines of programs and server that say what went wrong.
+// weighty matches the lines of programs and server that say what went wrong.
 var weighty = regexp.MustCompile(`(?i)\b(error|fatal|panic|hint|detail|aborted|terminated by signal|invalid value|outside the valid range|requires a)\b|^LINE \d+:`) //nolint:lll // a pattern is one line
 
 // consequences match what all other connections report after one process of the server has died.

@@ -18,7 +18,7 @@ const (
 	markerName = "storagebench-postgres"
 )
 
-// markerText is what the marker beside a folder says.
+// markerText is the text of the marker beside a folder.
 func markerText(name string) string {
 	return "storagebench made the folder " + name + " beside this file, and removes it at its next attempt.\n"
 }
@@ -66,7 +66,7 @@ func findFolder(folder, name string) error {
 	return unused(root, name)
 }
 
-// unused refuses a folder in which a server still works.
+// unused refuses a folder in which a server still runs.
 func unused(root *os.Root, name string) error {
 	if pid := runningServer(root, name); pid > 0 {
 		return fmt.Errorf("a PostgreSQL (process %d) still runs in %s of %s: stop it first", pid, name, root.Name())

@@ -86,7 +86,7 @@ func (h *histogram) deviation() float64 {
 	return math.Sqrt(h.m2 / float64(h.total))
 }
 
-// coarse counts the latencies below powers of two microseconds, for a picture.
+// coarse counts the latencies below powers of two microseconds, for a chart.
 func (h *histogram) coarse() []Bucket {
 	var result []Bucket
 	for bucket, count := range h.counts {

@@ -12,14 +12,14 @@ import (
 
 const checkpointPatience = time.Hour
 
-// load is what it took to make the database.
+// load is what it took to create the database.
 type load struct {
 	scale, databaseBytes int64
 	load, checkpoint     time.Duration
 	settled              bool
 }
 
-// initialise loads the database and finishes all background work: tables are vacuumed, statistics made, and everything is written.
+// initialise loads the database and finishes all background work: tables are vacuumed, statistics collected, and everything is written out.
 func (s *session) initialise(ctx context.Context) (load, error) {
 	result := load{scale: s.options.scale()}
 	doing := fmt.Sprintf("load the database (scale %d, %d bytes asked)", result.scale, s.options.DatabaseBytes)
@@ -36,10 +36,10 @@ func (s *session) initialise(ctx context.Context) (load, error) {
 	return s.settle(ctx, doing, result)
 }
 
-// resume uses the database of an earlier run, without permanent changes of its script. Views, functions or a search_path of the script
-// could run code as any user who connects. So only the owner connects to that database, and the superuser stays in the database postgres,
-// which no script can reach. What the superuser does with the kept database from there (settings, CHECKPOINT, sizes, counters) calls none
-// of its functions, and autovacuum calls functions of indexes as the owner of the table. Event triggers require a superuser.
+// resume uses the database of an earlier run, and resets settings that its script has made permanent. Views, functions or a search_path of
+// the script could run code as any user who connects. So only the owner connects to that database, and the superuser stays in the database
+// postgres, which no script can reach. What the superuser does with the kept database from there (settings, CHECKPOINT, sizes, counters)
+// calls none of its functions, and autovacuum calls functions of indexes as the owner of the table. Event triggers require a superuser.
 func (s *session) resume(ctx context.Context) (load, error) {
 	result := load{scale: s.options.scale()}
 	const doing = "go on with the database that is there"
@@ -69,10 +69,11 @@ func (s *session) resume(ctx context.Context) (load, error) {
 	return s.settle(ctx, doing, result)
 }
 
-// pgbenchTables are what pgbench -i makes, in the schema public.
+// pgbenchTables are the tables that pgbench -i creates, in the schema public.
 var pgbenchTables = []string{"pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers"}
 
-// tablesQuery counts those of them that are ordinary, logged tables, and what hides one: a schema named as the owner comes before public.
+// tablesQuery counts those of them that are ordinary, logged tables, and those that hide one: a schema with the name of the owner comes
+// before public.
 var tablesQuery = "SELECT what, count(*) FROM (SELECT CASE WHEN n.nspname = '" + owner + "' THEN 'hidden' " +
 	"WHEN n.nspname = 'public' AND c.relkind = 'r' AND c.relpersistence = 'p' THEN 'tables' ELSE 'others' END " +
 	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace " +
@@ -132,7 +133,7 @@ func (s *session) showLoad(line string) {
 // loadPattern is a line of pgbench -i: since version 17 it names the table.
 var loadPattern = regexp.MustCompile(`^\d+ of \d+ tuples \((\d{1,3})%\)(?: of \S+)? done \(elapsed \d+\.\d+ s, remaining (\d+\.\d+) s\)`)
 
-// parseLoad reads how far pgbench -i is.
+// parseLoad reads the progress of pgbench -i.
 func parseLoad(line string) (percent int, left time.Duration, ok bool) {
 	match := loadPattern.FindStringSubmatch(line)
 	if match == nil {

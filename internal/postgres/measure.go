@@ -20,7 +20,7 @@ const (
 	overrun = 15 * time.Minute
 )
 
-// measurement is what the measured part gave.
+// measurement is the result of the measured part.
 type measurement struct {
 	summary   summary
 	counted   *transactions
@@ -52,7 +52,7 @@ func (s *session) rampUp(ctx context.Context) error {
 	return nil
 }
 
-// measure runs pgbench between two looks at the server's counters.
+// measure runs pgbench between two readings of the server's counters.
 func (s *session) measure(ctx context.Context, measured func(string)) (measurement, error) {
 	seconds := wholeSeconds(s.options.Duration)
 	argv, err := s.benchArguments(seconds, uint64(s.options.Seed))
@@ -106,7 +106,7 @@ func (s *session) bench(ctx context.Context, argv []string, seconds int64, resul
 	pgbench.name = "pgbench"
 	logs, err := openLogs(prefix, pgbench.pid, result.threads, result.counted)
 	if err != nil {
-		_ = gate.Close() // the shell leaves
+		_ = gate.Close() // the shell exits
 		_ = pgbench.wait(ctx)
 		return "", err
 	}
@@ -152,7 +152,7 @@ func withOverrun(ctx context.Context, seconds int64) (context.Context, context.C
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("pgbench did not end within %v: transactions hang", limit))
 }
 
-// showRate returns what looks at pgbench's lines of progress.
+// showRate returns a function that handles pgbench's lines of progress.
 func (s *session) showRate(prefix string, seconds int64, series *series) func(string) {
 	return func(line string) {
 		sample, ok := parseProgress(line)

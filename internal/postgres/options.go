@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// bytesPerScale is a little less than what one unit of pgbench's scale takes (1639.4 pages of rows, 274.8 pages of keys), so
-	// that the database is never smaller than asked.
+	// bytesPerScale is a little less than what one unit of pgbench's scale takes (1639.4 pages of rows, 274.8 pages of keys), so that the
+	// database is never smaller than requested.
 	bytesPerScale = 15_680_000
 	maxScript     = 1 << 20
 	maxClients    = 512
@@ -99,10 +99,10 @@ func checkSettings(settings map[string]string) error {
 	return nil
 }
 
-// scale of pgbench for the asked size.
+// scale of pgbench for the requested size.
 func (o Options) scale() int64 { return (o.DatabaseBytes-1)/bytesPerScale + 1 }
 
-// wholeSeconds rounds up: pgbench knows no fractions.
+// wholeSeconds rounds up, because pgbench takes no fractions.
 func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 // rampUpSeed differs from the seed of the measured part.

@@ -1,7 +1,7 @@
-// Package postgres measures a real PostgreSQL on a volume: it makes a cluster there, starts a server that only a private
-// socket reaches, loads it with pgbench, measures it with pgbench, and stops it. It needs no root, no network, no terminal and
-// no writable folder but Folder and Scratch. Of programs it needs initdb, postgres, pgbench and psql of one version
-// from 13 on, and /bin/sh, which initdb needs too.
+// Package postgres measures a real PostgreSQL on a volume: it creates a cluster there, starts a server that can only be reached through a
+// private socket, loads it with pgbench, measures it with pgbench, and stops it. It needs no root, no network, no terminal and no writable
+// folders except Folder and Scratch. It needs the programs initdb, postgres, pgbench and psql, all of one version from 13 on, and /bin/sh,
+// which initdb needs too.
 package postgres
 
 import (
@@ -29,7 +29,7 @@ const (
 
 // Options say what to measure.
 type Options struct {
-	// Folder on the volume; made if missing. What an earlier attempt has left there is removed, anything else is not touched.
+	// Folder on the volume; created if missing. What an earlier attempt has left there is removed, anything else is not touched.
 	Folder string
 	// WALFolder is like Folder, but on the volume of the write-ahead log. Empty if the log is in the folder of the cluster.
 	WALFolder string
@@ -47,7 +47,7 @@ type Options struct {
 	Duration, RampUp time.Duration
 	// DataChecksums of the cluster.
 	DataChecksums bool
-	// Keep works on the database that an earlier Run has left in Folder and WALFolder. It has to have the same size and checksums.
+	// Keep uses the database that an earlier Run has left in Folder and WALFolder. It has to have the same size and checksums.
 	Keep bool
 	// Settings of postgresql.conf, of those that the API allows.
 	Settings map[string]string
@@ -57,7 +57,7 @@ type Options struct {
 	Progress func(percent int, rate string, left time.Duration)
 }
 
-// Outcome is what was measured. There is none beside an error.
+// Outcome is what was measured. A Run that fails has none.
 type Outcome struct {
 	// Metrics by their names in the vocabulary of results.
 	Metrics map[string]int64
@@ -67,7 +67,7 @@ type Outcome struct {
 	Details json.RawMessage
 }
 
-// session is one Run.
+// session is the state of one Run.
 type session struct {
 	options  Options
 	programs programs
@@ -78,8 +78,8 @@ type session struct {
 	details  Details
 }
 
-// Run measures. It calls measured with Begin and End. When it returns, no process that it has started is left, unless its
-// error says so; the stopped cluster stays in Folder for whoever wants to look at it, see Remove.
+// Run measures. It calls measured with Begin and End. When it returns, no process that it has started is left, unless its error says so;
+// the stopped cluster stays in Folder for inspection.
 func Run(ctx context.Context, options Options, measured func(event string)) (Outcome, error) {
 	if err := options.check(); err != nil {
 		return Outcome{}, err
@@ -162,7 +162,7 @@ func (s *session) work(ctx context.Context, measured func(string)) (Outcome, err
 	return Outcome{Metrics: metrics, Environment: environment}, nil
 }
 
-// stopped puts the reason of a cancelled context before what failed because of it.
+// stopped puts the cause of a cancelled context before the error that followed from it.
 func stopped(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -170,7 +170,7 @@ func stopped(ctx context.Context, err error) error {
 	return fmt.Errorf("stopped: %w; %w", context.Cause(ctx), err)
 }
 
-// makeScratch makes a private folder. The path of a socket has at most 107 bytes.
+// makeScratch creates a private folder. The path of a socket has at most 107 bytes.
 func makeScratch(parent string) (string, error) {
 	folder, err := os.MkdirTemp(parent, "pg-")
 	if err != nil {

@@ -31,8 +31,8 @@ type programs struct {
 
 func (p programs) path(name string) string { return filepath.Join(p.folder, name) }
 
-// findPrograms takes the first folder of PATH that has all programs, else the newest installation. On Debian PATH has only
-// wrappers of some, and these are scripts in Perl.
+// findPrograms takes the first folder of PATH that has all programs, else the newest installation. On Debian, PATH has only wrappers of
+// some of them, which are Perl scripts.
 func findPrograms(ctx context.Context) (programs, error) {
 	folder, err := programFolder(filepath.SplitList(os.Getenv("PATH")), installFolders)
 	if err != nil {
@@ -101,7 +101,7 @@ func folderVersion(folder string) int {
 	return version
 }
 
-// parseVersion reads the answer of postgres --version.
+// parseVersion reads the output of postgres --version.
 func parseVersion(output string) (version string, major int, err error) {
 	match := versionPattern.FindStringSubmatch(strings.TrimSpace(output))
 	if match == nil {
@@ -113,7 +113,7 @@ func parseVersion(output string) (version string, major int, err error) {
 	return strings.TrimSpace(match[1]), major, nil
 }
 
-// minimalEnvironment keeps all variables of the caller out, above all those that redirect PostgreSQL's programs.
+// minimalEnvironment leaves out the variables of the caller, above all those that redirect PostgreSQL's programs.
 func minimalEnvironment(home string) []string {
 	environment := []string{"LC_ALL=C", "TZ=UTC", "PATH=/usr/local/bin:/usr/bin:/bin", "PGCONNECT_TIMEOUT=60"}
 	if home != "" {

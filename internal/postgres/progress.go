@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// progress converts the remaining time to a percentage of the total, as far as that is known: the duration of a load only shows on the way.
+// progress converts the remaining time to a percentage of the total, as far as that is known: how long a load takes only becomes known
+// while it runs.
 type progress struct {
 	tell     func(percent int, rate string, left time.Duration)
 	measured time.Duration // ramp-up and measurement, the part known in advance
@@ -23,8 +24,8 @@ func newProgress(options Options) *progress {
 // say names a step before the measurement, or after it, of unknown length.
 func (p *progress) say(step string) { p.report(step, 0) }
 
-// report says how fast it goes. More is the time that this step still takes beside the parts known in advance; it is negative
-// for what of these has passed.
+// report reports the rate. more is the time that this step still takes in addition to the parts known in advance; it is negative for the
+// time of these parts that has passed.
 func (p *progress) report(rate string, more time.Duration) {
 	if p.tell == nil {
 		return

@@ -15,12 +15,12 @@ const (
 	settlePatience = 5 * time.Minute
 )
 
-// ask runs SQL as the superuser, each command by itself, and returns psql's answer.
+// ask runs SQL as the superuser, each command by itself, and returns psql's output.
 func (s *session) ask(ctx context.Context, patience time.Duration, commands ...string) (string, error) {
 	return s.askAs(ctx, superuser, "postgres", patience, commands...)
 }
 
-// askAs is ask as any user in any database. Names without a schema are those of PostgreSQL itself, whatever a script has set for good.
+// askAs is ask as any user in any database. Names without a schema are those of PostgreSQL itself, whatever a script has set permanently.
 func (s *session) askAs(ctx context.Context, user, database string, patience time.Duration, commands ...string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the server did not answer within %v", patience))
 	defer cancel()
@@ -52,7 +52,7 @@ func parsePairs(answer string) (map[string]string, error) {
 // counters are numbers of the server that only grow.
 type counters map[string]int64
 
-// parseCounters reads whole numbers; those of type numeric may end in .0 or so.
+// parseCounters reads whole numbers; those of type numeric may end in .0.
 func parseCounters(answer string) (counters, error) {
 	pairs, err := parsePairs(answer)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *session) statistics(ctx context.Context) (counters, error) {
 	return parseCounters(answer)
 }
 
-// statisticsQuery knows where each version keeps what.
+// statisticsQuery selects the counters from where each version keeps them.
 func statisticsQuery(major int) string {
 	var parts []string
 	from := func(source string, columns ...string) { // pairs of label and column
@@ -118,7 +118,7 @@ func statisticsQuery(major int) string {
 		}
 	}
 	switch {
-	case major >= 18: // knows which checkpoints were skipped, for want of anything to write
+	case major >= 18: // knows which checkpoints were skipped because there was nothing to write
 		from("pg_stat_checkpointer", "checkpoints", "num_done", "checkpointsTimed", "num_timed", "checkpointsRequested", "num_requested",
 			"checkpointBuffers", "buffers_written")
 	case major == 17:
@@ -159,7 +159,7 @@ func (s *session) until(ctx context.Context, patience time.Duration, query strin
 	}
 }
 
-// environment is what the server says of itself after all defaults.
+// environment is what the server reports about itself, with all defaults applied.
 func (s *session) environment(ctx context.Context) (map[string]string, error) {
 	shown := append([]string{"block_size", "wal_block_size", "wal_segment_size", "data_checksums", "fsync", "max_connections", "autovacuum",
 		"io_method", "huge_pages_status", "server_encoding"}, settingNames...)

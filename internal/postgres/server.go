@@ -28,8 +28,8 @@ type server struct {
 	trouble trouble
 }
 
-// trouble is the first line of the server's log that tells of a failing storage. A background process may meet it while all
-// transactions succeed.
+// trouble is the first line of the server's log that reports failing storage. It may come from a background process while all transactions
+// succeed.
 type trouble struct {
 	mutex sync.Mutex
 	line  string
@@ -55,7 +55,7 @@ func (t *trouble) err() error {
 	return fmt.Errorf("the server said: %s", t.line)
 }
 
-// errServerDied is the cause when the server goes in the middle.
+// errServerDied is the cause if the server ends by itself.
 var errServerDied = errors.New("the PostgreSQL server has died")
 
 func (s *session) startServer(ctx context.Context) error {
@@ -76,7 +76,7 @@ func (s *session) startServer(ctx context.Context) error {
 	return nil
 }
 
-// ready polls postmaster.pid, as pg_ctl does. Nothing can be watched: the server sends no notification.
+// ready polls postmaster.pid, as pg_ctl does. There is nothing to wait on instead: the server sends no notification.
 func (s *server) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("the server was not ready within %v", startPatience))
 	defer cancel()
@@ -113,7 +113,7 @@ func (s *server) whileAlive(ctx context.Context) (context.Context, context.Cance
 	return alive, func() { cancel(context.Canceled) }
 }
 
-// stopServer stops the server in order: what it has not written by now, it writes.
+// stopServer shuts the server down cleanly: what it has not written yet, it writes now.
 func (s *session) stopServer(ctx context.Context) error {
 	s.progress.say("stop of the server")
 	began := time.Now()
@@ -157,10 +157,10 @@ func (s *server) stop(ctx context.Context, patience time.Duration) error {
 	if s.signal(later, syscall.SIGQUIT, forcePatience) {
 		return forced
 	}
-	children := childrenOf(s.process.pid) // have groups of their own
+	children := childrenOf(s.process.pid) // they have process groups of their own
 	gone := s.signal(later, syscall.SIGKILL, time.Second)
 	for _, child := range children {
-		_ = syscall.Kill(child, syscall.SIGKILL) // gone is as good
+		_ = syscall.Kill(child, syscall.SIGKILL) // it may have ended already
 	}
 	if !gone {
 		s.signal(later, syscall.SIGKILL, forcePatience)
@@ -168,7 +168,7 @@ func (s *server) stop(ctx context.Context, patience time.Duration) error {
 	return forced
 }
 
-// signal sends a signal and tells whether the server went in time. Sent to one that is gone it does nothing.
+// signal sends a signal and says whether the server ended in time. It sends none if the server has ended already.
 func (s *server) signal(ctx context.Context, signal syscall.Signal, patience time.Duration) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -197,7 +197,7 @@ func childrenOf(parent int) []int {
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			continue // gone meanwhile
+			continue // it has ended meanwhile
 		}
 		if pid, of := parseStat(string(text)); of == parent {
 			children = append(children, pid)

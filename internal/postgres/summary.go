@@ -21,12 +21,12 @@ type summary struct {
 var (
 	countLine   = regexp.MustCompile(`^(number of transactions actually processed|number of failed transactions|number of clients|number of threads): (\d{1,18})\b`) //nolint:lll // a pattern is one line
 	latencyLine = regexp.MustCompile(`^(latency average|latency stddev|initial connection time) = (\S+) ms`)
-	// Version 13 says both with and without the time to connect.
+	// Version 13 prints both with and without the time to connect.
 	tpsLine      = regexp.MustCompile(`^tps = (\S+) \((?:without initial connection time|excluding connections establishing)\)`)
 	progressLine = regexp.MustCompile(`^progress: (\S+) s, (\S+) tps, lat (\S+) ms stddev ([^\s,]+)(?:, (\d{1,18}) failed)?`)
 )
 
-// parseSummary reads what pgbench of versions 13 to 18 prints. Whether it is the summary of a whole run, only the exit status says.
+// parseSummary reads what pgbench of versions 13 to 18 prints. Only the exit status says whether it is the summary of a whole run.
 func parseSummary(text string) (summary, error) {
 	var s summary
 	for line := range strings.SplitSeq(text, "\n") {
@@ -80,8 +80,8 @@ func (s *summary) take(line string) error {
 	return nil
 }
 
-// commitLine is the mean latency of a statement that ends a transaction, as pgbench says it with --report-per-command. From version 15 on
-// there are numbers of failures and retries in between.
+// commitLine matches the mean latency of a statement that ends a transaction, as pgbench prints it with --report-per-command. From version
+// 15 on there are numbers of failures and retries in between.
 var commitLine = regexp.MustCompile(`(?mi)^\s*(\d+\.\d+)(?:\s+\d+){0,2}\s+(?:end|commit)\b`)
 
 // commitMilliseconds is the mean latency of the statements that end a transaction; false if the script has none.
@@ -98,7 +98,7 @@ func commitMilliseconds(text string) (float64, bool) {
 	return sum / float64(max(len(found), 1)), len(found) > 0
 }
 
-// parseNumber reads a number that is neither negative nor infinite. C prints what cannot be divided as nan or -nan: that is 0.
+// parseNumber reads a number that is neither negative nor infinite. C prints the result of 0/0 as nan or -nan: that counts as 0.
 func parseNumber(text string) (float64, bool) {
 	if strings.EqualFold(strings.TrimPrefix(text, "-"), "nan") {
 		return 0, true

@@ -33,7 +33,7 @@ type logs struct {
 	readers sync.WaitGroup
 }
 
-// openLogs makes the FIFOs that pgbench opens as its logs: PREFIX.PID of its first thread, PREFIX.PID.N of the others.
+// openLogs creates the FIFOs that pgbench opens as its logs: PREFIX.PID of its first thread, PREFIX.PID.N of the others.
 func openLogs(prefix string, pid, threads int, counted *transactions) (*logs, error) {
 	l := &logs{counted: counted}
 	for thread := range threads {
@@ -70,7 +70,7 @@ func (l *logs) open(name string) error {
 	return nil
 }
 
-// widen makes a pipe larger if it may; a small one works too.
+// widen makes a pipe larger if that is allowed; a small one works too.
 func widen(file *os.File) {
 	raw, err := file.SyscallConn()
 	if err != nil {
@@ -80,7 +80,7 @@ func widen(file *os.File) {
 	_ = raw.Control(func(fd uintptr) { _, _, _ = syscall.Syscall(syscall.SYS_FCNTL, fd, setPipeSize, pipeBytes) })
 }
 
-// finish is called when pgbench has gone: what is still in the FIFOs is read to its end.
+// finish is called after pgbench has exited. It reads what is still in the FIFOs.
 func (l *logs) finish() {
 	for _, holder := range l.holders {
 		_ = holder.Close() // nothing was written
@@ -187,7 +187,7 @@ func startHeld(ctx context.Context, spec spec) (*process, *os.File, error) {
 	return p, write, nil
 }
 
-// release lets a held program go.
+// release lets a held program run.
 func release(gate *os.File) error {
 	_, err := gate.WriteString("go\n")
 	return errors.Join(err, gate.Close())

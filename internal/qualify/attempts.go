@@ -35,8 +35,8 @@ func (a *attempts) see(run results.RunResult) {
 	}
 }
 
-// fails says that the storage has failed requests. Large results only have the message of the run, which begins with the phase and the
-// reason.
+// fails reports whether the storage has failed requests. Large results only have the message of the run, which begins with the phase and
+// the reason.
 func fails(run results.RunResult) bool {
 	if slices.Contains(broken, run.Reason) || slices.ContainsFunc(broken, func(reason string) bool {
 		return strings.Contains(run.Message, ": "+reason+": ")

@@ -18,9 +18,9 @@ const (
 	Bad Level = "Bad"
 	// Unknown: it was not measured, so nothing can be said.
 	Unknown Level = "Unknown"
-	// Warning: mind it.
+	// Warning: keep it in mind.
 	Warning Level = "Warning"
-	// Good: nothing to object.
+	// Good: no concerns.
 	Good Level = "Good"
 )
 

@@ -51,12 +51,12 @@ func (c Card) where() string {
 	return words
 }
 
-// escapes keep words of others from being markup.
+// escapes prevents text from other sources from becoming markup.
 var escapes = strings.NewReplacer(`\`, `\\`, "|", `\|`, "`", "\\`", "*", `\*`, "[", `\[`, "]", `\]`, "<", `\<`, "#", `\#`)
 
 func escaped(words string) string { return escapes.Replace(clean(words)) }
 
-// clean makes one line of words of others.
+// clean turns text from other sources into one line.
 func clean(words string) string { return svg.Clean(words, maxWords) }
 
 // Markdown is the card as a page.
@@ -78,7 +78,7 @@ var cardTemplate = template.Must(template.New("card").Funcs(template.FuncMap{
 	"clean": clean,
 }).Parse(cardText))
 
-// HTML is the card as one file that asks for nothing else.
+// HTML is the card as one self-contained file.
 func (c Card) HTML() (string, error) {
 	var out strings.Builder
 	err := cardTemplate.Execute(&out, struct {

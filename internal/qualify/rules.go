@@ -191,7 +191,7 @@ func (f Facts) ofDatabase(finding Finding, phase string) Finding {
 	return finding
 }
 
-// durable downgrades a finding that is not bad about commits that are too fast for any disk.
+// durable downgrades a finding that is good or a warning if the commits are too fast for any disk.
 func (f Facts) durable(finding Finding, phase string) Finding {
 	if metric, known := f.metric(phase, "writeLatencyP50Nanoseconds"); known && metric.Median < tooFastBelow &&
 		(finding.Level == Good || finding.Level == Warning) {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxAlike are as many names as a sentence has room for.
+	// maxAlike is how many names a sentence has room for.
 	maxAlike = 4
 	// binWidth is that of the bins that percentiles are read from.
 	binWidth = 0.016
@@ -82,7 +82,7 @@ func (s samples) choose(ranked []results.VariantResult, phase string, metric res
 		best, next, ranked[1].Name, strings.Join(alike, " and "), more)
 }
 
-// beyond says that the whole interval is better by more than an edge.
+// beyond reports whether the whole interval is better by more than an edge.
 func beyond(shift stats.Shift, edge float64, metric results.Metric) bool {
 	if metric.Better == results.Higher {
 		return shift.Interval.Low > edge
@@ -128,7 +128,8 @@ func edgeOf(ranked []results.VariantResult, phase string, metric results.Metric)
 	return edge
 }
 
-// RepetitionsFor is how many repetitions make intervals for so many variants possible: all pairs pointing one way has to be rare enough.
+// RepetitionsFor returns how many repetitions are needed for intervals of that many variants: it has to be rare enough that all pairs point
+// the same way by chance.
 func RepetitionsFor(variants int) int {
 	return int(math.Ceil(-math.Log2(outside / float64(variants-1))))
 }
@@ -143,8 +144,8 @@ func shiftWords(shift stats.Shift) string {
 	return fmt.Sprintf("%.1f%% (%.1f..%.1f) above", middle, low, high)
 }
 
-// eachBest calls for every primary metric that a best variant can be named for. The rate of a fill is that of one writer, and says as much
-// about the processor as about the storage.
+// eachBest calls a function for every primary metric for which a best variant can be named. Fill phases are left out: their rate is that
+// of one writer, and says as much about the processor as about the storage.
 func eachBest(e results.Experiment, all samples, call func(phase, metric, words string)) {
 	for _, phase := range phaseNames(e.Variants) {
 		if isFill(e.Runs, phase) {
@@ -158,7 +159,7 @@ func eachBest(e results.Experiment, all samples, call func(phase, metric, words 
 	}
 }
 
-// isFill says that a phase fills.
+// isFill reports whether a phase is a fill phase.
 func isFill(runs []results.RunResult, phase string) bool {
 	return slices.ContainsFunc(runs, func(run results.RunResult) bool {
 		return slices.ContainsFunc(run.Phases, func(one results.RunPhase) bool { return one.Name == phase && one.Kind == results.KindFill })

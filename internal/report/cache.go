@@ -11,13 +11,13 @@ import (
 
 const (
 	diskReadsPerRead = "diskReadsPerReadMilli"
-	// servedByCache is how many disk reads per 1,000 reads say that a cache has served a part of them, and unlikeCache how much two figures
-	// may differ until that part is another one.
+	// servedByCache is a number of disk reads per 1,000 reads: with fewer, a cache has served a part of the reads. unlikeCache is the
+	// smallest difference between two such numbers that counts.
 	servedByCache, unlikeCache = 800, 200
 )
 
-// cacheWarnings name the gates whose phases or variants read more from a cache in one place than in another: then a difference may be one
-// of what was in memory by chance, such as before and after a copy of the data, and not one of the storage.
+// cacheWarnings name the gates whose phases or variants read more from a cache in one place than in another. A difference may then come
+// from what was in memory by chance, such as before and after a copy of the data, and not from the storage.
 func cacheWarnings(e results.Experiment) (warnings []string) {
 	for _, gate := range e.Gates {
 		if slices.ContainsFunc(gate.Metrics, func(of results.GateMetric) bool { return strings.HasSuffix(of.Metric, diskReadsPerRead) }) {
@@ -65,8 +65,8 @@ func cachedReads(variants []results.VariantResult, gate results.GateResult, judg
 	return reads
 }
 
-// unlikeReads describes the two places that differ most. Empty if all have read alike. Requests alone may differ because the disks read
-// ahead in larger ones, and bytes alone because the data is compressed.
+// unlikeReads describes the two places that differ most. Empty if all have read alike. Both requests and bytes have to differ: requests
+// alone may differ because the disks read ahead in larger ones, and bytes alone because the data is compressed.
 func unlikeReads(reads []cachedRead) (text string) {
 	widest := int64(unlikeCache)
 	for _, less := range reads {

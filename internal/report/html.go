@@ -72,7 +72,7 @@ func MarkdownPictures(folder string, pictures []Picture) string {
 	return out.String()
 }
 
-// HTML renders a page: one file that asks for nothing else. It also lists what did not fit. The same page always gives the same bytes.
+// HTML renders a page as one self-contained file. It also lists what did not fit. The same page always gives the same bytes.
 func HTML(p Page) (text []byte, omitted []string, err error) {
 	m := &maker{Page: p, left: tablesBytes, leftForPictures: picturesBytes}
 	view := m.view()
@@ -117,7 +117,7 @@ type drawn struct {
 
 type verbatim struct{ Title, Text string }
 
-// table is one with a heading for each column and each row.
+// table has a heading for each column and each row.
 type table struct {
 	Caption string
 	Head    []string
@@ -194,7 +194,7 @@ func (m *maker) rows(t table, rows ...[]tableCell) table {
 	return t
 }
 
-// tables are those with a row: one without is only named in what was omitted.
+// tables keeps the tables that have rows. One without is named only in the list of what was omitted.
 func tables(all ...table) []table {
 	var kept []table
 	for _, t := range all {

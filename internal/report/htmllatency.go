@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// latencyName is what metrics of latencies are called: JOB.readLatencyP99Nanoseconds.
+// latencyName matches the names of latency metrics, such as JOB.readLatencyP99Nanoseconds.
 var latencyName = regexp.MustCompile(`^(.*?)(?:Latency)(Mean|P[0-9]+|Max)Nanoseconds$`)
 
 // LatencyOf returns which operation a metric is the latency of, and which figure.
@@ -47,7 +47,7 @@ func Percentile(which string) float64 {
 	return percent
 }
 
-// latencyTitle is how a column is called.
+// latencyTitle is the heading of a column.
 func latencyTitle(which string) string {
 	switch which {
 	case "Mean":

@@ -21,7 +21,7 @@ var mainKeys = []struct{ title, key string }{
 	{"Mount options", "mount.options"},
 }
 
-// mainRows are the values of the main keys that there are.
+// mainRows are the values of those main keys that the environment has.
 func mainRows(environment map[string][]string) [][]tableCell {
 	var rows [][]tableCell
 	for _, of := range mainKeys {
@@ -148,7 +148,7 @@ func (m *maker) repeat() pageSection {
 	return section
 }
 
-// lines is text of several lines without characters that cannot be seen, of at most so many bytes when it is escaped.
+// lines removes invisible characters from text of several lines, and cuts it to at most so many bytes, counted when it is escaped.
 func lines(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if r != '\n' && unicode.IsControl(r) {

@@ -80,7 +80,7 @@ func head(e results.Experiment) string {
 	return out.String()
 }
 
-// runsText is such as "6 runs, 3 of them valid."
+// runsText is, for example, "6 runs, 3 of them valid."
 func runsText(runs []results.RunResult) string {
 	valid := countValid(runs)
 	switch {

@@ -74,8 +74,8 @@ func (s samples) ratio(base, other source, than, found results.MetricResult) str
 	return ratio(found.Median, than.Median)
 }
 
-// lacks says whether a run was measured but has no value of a metric. The others do not count then: a run that stalled, for example, has
-// too few operations for a percentile, and the remaining ones are the good ones.
+// lacks reports whether a run was measured but has no value of a metric. The others do not count then: a run that stalled, for example,
+// has too few operations for a percentile, and the remaining ones are the good ones.
 func (s samples) lacks(of source) bool {
 	return slices.ContainsFunc(s.phases[source{of.variant, of.phase, ""}], func(repetition int32) bool {
 		_, has := s.values[of][repetition]

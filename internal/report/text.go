@@ -47,8 +47,8 @@ func plain(text string, most int) string {
 	return out.String()
 }
 
-// visible drops what has no form of its own, by a negative rune. Among that are the characters that reverse the direction of writing, with
-// which one text reads as another.
+// visible returns a negative rune for format characters, so that they are dropped. Among them are those that reverse the direction of
+// writing, which make one text read as another.
 func visible(r rune) rune {
 	switch {
 	case unicode.Is(unicode.Cf, r):

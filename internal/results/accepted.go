@@ -13,8 +13,8 @@ import (
 // acceptCommand makes a baseline.
 const acceptCommand = "kubectl storagebench baseline accept"
 
-// DecodeBaseline reads a baseline from the data of a ConfigMap, strictly: users edit it in Git, and a mistyped field would be silently
-// ignored.
+// DecodeBaseline reads a baseline from the data of a ConfigMap, strictly: users edit it in Git, and a mistyped field would otherwise be
+// silently ignored.
 func DecodeBaseline(data map[string]string) (Baseline, error) {
 	baseline, err := readBaseline(data)
 	if err == nil {
@@ -51,7 +51,7 @@ func readBaseline(data map[string]string) (baseline Baseline, err error) {
 	case len(text) > MaxBaselineBytes:
 		return baseline, fmt.Errorf("%w: it has %d bytes, but the limit is %d", ErrTooLarge, len(text), MaxBaselineBytes)
 	}
-	// The version first: a document of another version may have other fields. This also finds trailing data.
+	// Check the version first: a document of another version may have other fields. This also finds trailing data.
 	var head struct {
 		Version string `json:"version"`
 	}
@@ -76,7 +76,7 @@ var (
 	betweenNumbers   = regexp.MustCompile(`\s+`)
 )
 
-// indentedForGit writes lists of numbers, and of one text, in one line: a diff then has a line for each metric. Texts are
+// indentedForGit writes lists of numbers, and lists of a single text, on one line: a diff then has a line for each metric. Texts are
 // unchanged, because JSON texts contain no line breaks.
 func indentedForGit(document any) ([]byte, error) {
 	var out bytes.Buffer

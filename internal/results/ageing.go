@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// PoolAge is what a pool has been used for, up to a run.
+// PoolAge is how much a pool has been used, up to a run.
 type PoolAge struct {
 	// Since is when the pool was created.
 	Since time.Time `json:"since"`
@@ -15,8 +15,8 @@ type PoolAge struct {
 	Runs int32 `json:"runs"`
 }
 
-// AgeOf is the age to which some runs have brought their pool. If the pool was recreated in between, the newest one counts. Nil if
-// experiments do not pass the pool on.
+// AgeOf is the age that a pool has after some runs. If the pool was recreated in between, the newest pool counts. Nil if experiments do not
+// pass the pool on.
 func AgeOf(runs []RunResult) *PoolAge {
 	var newest *PoolAge
 	for i := range runs {

@@ -21,8 +21,8 @@ const (
 // MaxBaselineExperiments is how many experiments a Baseline keeps. The oldest are dropped first.
 const MaxBaselineExperiments = 20
 
-// Baseline is a set of accepted results: what later ones are compared with, and what the noise of a node is measured by. It keeps
-// several experiments, as days differ by more than the runs of a day show. It is kept in Git, in a ConfigMap.
+// Baseline is a set of accepted results. Later results are compared with it, and the noise of a node is determined from it. It keeps
+// several experiments, because days differ by more than the runs of a single day show. Users keep it in Git, as a ConfigMap.
 type Baseline struct {
 	// Version is baseline.storagebench.dev/v1alpha1.
 	Version string `json:"version" jsonschema:"enum=baseline.storagebench.dev/v1alpha1"`
@@ -44,7 +44,7 @@ type Accepted struct {
 	Benchmark BenchmarkIdentity `json:"benchmark"`
 	// Experiment is the hash of what was measured.
 	Experiment string `json:"experiment"`
-	// Verdict on it.
+	// Verdict of the experiment.
 	Verdict string `json:"verdict" jsonschema:"enum=Passed,enum=Failed,enum=Inconclusive,enum=Invalid"`
 	// NodeName is where it was measured. For several nodes it is a comma-separated list of names.
 	NodeName string `json:"nodeName,omitempty"`
@@ -76,7 +76,7 @@ type BaselineVariant struct {
 type BaselinePhase struct {
 	Name string `json:"name"`
 	Kind string `json:"kind" jsonschema:"enum=fill,enum=fragment,enum=free,enum=measure,enum=operate"`
-	// Order has, for each experiment, when its runs were executed among those of all variants. Only with sameVariants.
+	// Order has, for each experiment, the positions of its runs in the order of execution over all variants. Only with sameVariants.
 	Order   [][]int32        `json:"order,omitempty"`
 	Metrics []BaselineMetric `json:"metrics"`
 }
@@ -87,7 +87,7 @@ type BaselineMetric struct {
 	Unit string `json:"unit,omitempty"`
 	// Better is the direction in which the metric is better.
 	Better string `json:"better" jsonschema:"enum=Higher,enum=Lower,enum=Neither"`
-	// Values of the valid repetitions, in order: a list for each experiment, empty if it has none. Several nodes count as one.
+	// Values of the valid repetitions, in order: a list for each experiment, empty if it has none. Several nodes together count as one.
 	Values [][]int64 `json:"values"`
 }
 
@@ -126,8 +126,7 @@ func (m BaselineMetric) Summary() MetricResult {
 		Runs: int32(len(sorted))}
 }
 
-// MakeBaseline makes a baseline of the results of an experiment, and says what a person should know before it is used. Only what is
-// Complete has one.
+// MakeBaseline makes a baseline of the results of an experiment, and returns warnings for its user. The experiment has to be Complete.
 func MakeBaseline(e Experiment, options AcceptOptions) (baseline Baseline, warnings []string, err error) {
 	if baseline, warnings, err = accept(e, options); err != nil {
 		return Baseline{}, nil, err
@@ -139,7 +138,7 @@ func MakeBaseline(e Experiment, options AcceptOptions) (baseline Baseline, warni
 	return baseline, append(warnings, fewValues(baseline)...), nil
 }
 
-// accept makes the document of an experiment, and adds it to the one in the options.
+// accept makes the document of an experiment, and adds it to the one in the options, if any.
 func accept(e Experiment, options AcceptOptions) (baseline Baseline, warnings []string, err error) {
 	if warnings, err = e.acceptable(options); err != nil {
 		return Baseline{}, nil, err
@@ -200,7 +199,7 @@ func (e Experiment) accepted(options AcceptOptions) Accepted {
 }
 
 // baselineVariant has the metrics that all runs of a variant have. If some runs lack a metric, as stalled runs lack a percentile, the
-// remaining ones may be the good ones.
+// values that remain may be those of the good runs.
 func baselineVariant(variant repeatedVariant, ordered bool) (made BaselineVariant, lacking []string) {
 	made = BaselineVariant{Name: variant.name}
 	for _, name := range variant.phases {
@@ -236,10 +235,10 @@ func baselineVariant(variant repeatedVariant, ordered bool) (made BaselineVarian
 	return made, lacking
 }
 
-// maxNamed metrics are named in a sentence.
+// maxNamed is how many metrics a sentence names.
 const maxNamed = 4
 
-// usefulValues is the number from which on a rank test against as many values can be significant after a correction for a few metrics.
+// usefulValues is the number of values from which on a rank test against as many can be significant, corrected for a few metrics.
 const usefulValues = 6
 
 // fewValues warns of variants with too few repetitions.

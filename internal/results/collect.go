@@ -85,8 +85,8 @@ func firstMissing(parts [][]byte) int {
 	return 0
 }
 
-// parsePart parses "storagebench-result 1/12 BASE64", at any position of the line: a tool may have written before it. An invalid
-// part is ignored; if it was one, it will be missed.
+// parsePart parses "storagebench-result 1/12 BASE64", at any position of the line: a tool may have written before it. An invalid part is
+// ignored; if it really was one, it is found missing later.
 func parsePart(line string, total int) (number int, data []byte, ok bool) {
 	start := strings.LastIndex(line, resultPrefix)
 	if start < 0 {

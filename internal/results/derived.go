@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Derived is a metric that a distribution tells: DISTRIBUTION.STATISTIC, such as writeLatency.shareOver10ms.
+// Derived is a metric that is computed from a distribution: DISTRIBUTION.STATISTIC, such as writeLatency.shareOver10ms.
 type Derived struct {
-	// Metric with the whole name.
+	// Metric with its full name.
 	Metric Metric
 	// Distribution by its name, with that of its job if it has one.
 	Distribution string
-	// Share says that the metric is a part of the operations.
+	// Share says that the metric is a share of the operations.
 	Share bool
 	// Kind of the distribution.
 	Kind DistributionKind
@@ -47,13 +47,13 @@ var (
 	}
 )
 
-// the sizes at which ZFS parts its counts of requests.
+// smallestRow and largestRow are the smallest and the largest size at which ZFS divides its counts of requests.
 const smallestRow, largestRow = 512, 16 << 20
 
-// ParseDerived reads the name of such a metric, and says what to write instead if it is none.
+// ParseDerived reads the name of a derived metric, or says what to write instead.
 func ParseDerived(name string) (Derived, error) {
 	at := strings.LastIndexByte(name, '.')
-	if bound := shareBegins.FindStringIndex(name); bound != nil { // 1.5ms has a point as well
+	if bound := shareBegins.FindStringIndex(name); bound != nil { // 1.5ms has a dot, too
 		at = bound[0]
 	}
 	of, statistic := name[:max(at, 0)], name[at+1:]
@@ -149,7 +149,7 @@ func distributionNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Reduce replaces the distributions by those derived metrics that are asked for. What a phase has not counted it does not have.
+// Reduce replaces the distributions by the derived metrics that are asked for, as far as the phase has their distributions.
 func (d PhaseDocument) Reduce(wanted []string) PhaseDocument {
 	metrics := make(map[string]int64, len(d.Metrics)+len(wanted))
 	maps.Copy(metrics, d.Metrics)

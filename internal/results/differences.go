@@ -21,7 +21,7 @@ var ignoredKeys = []string{
 // KeyWorkloadVersion is the key of the environment with the workloads and their versions.
 const KeyWorkloadVersion = "workload.version"
 
-// aboutKeys are numbers that are never quite the same: the kernel reserves some memory before it counts the rest, and derives
+// aboutKeys are the keys of numbers that are never exactly the same: the kernel reserves some memory before it counts the rest, and derives
 // values from that.
 var aboutKeys = []string{"memory.bytes", "zfs.parameter.zfs_dirty_data_max"}
 
@@ -170,7 +170,7 @@ func aboutEqual(values []string) bool {
 	return high-low <= high/100*alikePercent
 }
 
-// countCPUs converts "0-3,8" to "5 CPUs": the available ones differ between pods.
+// countCPUs converts "0-3,8" to "5 CPUs": which ones are available differs between pods.
 func countCPUs(list string) string {
 	count := int64(0)
 	for part := range strings.SplitSeq(list, ",") {
@@ -188,7 +188,7 @@ func countCPUs(list string) string {
 	return fmt.Sprintf("%d CPUs", count)
 }
 
-// deviceNumber is the kernel's name of the device of a limit.
+// deviceNumber matches the major:minor number of the device of a limit.
 var deviceNumber = regexp.MustCompile(`(^| )\d+:\d+ `)
 
 func withoutDeviceNumbers(limits string) string { return deviceNumber.ReplaceAllString(limits, "$1") }
@@ -207,7 +207,7 @@ func withoutAddresses(options string) string {
 	return strings.Join(kept, ",")
 }
 
-// mcsCategory is the second half of a label's pair of categories.
+// mcsCategory matches the second half of a label's pair of categories.
 var mcsCategory = regexp.MustCompile(`^c\d+"?$`)
 
 // inWords is "a", or "a and b", shortened.

@@ -35,7 +35,7 @@ type DistributionKind struct {
 	Unit string
 	// Description for a person.
 	Description string
-	// Whole says that all there is was counted, such as each region: a share of few is as exact as one of many.
+	// Whole says that everything was counted, such as each region: a share of few is as exact as a share of many.
 	Whole bool
 }
 
@@ -70,7 +70,7 @@ func LookupDistribution(name string) (DistributionKind, bool) {
 	return distributionKinds[at], true
 }
 
-// Add appends a bin behind the others.
+// Add appends a bin after the others.
 func (d *Distribution) Add(from, to, count int64) {
 	d.From, d.To, d.Counts = append(d.From, from), append(d.To, to), append(d.Counts, count)
 }
@@ -143,7 +143,7 @@ func (d Distribution) share(part func(from, to int64) float64) (partsPerMillion 
 	return int64(math.Round(within / all * 1e6)), true
 }
 
-// mean of the operations. Those of a bin count with its middle.
+// mean of the operations, each counted with the middle of its bin.
 func (d Distribution) mean() float64 {
 	all, sum := 0.0, 0.0
 	for i, count := range d.Counts {

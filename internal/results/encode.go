@@ -17,7 +17,7 @@ const (
 	keptRuns = 512
 )
 
-// omission is a part that can be omitted. It returns how many times it did so.
+// omission is a part that can be omitted. apply returns how many of them it has omitted.
 type omission struct {
 	words string
 	apply func(*Experiment) int
@@ -38,8 +38,8 @@ var omissions = []omission{
 	{"metrics of variants that are not primary", omitVariantMetrics},
 }
 
-// Encode writes the experiment as indented JSON of at most limitBytes, omits what does not fit, and returns a list of that. The
-// same experiment always gives the same bytes.
+// Encode writes the experiment as indented JSON of at most limitBytes, omits what does not fit, and lists it. The same experiment always
+// gives the same bytes.
 func (e Experiment) Encode(limitBytes int) ([]byte, []string, error) {
 	e = e.cloneForOmission()
 	e.Version = PhaseVersion
@@ -67,8 +67,8 @@ func (e Experiment) Encode(limitBytes int) ([]byte, []string, error) {
 	return text, e.Omitted, nil
 }
 
-// indented does not escape < and >, which are frequent in gate expressions: the document is not HTML. It does not indent what is over
-// the limit already.
+// indented does not escape < and >, which are frequent in gate expressions: the document is not HTML. It does not indent a document that is
+// over the limit already.
 func (e Experiment) indented(limitBytes int) ([]byte, error) {
 	var compact, out bytes.Buffer
 	encoder := json.NewEncoder(&compact)
@@ -123,7 +123,7 @@ func eachPhase(e *Experiment, change func(*RunResult, *RunPhase) int) int {
 	return count
 }
 
-// omitVolumes keeps those of the first run of each variant that has any: the others were requested alike.
+// omitVolumes keeps those of the first run of each variant that has any: the others were requested in the same way.
 func omitVolumes(e *Experiment) int {
 	count, kept := 0, map[string]bool{}
 	for i := range e.Runs {

@@ -83,7 +83,7 @@ type GateResult struct {
 
 // GateMetric is a metric of a phase that a gate judges.
 type GateMetric struct {
-	// Variant that it is of, as the spec names it. Empty if it is that of each variant.
+	// Variant of the metric, as the spec names it. Empty if the gate judges each variant.
 	Variant string `json:"variant,omitempty"`
 	Phase   string `json:"phase"`
 	Metric  string `json:"metric"`
@@ -142,7 +142,7 @@ type MetricResult struct {
 	Median int64  `json:"median"`
 	Min    int64  `json:"min"`
 	Max    int64  `json:"max"`
-	// Runs that went in.
+	// Runs is the number of runs with a value.
 	Runs int32 `json:"runs"`
 }
 
@@ -170,28 +170,28 @@ type RunResult struct {
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
 	// Reset is what was recreated for the run, if not the whole pool: Dataset or None.
 	Reset string `json:"reset,omitempty" jsonschema:"enum=Dataset,enum=None,enum="`
-	// KeptFrom is the run whose pool this one went on with: with reset None it began on what that run had left. Empty if the pool was new.
+	// KeptFrom is the run whose pool this one reused: with reset None it began on what that run had left. Empty if the pool was new.
 	KeptFrom string `json:"keptFrom,omitempty"`
-	// PoolAge is that of the pool, if experiments pass it on to each other.
+	// PoolAge is the age of the pool, if experiments pass it on to each other.
 	PoolAge *PoolAge `json:"poolAge,omitempty"`
-	// Volumes that were made for the run on pools of its own.
+	// Volumes that were created for the run on pools of its own.
 	Volumes []RunVolume `json:"volumes,omitempty"`
 	// Preflight is what the checks of the storage have found, without those that do not apply.
 	Preflight []PreflightResult `json:"preflight,omitempty"`
 	Phases    []RunPhase        `json:"phases,omitempty"`
 }
 
-// RunVolume is a volume on a pool, as ZFS says it was before the first phase.
+// RunVolume is a volume on a pool, as ZFS reported it before the first phase.
 type RunVolume struct {
 	// Name by which phases refer to it.
 	Name string `json:"name"`
 	// Pool is the name of the pool.
 	Pool string `json:"pool"`
-	// Provisioner that made the dataset.
+	// Provisioner that created the dataset.
 	Provisioner string `json:"provisioner,omitempty"`
 	// ZFSVersion of the node's module and tools.
 	ZFSVersion string `json:"zfsVersion,omitempty"`
-	// Properties in effect by name: those of the dataset, and behind "pool." those of the pool.
+	// Properties in effect by name: those of the dataset, and with the prefix "pool." those of the pool.
 	Properties map[string]string `json:"properties,omitempty"`
 }
 

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A node is a straggler of a phase if its workload began so much later than that of the first node, or ended so much later: by
-// more than this share of the shortest node's time, and more than a few seconds.
+// A node is a straggler of a phase if its workload began more than StragglerStart after the first one, or ended after the first one by more
+// than StragglerFinishShare of the shortest node's time and more than StragglerFinishLeast.
 const (
 	StragglerStart       = 2 * time.Second
 	StragglerFinishShare = 10 // percent
@@ -17,14 +17,14 @@ const (
 )
 
 // togetherPercent of the longest node's time has to be common to all nodes: rates measured at different times do not add up, and a node
-// that continues alone has the rest to itself. One node may take longer by togetherSlack, which is much of a short phase, if the whole time
-// of the shortest node is common.
+// that continues alone has the storage to itself. A node may also take longer by togetherSlack, which is a large part of a short phase, as
+// long as togetherPercent of the shortest node's time are common.
 const (
 	togetherPercent = 90
 	togetherSlack   = time.Second
 )
 
-// RunGroup says of a run that its phases were executed on several nodes at once, one of them by this run.
+// RunGroup is the place of a run in a group of runs that execute their phases on several nodes at once.
 type RunGroup struct {
 	// Name that the runs of the group share.
 	Name string `json:"name"`
@@ -44,9 +44,9 @@ type GroupResult struct {
 	Attempt    int32  `json:"attempt"`
 	// Nodes by the index of their run.
 	Nodes []string `json:"nodes"`
-	// Valid says whether all runs of the group are.
+	// Valid says whether all runs of the group are valid.
 	Valid bool `json:"valid"`
-	// Reason and Message are those of the run that spoiled it.
+	// Reason and Message are those of the run that made it invalid.
 	Reason  string       `json:"reason,omitempty"`
 	Message string       `json:"message,omitempty"`
 	Phases  []GroupPhase `json:"phases,omitempty"`
@@ -56,7 +56,7 @@ type GroupResult struct {
 type GroupPhase struct {
 	Name string `json:"name"`
 	Kind string `json:"kind" jsonschema:"enum=fill,enum=fragment,enum=free,enum=measure,enum=operate"`
-	// Metrics of all nodes together: sums, or the worst node's, as the vocabulary says. What not all nodes have is left out.
+	// Metrics of all nodes together: sums, or the worst node's, as the vocabulary says. Metrics that not all nodes have are left out.
 	Metrics map[string]int64 `json:"metrics,omitempty"`
 	// Stragglers says in words which nodes began or ended later than the others.
 	Stragglers []string `json:"stragglers,omitempty"`
@@ -145,7 +145,7 @@ func apart(phases []RunPhase) string {
 		common.Long().Round(time.Second), longest.Round(time.Second))
 }
 
-// Together is the time that all intervals have in common, and how long the longest of them is. It is enough if it is most of each.
+// Together is the time that all intervals have in common, and how long the longest of them is. enough says whether that is most of each.
 func Together(all []Interval) (common Interval, longest time.Duration, enough bool) {
 	if len(all) == 0 {
 		return Interval{}, 0, false
@@ -167,7 +167,7 @@ func Together(all []Interval) (common Interval, longest time.Duration, enough bo
 	return common, longest, long >= shortest*togetherPercent/100 && (long >= longest*togetherPercent/100 || longest-long <= togetherSlack)
 }
 
-// consequence says that a run is Invalid only because another one is: the cause is worth more.
+// consequence says that a run is Invalid only because another one is: the reason of that one says more.
 func consequence(reason string) bool { return reason == ReasonPeerInvalid }
 
 // ReasonNotTogether is the reason of what is Valid by itself, but was not measured together: runs of a group, or workloads of a phase.
@@ -238,8 +238,8 @@ func stragglers(members []RunResult, phases []RunPhase) []string {
 	return words
 }
 
-// Repetitions are the runs as they count: a group is one, with its joined figures. A run of a group is never counted by itself. Those that
-// were not measured together are Invalid since Join: results have times in whole seconds, which do not tell it.
+// Repetitions are the runs as they count: a group is one, with its joined figures. A run of a group is never counted by itself. Runs that
+// were not measured together were made Invalid after Join: results have times in whole seconds, which are too coarse to check it again.
 func Repetitions(runs []RunResult) []RunResult {
 	counted := make([]RunResult, 0, len(runs))
 	for _, run := range runs {

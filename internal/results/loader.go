@@ -11,7 +11,7 @@ import (
 // Loader reads the documents of many phases without their raw output. Phases of one experiment mostly have equal environments and the same
 // metric names, which they share to save memory. Its results must not be changed. It is safe for concurrent use.
 type Loader struct {
-	// Derived are the metrics that are asked of distributions, by phase. The distributions themselves are not kept.
+	// Derived are the metrics to compute from distributions, by phase. The distributions themselves are not kept.
 	Derived map[string][]string
 
 	mutex        sync.Mutex
@@ -102,7 +102,7 @@ func endOfString(document []byte, i int) int {
 	return i
 }
 
-// shareNames replaces the names by those of the vocabulary, which exist once.
+// shareNames replaces the names by those of the vocabulary, so that each exists only once.
 func shareNames(metrics map[string]int64) map[string]int64 {
 	if metrics == nil {
 		return nil
@@ -117,10 +117,10 @@ func shareNames(metrics map[string]int64) map[string]int64 {
 	return shared
 }
 
-// maxShared environments are remembered: if all are different, there is nothing to share.
+// maxShared is how many environments are remembered: if all are different, there is nothing to share.
 const maxShared = 256
 
-// environment decodes an environment once.
+// environment decodes each distinct environment once.
 func (l *Loader) environment(text json.RawMessage) (map[string]string, error) {
 	if len(text) == 0 {
 		return nil, nil

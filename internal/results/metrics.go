@@ -61,15 +61,15 @@ func LookupMetric(name string) (Metric, bool) {
 			metric.Name, metric.Description, metric.Primary = name, "Of "+name[:at]+", a job or workload: "+metric.Description, false
 		}
 	}
-	if found { // as most are, and each metric of each run is looked up
+	if found { // most are, and each metric of each run is looked up
 		return metric, true
 	}
 	derived, err := ParseDerived(name)
 	return derived.Metric, err == nil
 }
 
-// IsPrimary says whether people gate on a metric, and summaries show it: also one of a job or workload that would be primary if it were
-// alone. All that a phase of several has besides are sums.
+// IsPrimary says whether people gate on a metric, and summaries show it. A metric of one of several jobs or workloads is primary if it
+// would be so in a phase of its own: all else that such a phase has are sums.
 func IsPrimary(name string) bool {
 	return byName[name[strings.LastIndexByte(name, '.')+1:]].Primary
 }
@@ -84,7 +84,7 @@ func (m Metric) Binned() bool { return binned.MatchString(m.Name) }
 func (m Metric) Step() int64 {
 	switch {
 	case m.Name[strings.LastIndexByte(m.Name, '.')+1:] == "freeSpaceFragmentationPartsPerMillion":
-		return 10_000 // zpool knows whole percents
+		return 10_000 // zpool reports whole percents
 	case m.Unit == UnitPerSecond, m.Unit == UnitMilli, m.Unit == UnitPartsPerMillion:
 		return 1
 	case m.Unit == UnitBytes && strings.HasSuffix(m.Name, "PerTransaction"):
@@ -93,7 +93,7 @@ func (m Metric) Step() int64 {
 	return 0
 }
 
-// PowerOfTwo says that a number was rounded down to a power of two, as the maps of free space have it.
+// PowerOfTwo says that a number was rounded down to a power of two, as in the maps of free space.
 func (m Metric) PowerOfTwo() bool {
 	return m.Name[strings.LastIndexByte(m.Name, '.')+1:] == "largestFreeSegmentBytes"
 }
@@ -148,7 +148,7 @@ func throughputMetrics() []Metric {
 	}
 }
 
-// latencyMetrics are the same six figures for each thing that takes time. The p99 of what most workloads do is what people gate on.
+// latencyMetrics are the same six figures for each kind of operation. People gate on the p99 of what most workloads do.
 func latencyMetrics() []Metric {
 	var metrics []Metric
 	for _, of := range []struct {
@@ -186,7 +186,7 @@ func shareMetrics() []Metric {
 	}
 }
 
-// metadataMetrics: each rate is that of the time which the workers spent with this kind of operation.
+// metadataMetrics has rates that are each based on the time that the workers spent on that kind of operation.
 func metadataMetrics() []Metric {
 	return []Metric{
 		{"metadataOperationsPerSecond", UnitPerSecond, "Files removed, created and looked up and folders listed per second.", Higher, true},
@@ -198,7 +198,7 @@ func metadataMetrics() []Metric {
 	}
 }
 
-// MetricCheckpoints is a number in which repetitions should not differ: each checkpoint costs them.
+// MetricCheckpoints is a number in which repetitions should not differ, because each checkpoint slows them down.
 const MetricCheckpoints = "checkpoints"
 
 func postgresMetrics() []Metric {

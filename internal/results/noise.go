@@ -17,7 +17,7 @@ const (
 	million     = 1_000_000
 )
 
-// NoiseFloor is the difference of one metric between equal runs: a change that is not larger is no change.
+// NoiseFloor is the difference of one metric between equal runs: a change that is not larger does not count as one.
 type NoiseFloor struct {
 	Phase, Metric string
 	// NoisePartsPerMillion is the absolute shift, ln(B/A), that is rarely exceeded, rounded up.
@@ -28,7 +28,7 @@ type NoiseFloor struct {
 	CoveragePartsPerMillion int64
 }
 
-// MakeCalibration is MakeBaseline for results that are to show noise, with other warnings.
+// MakeCalibration is MakeBaseline for results from which the noise is determined, with other warnings.
 func MakeCalibration(e Experiment, options AcceptOptions) (baseline Baseline, warnings []string, err error) {
 	if baseline, warnings, err = accept(e, options); err != nil {
 		return Baseline{}, nil, err
@@ -148,7 +148,7 @@ func (b Baseline) shifts(phase, metric string) (shifts []float64, whole bool) {
 	return shifts, true
 }
 
-// runsOf are the values of an experiment, in the lists in which neighbours are the same thing. False if a run lacks the metric.
+// runsOf are the values of an experiment, in lists whose neighbours measure the same thing. False if a run lacks the metric.
 func (b Baseline) runsOf(phase, metric string, day int) (lists [][]float64, whole bool) {
 	type run struct {
 		index int32
@@ -204,8 +204,8 @@ func (p BaselinePhase) runs(day int) int {
 	return most
 }
 
-// Days is the variation of a metric between experiments, averaged over the variants. The variants of one experiment see the same day: more
-// of them tell no more about days than one.
+// Days is the variation of a metric between experiments, averaged over the variants. The variants of one experiment see the same day:
+// several of them say no more about days than one.
 func (b Baseline) Days(phase, metric string) stats.Days {
 	var pooled stats.Days
 	var freedom float64

@@ -15,10 +15,10 @@ type Note struct {
 	Of      int32 `json:"of"`
 }
 
-// figures are numbers and durations, but not those in a name, such as readLatencyP99Nanoseconds or that of job 4k.
+// figures matches numbers and durations, but not those in a name, such as readLatencyP99Nanoseconds or that of job 4k.
 var figures = regexp.MustCompile(`\b([0-9]+(\.[0-9]+)?(ns|µs|ms|s|m|h)?)+\b`)
 
-// MergeNotes gathers the notes of all valid results. Notes of a phase that differ only in figures are one.
+// MergeNotes gathers the notes of all valid results. Notes of a phase that differ only in figures count as one.
 func MergeNotes(docs []PhaseDocument) []Note {
 	var merged []Note
 	type kind struct{ phase, words string }

@@ -20,7 +20,7 @@ type Outcome string
 const (
 	// OutcomeValid: the phase did what was asked and its numbers can be used.
 	OutcomeValid Outcome = "Valid"
-	// OutcomeInvalid: it did not, and its numbers are kept only to be looked at.
+	// OutcomeInvalid: it did not, and its numbers are kept only for inspection.
 	OutcomeInvalid Outcome = "Invalid"
 )
 
@@ -60,7 +60,8 @@ type Check struct {
 	Message string `json:"message,omitempty"`
 }
 
-// EnvironmentWorkloadFile is the digest of a job file or script that a phase had from a ConfigMap: part of what was measured.
+// EnvironmentWorkloadFile is the key of the digest of a job file or script that a phase had from a ConfigMap: it is part of what was
+// measured.
 const EnvironmentWorkloadFile = "workload.file"
 
 // Interval is a stretch of time by the node's clock.
@@ -71,7 +72,7 @@ type Interval struct {
 	To time.Time `json:"to"`
 }
 
-// Long is how long it is.
+// Long is the length of the interval.
 func (i Interval) Long() time.Duration { return i.To.Sub(i.From) }
 
 // PhaseDocument is what a runner says about one executed phase.
@@ -94,9 +95,9 @@ type PhaseDocument struct {
 	StartedAt time.Time `json:"startedAt"`
 	// FinishedAt is when it ended.
 	FinishedAt time.Time `json:"finishedAt"`
-	// Measured are the times that the metrics of a measure phase are from: one, or one for each round that counts.
+	// Measured are the times that the metrics of a measure phase come from: one, or one for each round that counts.
 	Measured []Interval `json:"measured,omitempty"`
-	// Operated is when an operation beside the workload was at work for sure, if it has begun after the workload and ended before it.
+	// Operated is when an operation beside the workload was certainly at work, if it began after the workload and ended before it.
 	Operated *Interval `json:"operated,omitempty"`
 	// Metrics by name; the unit is part of the name.
 	Metrics map[string]int64 `json:"metrics,omitempty"`
@@ -116,7 +117,7 @@ type PhaseDocument struct {
 	Raw json.RawMessage `json:"raw,omitempty"`
 }
 
-// Times are those that the numbers are from: all of the phase, unless it says more.
+// Times are those that the numbers come from: all of the phase, unless Measured says more.
 func (d PhaseDocument) Times() []Interval {
 	if len(d.Measured) > 0 {
 		return d.Measured
@@ -124,7 +125,7 @@ func (d PhaseDocument) Times() []Interval {
 	return []Interval{{From: d.StartedAt, To: d.FinishedAt}}
 }
 
-// Omit says, as far as there is room, what the document has not got.
+// Omit notes what the document lacks, as far as there is room.
 func (d *PhaseDocument) Omit(words string) {
 	if len(words) > maxOmittedLength {
 		words = strings.ToValidUTF8(words[:maxOmittedLength], "")

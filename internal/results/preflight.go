@@ -70,7 +70,7 @@ func (p *PreflightResult) unknown(format string, values ...any) {
 	p.note(PreflightUnknown, fmt.Sprintf(format, values...))
 }
 
-// note adds what was found. What is wrong counts more than what is not known.
+// note adds what was found. A warning replaces what is not known.
 func (p *PreflightResult) note(state, message string) {
 	switch {
 	case p.State == PreflightWarning && state == PreflightUnknown:
@@ -110,14 +110,14 @@ func Preflight(run RunResult, documents []PhaseDocument) []PreflightResult {
 	return all
 }
 
-// deviceKey is a fact of a disk below a volume. Several workloads together have it under their names, if they differ.
+// deviceKey matches a fact of a disk below a volume. Several workloads together have it under their names, if they differ.
 var deviceKey = regexp.MustCompile(`^((?:[^.]+\.)?device\.[0-9]+)\.([A-Za-z]+)$`)
 
 // FactDevices is the number of disks below a volume.
 const FactDevices = "devices.count"
 
-// devicesOf are the facts of each disk below the volumes of a phase. What a workload does not say is as in the first one, unless it has a
-// number of its own.
+// devicesOf are the facts of each disk below the volumes of a phase. A fact that a workload lacks is that of the first one, unless the
+// workload has its own number of disks.
 func devicesOf(facts map[string]string) []map[string]string {
 	byPlace := map[string]map[string]string{}
 	for key, value := range facts {
@@ -153,7 +153,7 @@ func withoutDisks(facts map[string]string) bool {
 	return false
 }
 
-// each looks at each disk. Without one, the check says nothing.
+// each looks at each disk. Without any, the result is unknown.
 func (s storage) each(p *PreflightResult, look func(name string, device map[string]string)) {
 	if len(s.devices) == 0 {
 		p.unknown("the disks below the volume are not known")
@@ -238,7 +238,7 @@ func (s storage) ashift() (ashift int, problem string) {
 	return ashift, ""
 }
 
-// partitionWarning is the key of a warning that a device does not begin at a sector.
+// partitionWarning matches the key of a warning that a device does not begin at a sector.
 var partitionWarning = regexp.MustCompile(`(^|\.)warning\.partition\.[0-9]+\.alignment$`)
 
 func checkAlignment(s storage, p *PreflightResult) bool {
@@ -255,7 +255,7 @@ func checkAlignment(s storage, p *PreflightResult) bool {
 	return true
 }
 
-// checkScheduler: ZFS has a queue of its own for each disk. What is best for another file system depends on the disk.
+// checkScheduler only applies to ZFS, which has a queue of its own for each disk. What is best for another file system depends on the disk.
 func checkScheduler(s storage, p *PreflightResult) bool {
 	if len(s.volumes) == 0 {
 		return false
@@ -285,8 +285,8 @@ func checkWriteCache(s storage, p *PreflightResult) bool {
 	return true
 }
 
-// checkMemory compares what was filled with the largest size of the ARC, which is part of the memory, if it keeps data of the run, and a
-// bound of the ARC with the memory that it could get when a measurement began.
+// checkMemory compares what was filled with the largest size of the ARC, which without a bound is taken as all memory, if the ARC keeps
+// data of the run. It also compares a configured bound of the ARC with the memory that it could get when a measurement began.
 func checkMemory(s storage, p *PreflightResult) bool {
 	keeps := slices.ContainsFunc(s.volumes, func(volume RunVolume) bool {
 		return volume.Properties["primarycache"] != "metadata" && volume.Properties["primarycache"] != "none"

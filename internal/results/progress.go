@@ -13,7 +13,7 @@ const (
 	maxProgressLength = 4096
 )
 
-// Progress says how far a phase is. It travels as a line of the log and is gone with it.
+// Progress says how far a phase is. It is a line in the log, and is not kept elsewhere.
 type Progress struct {
 	Percent     int32  `json:"percent"`
 	Rate        string `json:"rate,omitempty"`
@@ -43,7 +43,7 @@ func ParseProgress(line string) (Progress, bool) {
 	return progress.bounded(), true
 }
 
-// bounded is applied on both sides: what a log says ends up in status and in terminals.
+// bounded is applied when progress is written and when it is read, because what a log says ends up in status and in terminals.
 func (p Progress) bounded() Progress {
 	p.Percent = min(max(p.Percent, 0), 100)
 	p.SecondsLeft = max(p.SecondsLeft, 0)

@@ -1,6 +1,6 @@
 package results
 
-// Reasons of an Invalid phase that a run reads: with these the same spec fails again.
+// Reasons of an Invalid phase that a run reads: with these, the same spec would fail again.
 const (
 	// ReasonJobRefused: a job file or script cannot be used.
 	ReasonJobRefused = "JobRefused"
@@ -10,7 +10,7 @@ const (
 	ReasonNoData = "NoData"
 	// ReasonVolumeFull: the volume has no room for what is asked for.
 	ReasonVolumeFull = "VolumeFull"
-	// ReasonQuotaExceeded: nor has its quota.
+	// ReasonQuotaExceeded: the quota of the volume has no room for what is asked for.
 	ReasonQuotaExceeded = "QuotaExceeded"
 )
 

@@ -13,7 +13,7 @@ import (
 type AcceptOptions struct {
 	// AcceptedAt is when they were accepted.
 	AcceptedAt time.Time
-	// Note says who did and why; optional.
+	// Note says who accepted them and why; optional.
 	Note string
 	// EvenIfFailed accepts results whose verdict is Failed or Invalid too.
 	EvenIfFailed bool
@@ -23,10 +23,10 @@ type AcceptOptions struct {
 	AddTo *Baseline
 }
 
-// maxNoteBytes keeps a note a note.
+// maxNoteBytes keeps a note short.
 const maxNoteBytes = 1024
 
-// acceptable says why results are no standard to measure others by, and warns of what makes them a poor one.
+// acceptable says why results cannot be a standard for others, and warns of what makes them a poor one.
 func (e Experiment) acceptable(options AcceptOptions) (warnings []string, err error) {
 	name := fmt.Sprintf("experiment %s of %s/%s", e.Experiment, e.Benchmark.Namespace, e.Benchmark.Name)
 	switch {
@@ -48,7 +48,7 @@ func (e Experiment) acceptable(options AcceptOptions) (warnings []string, err er
 		return nil, fmt.Errorf("%s has the state %.80q: only results that are Complete can be accepted", name, e.State)
 	case e.Verdict == "Passed":
 	case e.Verdict == "Inconclusive":
-		// Gates that compare with a baseline are Inconclusive until there is the first one.
+		// Gates that compare with a baseline are Inconclusive until there is one.
 		warnings = append(warnings, fmt.Sprintf("the verdict is Inconclusive: %s", cmp.Or(e.Message, e.Reason)))
 	case e.Verdict != "Failed" && e.Verdict != "Invalid":
 		return nil, fmt.Errorf("%s has the verdict %.80q: only Passed and Inconclusive are accepted, and Failed and Invalid if asked for", name,
@@ -115,8 +115,8 @@ type repeatedVariant struct {
 	runs   []RunResult
 }
 
-// repeatedVariants gathers the valid repetitions by variant. A group of runs counts as one. A repetition that is there twice would
-// weigh double in every test: that is no document of the operator.
+// repeatedVariants gathers the valid repetitions by variant. A group of runs counts as one. It refuses a repetition with two valid runs,
+// which would weigh double in every test: the operator writes no such document.
 func repeatedVariants(runs []RunResult) ([]repeatedVariant, error) {
 	runs = slices.DeleteFunc(Repetitions(runs), func(run RunResult) bool { return !run.Valid })
 	slices.SortStableFunc(runs, byExecution)

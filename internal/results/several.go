@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// with is the baseline with one more experiment. One that it has already is replaced. Numbers of another environment or of another
-// definition are not the same thing on another day.
+// with is the baseline with one more experiment. One that it already has is replaced. It refuses numbers of another environment or another
+// definition, because they are not the same thing on another day.
 func (b Baseline) with(one Baseline) (Baseline, error) {
 	const remedy = "start over with --replace"
 	if differences := Differences(b.Environment, one.Environment, nil); len(differences) > 0 {
@@ -42,7 +42,7 @@ func (b Baseline) with(one Baseline) (Baseline, error) {
 	return joined, nil
 }
 
-// maxOmittedDifferences of environments that an error lists.
+// maxOmittedDifferences is how many differences of environments an error lists.
 const maxOmittedDifferences = 4
 
 // Without is the baseline without an experiment. Nothing is shared with the original.
@@ -81,7 +81,7 @@ func dropped[T any](all []T, at int) []T {
 	return slices.Delete(slices.Clone(all), at, at+1)
 }
 
-// extend adds the values of one experiment to those of so many before it.
+// extend adds the values of one experiment to those of the experiments before it.
 func (b *Baseline) extend(one Baseline, before int) {
 	for _, variant := range one.Variants {
 		ofVariant := named(&b.Variants, variant.Name, func(v *BaselineVariant) string { return v.Name }, BaselineVariant{Name: variant.Name,
@@ -99,7 +99,7 @@ func (b *Baseline) extend(one Baseline, before int) {
 			}
 		}
 	}
-	// What the new experiment does not have is empty in it.
+	// What the new experiment does not have gets an empty list for it.
 	for i := range b.Variants {
 		for j := range b.Variants[i].Phases {
 			phase := &b.Variants[i].Phases[j]
@@ -121,7 +121,7 @@ func padded[T any](lists [][]T, length int) [][]T {
 	return lists
 }
 
-// named finds the member of a name, or adds it.
+// named finds the member with a name, or adds it.
 func named[T any](all *[]T, name string, of func(*T) string, fresh T) *T {
 	for i := range *all {
 		if of(&(*all)[i]) == name {

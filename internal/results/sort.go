@@ -5,5 +5,5 @@ import (
 	"slices"
 )
 
-// sortedKeys makes walks over maps the same every time.
+// sortedKeys makes iteration over maps deterministic.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -131,7 +131,7 @@ func loadPhase(data map[string]string, binaryData map[string][]byte, decode func
 	if err != nil {
 		return PhaseDocument{}, err
 	}
-	// A document that lost its raw output on the way in has another digest than the one that was received.
+	// A document that was stored without its raw output has another digest than the one that was received.
 	if got := packing.Digest(document); got != data[KeyDigest] && !strings.HasPrefix(data[KeyOmitted], "raw output") {
 		return PhaseDocument{}, fmt.Errorf("%w: %s in the ConfigMap has digest %s, received was %.80q: it was changed",
 			ErrCorrupt, KeyDocument, got, data[KeyDigest])

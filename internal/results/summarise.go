@@ -33,8 +33,8 @@ func Summarise(runs []RunResult) []VariantResult {
 	return summary
 }
 
-// Lacking are the repetitions, as returned by Repetitions, with a valid run that has no value of a metric. The others do not count then: a
-// stalled run, for example, has too few operations for a percentile, and the remaining ones are the good ones.
+// Lacking are the repetitions, as returned by Repetitions, with a valid run that has no value of a metric. The values of the others do not
+// count then: a stalled run, for example, has too few operations for a percentile, and the remaining runs are the good ones.
 func Lacking(counted []RunResult, variant, phase, metric string) (repetitions []int32) {
 	for _, run := range counted {
 		if run.Variant != variant || !run.Valid {

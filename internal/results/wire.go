@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// MaxCompressedBytes bounds its compressed form, which travels through the log and is kept in a ConfigMap.
+	// MaxCompressedBytes bounds the compressed form of a document, which travels through the log and is kept in a ConfigMap.
 	MaxCompressedBytes = 512 << 10
 
 	resultPrefix = "storagebench-result "
@@ -35,8 +35,8 @@ type Receipt struct {
 	Parts     int    `json:"parts"`
 }
 
-// Emit writes the document as lines for a log. If it is too large with Raw, it goes without it and says so in Omitted:
-// hours of measuring must not be lost for the sake of a tool's own output.
+// Emit writes the document as lines for a log. If the document is too large with Raw, Emit leaves Raw out and says so in Omitted: hours of
+// measuring must not be lost because of a tool's own output.
 func Emit(w io.Writer, d PhaseDocument) (Receipt, error) {
 	d.Version = PhaseVersion
 	d.StartedAt, d.FinishedAt = d.StartedAt.UTC(), d.FinishedAt.UTC()

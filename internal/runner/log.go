@@ -64,7 +64,7 @@ func pause(after time.Duration) time.Duration {
 	return min(max(after/pauseShare, shortestPause), longestPause)
 }
 
-// result writes the document. Nothing of a workload that could not be stopped follows it.
+// result writes the document. No progress of a workload that could not be stopped follows it.
 func (l *log) result(document results.PhaseDocument) (results.Receipt, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

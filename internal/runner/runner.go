@@ -41,8 +41,8 @@ const (
 // errDeadline is the cause of a context that ends at the phase's own deadline.
 var errDeadline = errors.New("the deadline of the phase has passed")
 
-// Executor executes one phase; see workload.Executor. It also returns a document for a phase that did not do what was requested. An
-// error means that there is none.
+// Executor executes one phase; see engine.Executor. It also returns a document for a phase that did not do what was requested. An error
+// means that there is no document.
 type Executor interface {
 	Execute(ctx context.Context, request workload.Request, progress func(results.Progress)) (results.PhaseDocument, error)
 }
@@ -52,8 +52,7 @@ type Runner struct {
 	Executor Executor
 	// Log receives the progress and the result. In a pod it is the standard output.
 	Log io.Writer
-	// TerminationLog is the path of the termination message. If the file does not exist there is no kubelet, and nothing is
-	// written.
+	// TerminationLog is the path of the termination message. If the file does not exist, there is no kubelet, and nothing is written.
 	TerminationLog string
 	// Grace is how long the executor may take to stop. Zero is DefaultGrace.
 	Grace time.Duration

@@ -28,7 +28,7 @@ type PeerState struct {
 	Phases   []v1alpha1.RunPhaseStatus
 }
 
-// Peer reads what a run needs to know of another run of its group. Nil if that does not exist.
+// Peer reads what a run needs to know of another run of its group. run is nil if it does not exist.
 func Peer(name, node string, run *v1alpha1.BenchmarkRun) PeerState {
 	peer := PeerState{Name: name, Node: node}
 	if run == nil || !run.DeletionTimestamp.IsZero() {

@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// ofWorkload are the disks' bytes for each byte of a workload, by the workload's bytes.
+// ofWorkload maps the bytes of a workload to the metric of the disks' bytes per byte of the workload, and to the disk counter for it.
 var ofWorkload = map[string]struct {
 	name string
 	of   func(poolseries.Vdev) []int64
@@ -17,7 +17,7 @@ var ofWorkload = map[string]struct {
 	"writtenBytes": {"writtenBytesPerApplicationByteMilli", func(v poolseries.Vdev) []int64 { return v.WriteBytes }},
 }
 
-// bytesPerByte adds what the disks read and wrote for each byte of a workload, or returns why it cannot be told.
+// bytesPerByte adds what the disks read and wrote for each byte of a workload, or returns why that is unknown.
 func bytesPerByte(metrics map[string]int64, d poolseries.Document, phase results.PhaseDocument) (missing string) {
 	stretches, known := stretchesOf(d, phase.Times())
 	for bytes, ratio := range ofWorkload {
@@ -45,10 +45,10 @@ type stretch struct {
 	before, inner, after int
 }
 
-// countedFor is what a disk did in some stretches, and for them. All writes of a workload are on the disk when its interval ends, many of
-// them written at the last moment, so it counts up to the first sample after the end, when the disk is idle again. At the beginning the
-// disk may be busy from a ramp: the time until the first sample counts at the rate of the rest, but with no more than the disk did since
-// the sample before.
+// countedFor is what a disk did for the workload of some stretches. All writes of a workload are on the disk when its interval ends, and
+// many of them are written at the last moment. So the count goes up to the first sample after the end, when the disk is idle again. At the
+// beginning, the disk may still be busy with a ramp: the time until the first sample counts at the rate of the rest, but with no more than
+// the disk did since the sample before.
 func countedFor(d poolseries.Document, counts []int64, stretches []stretch) (sum float64, known bool) {
 	for _, s := range stretches {
 		all, covered, whole := float64(counts[s.after]-counts[s.before]), s.to.Sub(sampledAt(d, s.inner)), s.to.Sub(s.from)
@@ -88,8 +88,8 @@ func stretchesOf(d poolseries.Document, times []results.Interval) (stretches []s
 	return stretches, len(stretches) > 0
 }
 
-// A sample counts as that of the end of an interval up to this time after it, or up to this part of a long interval, whose samples are
-// thinned out.
+// A sample counts for the end of an interval if it comes at most latestSample later. For a long interval, whose samples are thinned out,
+// the limit is 1/latestShare of the interval.
 const (
 	latestSample = 10 * time.Second
 	latestShare  = 20
@@ -99,7 +99,7 @@ func sampledAt(d poolseries.Document, i int) time.Time {
 	return d.StartedAt.Add(time.Duration(d.Series.OffsetMilliseconds[i]) * time.Millisecond)
 }
 
-// bytesTogether is bytesPerByte of workloads that run together. They do not end together, so that only rates can be compared.
+// bytesTogether is bytesPerByte for workloads that run together. They do not end at the same time, so only rates can be compared.
 func bytesTogether(metrics map[string]int64, d poolseries.Document, phase results.PhaseDocument) {
 	disks, elapsed, whole := disksWithin(d, phase.Times())
 	for bytes, count := range map[string]int64{"readBytes": disks.ReadBytes, "writtenBytes": disks.WriteBytes} {
@@ -109,7 +109,8 @@ func bytesTogether(metrics map[string]int64, d poolseries.Document, phase result
 	}
 }
 
-// joinBytes adds the ratios of bytes for what works on a pool. Those of an operation beside it cannot be told from the workload's.
+// joinBytes adds the byte ratios for the workloads on a pool. There are none beside an operation: its bytes cannot be told apart from the
+// workload's.
 func joinBytes(metrics map[string]int64, d poolseries.Document, document *results.PhaseDocument, workloads []string, beside bool) {
 	switch phase := caused(*document, workloads); {
 	case beside: // gates on them are refused beforehand

@@ -19,8 +19,8 @@ type Companion string
 
 // The companions of a phase.
 const (
-	// Observation is the window in which the agent records the disk counters of the phase's pool. Workloads on other pools have one for
-	// each of these, see ObservationOf.
+	// Observation is the window in which the agent records the disk counters of the phase's pool. Each other pool with a workload of the phase
+	// has an observation of its own, see ObservationOf.
 	Observation Companion = "observe"
 	// Beside is measure.operate.
 	Beside Companion = "operate"
@@ -219,7 +219,7 @@ func brokenBeside(state State, i int) *Ending {
 	return nil
 }
 
-// failed ends a run whose companion has failed. Another attempt may end otherwise if its cause may pass.
+// failed ends a run whose companion has failed. Another attempt may succeed if the cause may be temporary.
 func failed(operation *v1alpha1.PoolOperation, format string, arguments ...any) *Ending {
 	ready := meta.FindStatusCondition(operation.Status.Conditions, v1alpha1.ConditionReady)
 	return invalid(v1alpha1.ReasonPhaseInvalid, ready != nil && passing[ready.Reason], format+": %s", append(arguments,

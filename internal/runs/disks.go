@@ -16,7 +16,7 @@ const minCoveredPercent = 50
 const metricGang = "gangBlocks"
 
 // diskMetrics are the metrics of a pool and its disks during a measured phase. Counters that an OpenZFS version lacks are absent. Beside an
-// operation, the disks' work is not that of the workload alone, so that it is not related to it.
+// operation, the disks do not work for the workload alone, so their work is not related to it.
 func diskMetrics(d poolseries.Document, phase results.PhaseDocument, beside bool) map[string]int64 {
 	const partsPerMillionPerPercent = 10_000
 	metrics := map[string]int64{}
@@ -150,7 +150,8 @@ func smallReads(d poolseries.Document) (partsPerMillion int64, any bool) {
 	return int64(float64(small) / float64(all) * 1e6), true
 }
 
-// columnsOf are the counts of the requests of a direction that the disks got: single ones and those that several were joined to.
+// columnsOf are the columns that count the requests of a direction to the disks: individual requests, and those that ZFS aggregated from
+// several.
 func columnsOf(direction string) []string {
 	return []string{"sync_" + direction + "_ind", "sync_" + direction + "_agg", "async_" + direction + "_ind", "async_" + direction + "_agg"}
 }

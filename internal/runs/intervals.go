@@ -25,7 +25,7 @@ const (
 	seriesPercent = 90
 )
 
-// series is what raw.series of a document has.
+// series is raw.series of a document.
 type series struct {
 	Points   []point `json:"points"`
 	Measured []span  `json:"measured"`
@@ -90,7 +90,7 @@ func Intervals(operation *v1alpha1.PoolOperation, from, to time.Time, least time
 		workload.After: {From: after, To: to}}, ""
 }
 
-// atWork is when an operation was at work for sure. Its times were cut to whole seconds.
+// atWork is when an operation was certainly at work. Its times were cut to whole seconds.
 func atWork(operation *v1alpha1.PoolOperation) results.Interval {
 	began, ended := operation.Status.StartedAt.Time, operation.Status.FinishedAt.Time
 	took, measured := operate.Measured(operation)
@@ -135,7 +135,7 @@ func joinIntervals(document *results.PhaseDocument, operation *v1alpha1.PoolOper
 	for name, interval := range intervals {
 		enough := time.Duration(math.MaxInt64)
 		if name == workload.After && spec.Until == v1alpha1.UntilOperationEnds {
-			enough = measuredAfter(spec) // how long the pod measures until it learns of the end says nothing of the storage
+			enough = measuredAfter(spec) // how long the pod measures until it learns of the end says nothing about the storage
 		}
 		if !seen.rates(document, name, interval, zero, enough) {
 			document.Omit(fmt.Sprintf("the rates %s the operation: no point of the series lies in that time", name))
@@ -180,7 +180,7 @@ func (s *series) missing(document *results.PhaseDocument) string {
 	return ""
 }
 
-// rates adds the rates of the points that lie wholly in an interval, until these are long enough; false if there is none.
+// rates adds the rates of the points that lie entirely in an interval, until these are long enough. False if there is no such point.
 func (s *series) rates(document *results.PhaseDocument, name string, interval results.Interval, zero time.Time, enough time.Duration) bool {
 	var sum point
 	var long time.Duration
@@ -200,7 +200,7 @@ func (s *series) rates(document *results.PhaseDocument, name string, interval re
 	document.Metrics[name+".durationNanoseconds"] = long.Nanoseconds()
 	for metric, count := range map[string]int64{"readBytesPerSecond": sum.ReadBytes, "writeBytesPerSecond": sum.WrittenBytes,
 		"metadataOperationsPerSecond": sum.Operations} {
-		if _, whole := document.Metrics[metric]; whole { // what the workload as a whole has
+		if _, whole := document.Metrics[metric]; whole { // only metrics that the workload as a whole has
 			document.Metrics[name+"."+metric] = int64(float64(count)/long.Seconds() + 0.5)
 		}
 	}

@@ -13,7 +13,7 @@ func Invalidating() []string {
 		v1alpha1.ReasonPodNotStarted, v1alpha1.ReasonPodUnschedulable, v1alpha1.ReasonPodRejected, v1alpha1.ReasonImagePullFailed,
 		v1alpha1.ReasonPreparingVolume, v1alpha1.ReasonVolumeNotBound, v1alpha1.ReasonPoolNotReady, v1alpha1.ReasonNameTaken,
 		v1alpha1.ReasonActionFailed,
-		// Its storage is another one than was asked for.
+		// Its storage is not what was requested.
 		v1alpha1.ReasonVolumeLost, v1alpha1.ReasonPoolLost, v1alpha1.ReasonPropertiesDiffer, v1alpha1.ReasonParameterNotSet,
 		// A phase did not end well, or was disturbed.
 		v1alpha1.ReasonPodEvicted, v1alpha1.ReasonPodLost, v1alpha1.ReasonPodFailed, v1alpha1.ReasonExecutorLost, v1alpha1.ReasonNodeRebooted,

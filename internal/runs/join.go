@@ -100,8 +100,8 @@ func workloadsOn(run *v1alpha1.BenchmarkRun, spec v1alpha1.Phase, companion Comp
 	return names
 }
 
-// joinObservation adds the metrics of a pool, or returns the reason why there are none. They get the names of the workloads on that pool.
-// If there are several, each has the work of the disks for all of them.
+// joinObservation adds the metrics of a pool, or returns the reason why there are none. The metrics are prefixed with the names of the
+// workloads on that pool. If there are several, each gets the work of the disks for all of them.
 func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOperation, workloads []string,
 	beside bool) (missing string) {
 	switch {
@@ -159,7 +159,7 @@ func caused(document results.PhaseDocument, workloads []string) results.PhaseDoc
 	return document
 }
 
-// perCopied marks what the disks did for each copied byte. Beside a workload they did it for the workload too.
+// perCopied marks metrics of what the disks did per copied byte. They are left out beside a workload, for which the disks work too.
 const perCopied = "PerCopied"
 
 // joinBeside invalidates the result if the requested operation did not run during the workload: all the time, or within it.

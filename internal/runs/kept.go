@@ -34,8 +34,8 @@ func recreateKept(state State, decision Decision) *Decision {
 	return &decision
 }
 
-// handsPoolsOn says that the pools of a finished run stay for the next one. The benchmark deletes them when there is none. The
-// pools of a deleted run are deleted with it, because their contents are unknown.
+// handsPoolsOn says that the pools of a finished run stay for the next one. The benchmark deletes them if there is no next run. The pools
+// of a deleted run are deleted with it, because their contents are unknown.
 func (s State) handsPoolsOn() bool { return s.Pools.Kept && s.Run.DeletionTimestamp.IsZero() }
 
 // HandsOn says whether a run leaves its pools in a known state for the next one: it is finished, valid, and torn down.

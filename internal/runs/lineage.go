@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// maxPoolAge is far more than a pool lives to see.
+// maxPoolAge is far more than any pool reaches.
 const maxPoolAge = 1_000_000
 
 // PoolAgeOf is the age of a pool that experiments pass on, including the run that uses it now. Nil for any other pool. known is false if
@@ -48,7 +48,8 @@ func nextAge(pool *v1alpha1.BenchmarkPool, run *v1alpha1.BenchmarkRun) string {
 	return fmt.Sprintf("%d/%d", age.Experiments, age.Runs+1)
 }
 
-// Taken is a kept pool as a run takes it over from the one before. One write does it, so that no crash separates the age from the run.
+// Taken is a kept pool after a run has taken it over from the one before. A single write does it, so no crash separates the age from the
+// run.
 func Taken(pool *v1alpha1.BenchmarkPool, run *v1alpha1.BenchmarkRun) *v1alpha1.BenchmarkPool {
 	taken := pool.DeepCopy()
 	if taken.Annotations == nil {

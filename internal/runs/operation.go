@@ -169,7 +169,7 @@ func nameDataset(action *v1alpha1.PoolAction, volume, dataset string) {
 	}
 }
 
-// at is a field of an action that may not be there.
+// at is a field of an action. Nil if the action is nil.
 func at[T any](action *T, field func(*T) *v1alpha1.DatasetPath) *v1alpha1.DatasetPath {
 	if action == nil {
 		return nil
@@ -239,7 +239,7 @@ func tookOf(operation *v1alpha1.PoolOperation, between time.Duration) time.Durat
 	action := operation.Spec.Action
 	timed := action.Copy != nil || action.Snapshot != nil || action.Clone != nil
 	if took, measured := operate.Measured(operation); measured || timed {
-		return took // without a measured one its agent was interrupted, and the rest of the time it may not have run
+		return took // if nothing was measured, the agent was interrupted, and the operation may not have run all the time
 	}
 	if took, known := operate.Duration(operation); known {
 		return took

@@ -34,7 +34,7 @@ func setParameters(state State, i int, decision Decision) *Decision {
 			decision.Actions = []Action{{Kind: SetParameters}}
 			decision.Message = "setting the module parameters of the target"
 		case HasEnded(operation):
-			// Asking again would have the same result, unless it had been set before.
+			// Another attempt would have the same result, unless the parameter was set before.
 			return end(invalid(v1alpha1.ReasonParameterNotSet, operation.Status.StartedAt != nil, "module parameter %s is not set: %s", name,
 				operationWords(operation)))
 		case !HasBegun(operation) && !state.Now.Before(overdue):

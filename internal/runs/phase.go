@@ -54,8 +54,8 @@ func runPhase(state State, i int) (decision Decision, over bool) {
 	return waitForPhase(state, i, decision), false
 }
 
-// unsoundEnding ends a run whose pools or parameters are wrong when the result of a phase arrives: it is unknown since when they
-// are. The claim is not checked: it cannot be deleted while the pod is running.
+// unsoundEnding ends a run whose pools or parameters are wrong when the result of a phase arrives: it is unknown since when. The claim is
+// not checked: it cannot be deleted while the pod is running.
 func unsoundEnding(state State) *Ending {
 	if ending := poolsEnding(state); ending != nil {
 		return ending
@@ -137,8 +137,8 @@ func startPhase(state State, i int, decision Decision) Decision {
 	return observeFirst(state, i, barrier(state, i, decision))
 }
 
-// notCreated waits until a name that the run needs is free again, or a quota or policy lets it create an object, at most as long as the
-// phase may take to start, or its result to be read: neither must hold the node. No watch reports the change.
+// notCreated waits until a name that the run needs is free again, or until a quota or policy lets it create an object. It waits at most as
+// long as the phase may take to start, or its result to be read, because neither must hold the node forever. No watch reports the change.
 func notCreated(state State, i int, decision Decision) Decision {
 	due := state.startOverdue(i)
 	if phase := state.Phases[i]; phase.Received != nil && phase.Pod.Ended != nil {
@@ -160,8 +160,8 @@ func (s State) startOverdue(i int) time.Time {
 	return s.waitingSince(i).Add(s.Run.Spec.Phases[i].StartDeadline.Duration.Duration)
 }
 
-// beginOverdue is when an operation that a phase needs must have begun. One that was only just created has the whole time: the manager may
-// have been away before.
+// beginOverdue is when an operation that a phase needs must have begun. One that was just created gets the full time: the manager may not
+// have been running before.
 func (s State) beginOverdue(i int, operation *v1alpha1.PoolOperation) time.Time {
 	created := s.Now
 	if operation != nil {
@@ -173,7 +173,7 @@ func (s State) beginOverdue(i int, operation *v1alpha1.PoolOperation) time.Time 
 	return s.startOverdue(i)
 }
 
-// until waits for something, and gives the run up at the deadline. The next attempt needs other names.
+// until waits for something, and gives up the run at the deadline. The next attempt uses other names.
 func until(state State, decision Decision, due time.Time, reason, words string) Decision {
 	decision.Reason, decision.Message, decision.WakeAt = reason, words, due
 	if !state.Now.Before(due) {

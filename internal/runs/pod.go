@@ -40,8 +40,8 @@ func PodsAtWork(run *v1alpha1.BenchmarkRun, jobs map[types.UID]int, pods []corev
 	return count
 }
 
-// madeFor says whether a Job of the run can have created a pod: those are pinned to the node of the run and have the default grace period,
-// and none is created long after the end. A pod on a node without a kubelet would never end.
+// madeFor says whether a Job of the run can have created a pod: the pods of its Jobs are pinned to the node of the run and have the default
+// grace period, and none is created long after the end. A pod on a node without a kubelet would never end.
 func madeFor(run *v1alpha1.BenchmarkRun, jobs map[types.UID]int, pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
 	if pod.Spec.NodeName != "" && pod.Spec.NodeName != run.Spec.NodeName {

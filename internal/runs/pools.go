@@ -34,7 +34,7 @@ type Pools struct {
 	Ready bool
 	// Broken says that one will not become ready by itself.
 	Broken bool
-	// OtherDisks are the pools that have other disks than in their specs, by the volumes that own them. All else of these is ready.
+	// OtherDisks are the pools that have other disks than in their specs, by the volumes that own them. Otherwise these pools are ready.
 	OtherDisks []string
 	// Kept says that the pools outlive the run. Earlier is the first that another run has used and this one is to reuse. KeptFrom
 	// are the previous runs of the pools, by volume.
@@ -47,11 +47,11 @@ type Pools struct {
 	Datasets map[string]string
 	// Disks are those of the pools, by volume. Missing if one of them is not known.
 	Disks map[string][]workload.Disk
-	// Unread are those whose properties have to be known and are not yet. Unasked are the paths of those that the agent has not been
-	// asked to report, by volume.
+	// Unread are the datasets whose properties have to be known and are not known yet. Unasked are the paths of datasets that the agent has
+	// not been asked to report, by volume.
 	Unread  []string
 	Unasked map[string]v1alpha1.DatasetPath
-	// Differing describes how they differ from the request.
+	// Differing describes how datasets differ from the request.
 	Differing []string
 	// Reason and Message of the first that is not ready, has other disks, or is not deleted.
 	Reason, Message string
@@ -119,7 +119,7 @@ func (p *Pools) addVolumes(run *v1alpha1.BenchmarkRun, pool *v1alpha1.BenchmarkP
 	}
 }
 
-// disksOf are the disks of a pool, all of them, or none if the agent does not say where one of them is.
+// disksOf are all disks of a pool, or none if the agent does not say where one of them is.
 func disksOf(pool *v1alpha1.BenchmarkPool) []workload.Disk {
 	var disks []workload.Disk
 	for _, vdev := range pool.Spec.Vdevs {
@@ -184,8 +184,8 @@ func handedOn(run *v1alpha1.BenchmarkRun, pool *v1alpha1.BenchmarkPool) bool {
 	})
 }
 
-// KeptFor says whether a BenchmarkPool is kept for repetitions such as this run, whichever uses it now: those of its experiment, or of
-// the lineage of that. Its spec is unchanged while its generation is.
+// KeptFor says whether a BenchmarkPool is kept for repetitions such as this run, whichever run uses it now: those of its experiment, or of
+// its lineage. Its spec is unchanged as long as its generation is 1.
 func KeptFor(pool *v1alpha1.BenchmarkPool, run *v1alpha1.BenchmarkRun) bool {
 	within := v1alpha1.LabelExperiment
 	if run.Labels[v1alpha1.LabelLineage] != "" || pool.Labels[v1alpha1.LabelLineage] != "" {
@@ -222,8 +222,9 @@ func poolCondition(pool *v1alpha1.BenchmarkPool) (reason, message string, ready,
 // maxRunProperties is the limit of the API.
 const maxRunProperties = 64
 
-// volumeStatus is the status of a pool for a volume of a run, which may be one of several on it. Properties of another dataset, also of
-// one above that which holds the volume, apply only as far as that has them too.
+// volumeStatus is the status of a pool for a volume of a run, which may be one of several on it. It leaves out the properties of the
+// datasets of other volumes, and of the parent of a driver's dataset: these apply only as far as the dataset that holds the volume has them
+// too.
 func volumeStatus(wanted volume.RunVolume, pool *v1alpha1.BenchmarkPool, made volume.Made,
 	all []volume.RunVolume) v1alpha1.RunVolumeStatus {
 	others := map[string]bool{}

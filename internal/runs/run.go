@@ -45,7 +45,7 @@ type State struct {
 	Owner string
 	// BootID identifies the current boot of the node. Empty if the node does not report it.
 	BootID string
-	// Pools below the volumes, and the claims of the volumes, each taken together.
+	// Pools and Claims combine the states of all pools and of all claims of the run.
 	Pools  Pools
 	Claims Claims
 	// Unclaimed are the made volumes of the next phase whose claims were not created yet. Claims does not count these.
@@ -66,7 +66,7 @@ type State struct {
 
 // PhaseState is the observed state of one phase.
 type PhaseState struct {
-	// Operation says that the executor is a PoolOperation. Pod then has when it started and ended.
+	// Operation says that the executor is a PoolOperation. Pod then says when it started and ended.
 	Operation bool
 	Executor  ExecutorState
 	Pod       PodState

@@ -36,7 +36,7 @@ func preparePools(state State, i int, decision Decision) *Decision {
 			pools.Message)
 	}
 	if overdue := state.startOverdue(i); !state.Now.Before(overdue) {
-		// Another attempt would get the same disks; in place of a kept pool, a new one.
+		// Another attempt would get the same disks, unless it gets a new pool in place of a kept one.
 		ending := invalid(v1alpha1.ReasonPoolNotReady, pools.KeptFrom != nil, "the pools for phase %s were not ready within %s: %s: %s",
 			spec.Name, spec.StartDeadline.Duration.Duration, pools.Reason, orNone(pools.Message))
 		return new(decision.endsWith(ending))

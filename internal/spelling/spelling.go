@@ -30,7 +30,7 @@ func Some(names []string, most int) string {
 	return text
 }
 
-// Count is such as "1 run" and "2 runs".
+// Count is, for example, "1 run" or "2 runs".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -47,7 +47,7 @@ func Nearest(given string, names []string) string {
 	return within(given, names, max(2, len(given)/3))
 }
 
-// onlyLonger is the only name that begins with the given one. Another number is another name: P999 does not go on from P99.
+// onlyLonger is the only name that begins with the given one. Another number is another name: P99 does not stand for P999.
 func onlyLonger(given string, names []string) (only string) {
 	for _, candidate := range names {
 		if strings.EqualFold(candidate, given) {
@@ -86,7 +86,8 @@ func Instead(given string, names []string) string {
 	return "write one of " + strings.Join(names, ", ")
 }
 
-// within does not take a name that has nothing in common with the given one.
+// within is the most similar name that differs in at most that many letters. It ignores names that have nothing in common with the given
+// one.
 func within(given string, names []string, most int) string {
 	best, distance := "", min(most+1, len(given))
 	for _, candidate := range names {

@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// maxHistory bounds the time: each permutation takes n^2 steps.
+// maxHistory bounds the time that Find takes: each permutation takes n^2 steps.
 const maxHistory = 500
 
 // ChangeRule finds the points at which a history of runs changes, by the E-divisive means of Matteson and James (2014).
 type ChangeRule struct {
-	// MinSize is the least number of values between two changes, at least 2. A later change is not seen before that.
+	// MinSize is the least number of values between two changes, at least 2. A change is not seen before so many values follow it.
 	MinSize int
-	// Significance is the largest share of shuffled histories with an equally good split at which it still counts as a change.
+	// Significance is the largest share of shuffled histories with an equally good split at which a split still counts as a change.
 	Significance float64
 	Permutations int
 	// Seed makes the shuffles the same each time.
@@ -30,9 +30,9 @@ func Changes(seed uint64) ChangeRule {
 type Change struct {
 	// At is the index of the first value after it.
 	At int
-	// Before and After are the medians from the change before and to the change after.
+	// Before and After are the medians since the previous change and until the next one.
 	Before, After float64
-	// P is the share of the histories, this one and the shuffled, that have a split as good.
+	// P is the share of the histories, this one and the shuffled ones, that have a split at least as good.
 	P float64
 }
 
@@ -104,7 +104,7 @@ func (r ChangeRule) significance(history []float64, bounds []int, score float64,
 
 func newSource(seed uint64) *rand.PCG { return rand.NewPCG(seed, 0) }
 
-// shuffle is that of Fisher and Yates, by hand: what is found in a history must not change with a library.
+// shuffle is a Fisher-Yates shuffle, written here because what is found in a history must not change with a library.
 func shuffle(values []float64, source *rand.PCG) {
 	for i := len(values) - 1; i > 0; i-- {
 		j := int(source.Uint64() % uint64(i+1))

@@ -10,8 +10,8 @@ type Day []float64
 
 // Days is the variation of equal experiments: how much their levels differ, and their runs within them.
 type Days struct {
-	// Levels is the variance of the level of an experiment, with LevelFreedom degrees of freedom. LevelShare of the variance within is in
-	// it: a level of few runs varies more.
+	// Levels is the variance of the level of an experiment, with LevelFreedom degrees of freedom. It contains LevelShare of the variance
+	// within, because a level of few runs varies more.
 	Levels, LevelFreedom, LevelShare float64
 	// Within is the variance of a run around its level, with WithinFreedom degrees of freedom.
 	Within, WithinFreedom float64
@@ -54,8 +54,8 @@ func (d Days) Join(other Days) Days {
 	return joined
 }
 
-// CompareDays compares the level of one more experiment with those of earlier ones. Its error has the variation between experiments:
-// a day that differs from the day before is no change. No number of runs in an experiment replaces a second one.
+// CompareDays compares the level of one more experiment with those of earlier ones. Its error includes the variation between experiments: a
+// day that differs from the day before is no change. No number of runs in one experiment replaces a second experiment.
 func CompareDays(before []Day, now Day, variation Days) (LevelTest, error) {
 	earlier, err := levelsOf(before)
 	if err != nil {
@@ -69,8 +69,8 @@ func CompareDays(before []Day, now Day, variation Days) (LevelTest, error) {
 		return LevelTest{}, errors.New("the variation between experiments needs two of them")
 	}
 	share := shareOf(before)
-	// The variation may be known from experiments with more runs than the earlier ones. And levels vary at least as their runs do, even if a
-	// few of them lie close together by chance.
+	// The variation may be known from experiments with more runs than the earlier ones. And levels vary at least as much as their runs do,
+	// even if a few of them lie close together by chance.
 	levels := max(variation.Levels+variation.Within*max(0, share-variation.LevelShare), variation.Within*share)
 	// An experiment of fewer runs than the earlier ones is known less well.
 	newest := levels + variation.Within*max(0, 1/float64(len(now))-share)

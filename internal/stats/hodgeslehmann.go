@@ -34,7 +34,7 @@ func PairedShift(shifts []float64, confidence float64) (Shift, error) {
 	return ranked.Shift((1-confidence)/2, (1-confidence)/2), nil
 }
 
-// checkConfidence wants one of at least 0.5: less is as good as a coin, and its bounds would cross.
+// checkConfidence requires at least 0.5: less is no better than a coin toss, and the bounds would cross.
 func checkConfidence(confidence float64) error {
 	if !(confidence >= 0.5 && confidence < 1) {
 		return fmt.Errorf("a confidence of %g: it lies between 0.5 and 1", confidence)

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// maxAllFlips is up to how many repetitions all signs are counted.
+	// maxAllFlips is the largest number of repetitions for which all combinations of signs are counted.
 	maxAllFlips = 13
-	// someFlips is how many are drawn beyond, these included that were measured.
+	// someFlips is how many combinations are drawn for more repetitions, including the measured one.
 	someFlips = 1 << maxAllFlips
 )
 
@@ -25,7 +25,7 @@ type Member struct {
 	Repetitions []int32
 }
 
-// JointTest is what Joint says.
+// JointTest is the result of Joint.
 type JointTest struct {
 	// P of each member, adjusted: the chance that any of the members within their limits looks as bad as this one.
 	P []float64
@@ -73,7 +73,7 @@ func Joint(members []Member, level float64) (JointTest, error) {
 		family.each(last, func(smallest []float64) { least = append(least, smallest[last]) })
 	}
 	slices.Sort(least)
-	// Ties of the first flip too many are beyond the level.
+	// The first flip too many, and those that tie with it, are beyond the level.
 	allowed := int(level*float64(flips)*(1+closeness)) + 1
 	if allowed > len(least) {
 		test.Level = level
@@ -210,8 +210,8 @@ func (r *ranking) chance(flipped []bool) float64 {
 	return r.below[notAbove]
 }
 
-// each calls with the smallest p of each member and those after it in the order, from a place in the order on, for each flip. It returns
-// the number of flips.
+// each calls a function for each flip, with the smallest p of each member and those after it in the order, from a place in the order on. It
+// returns the number of flips.
 func (f *family) each(from int, call func(smallest []float64)) int {
 	flipped, smallest := make([]bool, f.signs), make([]float64, len(f.members))
 	count, random := someFlips, rand.New(rand.NewPCG(uint64(f.signs), uint64(len(f.members))))

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// noiseShare is which share of the shifts between equal things the noise floor should cover.
+// noiseShare is the share of the shifts between equal things that the noise floor should cover.
 const noiseShare = 0.95
 
 // ConsecutiveShifts are ln(second/first) of runs of the same thing, the first with the second, the third with the fourth: no run

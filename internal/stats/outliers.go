@@ -10,14 +10,14 @@ const (
 	farAway = 6
 	// leastAway is how far an outlier is away at least, as a logarithm: values that hardly differ have none.
 	leastAway = 0.02
-	// leastSample is from how many values on a sample can have outliers: the middle of fewer is not known.
+	// leastSample is the number of values from which on a sample can have outliers: the middle of fewer is not known.
 	leastSample = 4
 )
 
 // Outliers says of each value, a logarithm, whether it is much further from the median than is typical: than the median deviation.
 func Outliers(values []float64) []bool { return OutliersBeyond(values, farAway) }
 
-// OutliersBeyond says it with another number of median deviations: of many values a larger one makes fewer false alarms.
+// OutliersBeyond is Outliers with another number of median deviations: with many values, a larger one makes fewer false alarms.
 func OutliersBeyond(values []float64, times float64) []bool {
 	far := make([]bool, len(values))
 	if len(values) < leastSample || check(values, 1) != nil {
@@ -34,8 +34,8 @@ func OutliersBeyond(values []float64, times float64) []bool {
 	return far
 }
 
-// OutlyingPairs are those whose sum is an outlier, because one of both hung. Which they are does not depend on which of both it was, nor on
-// any shift between them: so they can be ranked by it without a change of the chances.
+// OutlyingPairs are those whose sum is an outlier, because one of the two runs hung. This does not depend on which of the two it was, nor
+// on any shift between them, so pairs can be ranked by it without changing the chances.
 func OutlyingPairs(before, now []float64) []bool {
 	sums := make([]float64, len(before))
 	for i := range sums {

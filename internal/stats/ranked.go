@@ -89,7 +89,7 @@ func (r *Ranked) Test(delta float64) (Tails, error) {
 // Shift is the median of the values. Its interval leaves out at most the given chances at its lower and its upper end.
 func (r *Ranked) Shift(lower, upper float64) Shift {
 	estimate := quantile(r.values, 0.5)
-	cut := func(level float64) int { // a confidence of 0.9 is not held by floating point, but by 3 against 3 values
+	cut := func(level float64) int { // 3 against 3 values reach a confidence of 0.9, which floating point does not hold exactly
 		return sort.Search(len(r.values), func(k int) bool { return r.below[k] > level*(1+closeness)+closeness/2 })
 	}
 	low, high := cut(lower), cut(upper)

@@ -2,7 +2,8 @@ package stats
 
 import "math"
 
-// exactValues is up to how many values distributions of ranks are counted. Beyond, they are normal within 0.0015, and 0.0005 in the tails.
+// exactValues is the largest number of values for which distributions of ranks are counted. Beyond it, a normal distribution is used, which
+// is off by less than 0.0015, and 0.0005 in the tails.
 const exactValues = 80
 
 // rankSums counts, for each sum, the ways to take so many of the ranks: ways(k, s) = sum over ranks r of ways(k-1, s-r), each
@@ -84,7 +85,7 @@ func accumulate(counts []float64, all float64) []float64 {
 	return below
 }
 
-// choose is the number of ways to take k of n; infinite beyond all numbers.
+// choose is the number of ways to take k of n; infinite if that is too large for a float64.
 func choose(n, k int) float64 {
 	k = min(k, n-k)
 	ways := 1.0

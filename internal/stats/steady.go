@@ -1,4 +1,4 @@
-// Package stats judges series of measurements. It knows numbers and nothing of what they are of.
+// Package stats judges series of measurements. It knows numbers, and nothing of what they measure.
 package stats
 
 import (
@@ -16,7 +16,7 @@ type SteadyRule struct {
 	MaxRange, MaxSlope, MaxDrift float64
 }
 
-// SNIA is the rule with the figures of the specification, which knows no drift.
+// SNIA is the rule with the figures of the specification, which has no limit for drift.
 func SNIA() SteadyRule {
 	return SteadyRule{Window: 5, MaxRange: 0.20, MaxSlope: 0.10, MaxDrift: math.Inf(1)}
 }
@@ -34,7 +34,7 @@ const MaxRounds = 25
 
 // Steady is what the rule says of a series.
 type Steady struct {
-	// Reached says that the last rounds hold the rule; Known is false as long as there are too few of them, or no mean.
+	// Reached says that the last rounds satisfy the rule; Known is false as long as there are too few of them, or no mean.
 	Reached, Known bool
 	// Range and Slope are shares of Mean, which is that of the window.
 	Range, Slope, Mean float64

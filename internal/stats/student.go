@@ -2,8 +2,8 @@ package stats
 
 import "math"
 
-// LevelTest compares the mean level of some experiments with that of others, by Student's t. Levels are logarithms. The differences
-// between experiments should spread about normally: a handful of them cannot show how they do.
+// LevelTest compares the mean level of some experiments with that of others, by Student's t. Levels are logarithms. The differences between
+// experiments should be about normally distributed: a handful of them cannot show whether they are.
 type LevelTest struct {
 	// Estimate is the difference, and Error its standard error.
 	Estimate, Error float64

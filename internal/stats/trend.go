@@ -12,7 +12,8 @@ const (
 	mostCorrelation = 0.95
 )
 
-// spans are over how many of the last levels a change for the worse is looked for: a drop in the shortest, a slow decline in the longest.
+// spans are the numbers of last levels in which a change for the worse is looked for: a drop in the shortest, a slow decline in the
+// longest.
 var spans = []int{3, 10, 30}
 
 // Trend compares the newest levels of a series with a fixed reference, which are its first ones. Levels are logarithms, and more is
@@ -103,7 +104,7 @@ func aroundLine(values []float64) []float64 {
 	return rest
 }
 
-// meanVariance is the variance of the mean of n neighbours with variance 1 and this correlation, which falls by its power.
+// meanVariance is the variance of the mean of n neighbours with variance 1 and this correlation, which falls as a power of the distance.
 func meanVariance(n int, correlation float64) float64 {
 	sum, power := float64(n), 1.0
 	for lag := 1; lag < n; lag++ {

@@ -9,11 +9,11 @@ import (
 const (
 	// largest is beyond anything that is measured. Up to it no sum or product of this package overflows.
 	largest = 1e150
-	// closeness is the share by which equal numbers may differ, for a logarithm or a shift leaves rounding behind.
+	// closeness is the share by which equal numbers may differ, because a logarithm or a shift leaves a rounding error.
 	closeness = 1e-12
 )
 
-// check wants at least so many finite numbers: a NaN compares false with everything, and would pass for the best value of all.
+// check requires at least so many finite numbers: a NaN compares false with everything, and would pass for the best value of all.
 func check(values []float64, least int) error {
 	if len(values) < least {
 		return fmt.Errorf("%d values: at least %d are needed", len(values), least)
@@ -42,7 +42,7 @@ func LogRatios(before, after []float64) ([]float64, error) {
 		if before[i] <= 0 || after[i] <= 0 {
 			return nil, fmt.Errorf("pair %d is %g and %g: only values above 0 have a ratio", i+1, before[i], after[i])
 		}
-		ratios[i] = math.Log(after[i] / before[i]) // of the quotient: a difference of logarithms has lost digits
+		ratios[i] = math.Log(after[i] / before[i]) // of the quotient: a difference of logarithms would lose digits
 		if !finite(ratios[i]) {
 			return nil, fmt.Errorf("pair %d is %g and %g: their ratio is beyond all numbers", i+1, before[i], after[i])
 		}

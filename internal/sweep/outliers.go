@@ -13,16 +13,17 @@ import (
 )
 
 const (
-	// leastPlaces are as many as show what is usual.
+	// leastPlaces is how many places show what is usual.
 	leastPlaces = 5
-	// farAway is how many median deviations an outlier is away: 5.4 standard deviations of normal values, so that of forty places and a few
-	// metrics hardly ever one is called an outlier by chance.
+	// farAway is how many median deviations an outlier is away: 5.4 standard deviations of normal values. With forty places and a few
+	// metrics, one is then hardly ever called an outlier by chance.
 	farAway = 8
 	// leastAway is the difference, as a logarithm, that is worth naming: 5%.
 	leastAway = 0.0488
 	// leastStep is the difference that is worth naming where values are small: they are whole numbers.
 	leastStep = 2
-	// leastRuns of each of fewer places are as many as show that one is worse, and clearlyWorse is by how much: a share of the other's.
+	// leastRuns is how many runs each of fewer places needs to show that one is worse, and clearlyWorse by how much: the smaller value as a
+	// share of the larger.
 	leastRuns    = 3
 	clearlyWorse = 0.8
 	// Rule says what an outlier is.
@@ -124,7 +125,7 @@ func (r Result) unusable() string {
 	return ""
 }
 
-// lacking notes the places that have not got what others have.
+// lacking notes the places that lack what others have.
 func (t *Table) lacking(all []Result, subjects []subject, values map[subject][]Value) {
 	for _, one := range all {
 		var without []string
@@ -155,7 +156,7 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// Path is that of what was measured.
+// Path says what was measured, as PHASE.METRIC with the variant if there are several.
 func (v Value) Path() string { return subject{v.Variant, v.Phase, v.Metric}.String() }
 
 // distance is how far a value is from the median of all, whichever way.
@@ -224,14 +225,14 @@ func mark(metric string, values []Value) []Value {
 	return values
 }
 
-// tooFew says that none of these can be named.
+// tooFew reports whether there are too few places, or too few runs of few places, to name an outlier.
 func tooFew(values []Value) bool {
 	return len(values) < leastPlaces &&
 		(len(values) < 2 || slices.ContainsFunc(values, func(v Value) bool { return v.Runs < leastRuns }))
 }
 
-// isWorst says of one of few places that it is clearly worse than each of the others. So few places do not show what is usual, so a
-// better place is not named.
+// isWorst reports whether one of few places is clearly worse than each of the others. A better place is not named, because so few places
+// do not show what is usual.
 func isWorst(better results.Direction, values []Value, one int) bool {
 	if len(values) >= leastPlaces || tooFew(values) {
 		return false
@@ -244,7 +245,7 @@ func isWorst(better results.Direction, values []Value, one int) bool {
 	return true
 }
 
-// scattered says of many places that they differ so much that one of half the speed would not be named.
+// scattered reports whether many places differ so much that one of half the speed would not be named.
 func scattered(logarithms []float64, middle float64) bool {
 	if len(logarithms) < leastPlaces || middle <= 0 {
 		return false
@@ -256,14 +257,14 @@ func scattered(logarithms []float64, middle float64) bool {
 	return farAway*stats.Median(deviations) > math.Ln2
 }
 
-// differ says of few places that one is clearly worse than another.
+// differ reports whether, of few places, one is clearly worse than another.
 func differ(better results.Direction, values []Value) bool {
 	return len(values) < leastPlaces && slices.ContainsFunc(values, func(one Value) bool {
 		return slices.ContainsFunc(values, func(other Value) bool { return clearlyApart(better, one, other) })
 	})
 }
 
-// clearlyApart says that each run of a place is worse than all runs of another, and that its median is worse by a relevant amount.
+// clearlyApart reports whether each run of a place is worse than all runs of another, and its median worse by a relevant amount.
 func clearlyApart(better results.Direction, worse, other Value) bool {
 	small, large := worse, other
 	if better == results.Lower {
@@ -272,7 +273,7 @@ func clearlyApart(better results.Direction, worse, other Value) bool {
 	return small.Max < large.Min && float64(small.Median) <= clearlyWorse*float64(large.Median) && large.Median-small.Median >= leastStep
 }
 
-// Words say of a value how far it is from the others.
+// Words says how far a value is from the others.
 func (v Value) Words() string {
 	way := "above"
 	if v.AwayPartsPerMillion < 0 {

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Label is that of the StorageBenchmarks of a sweep, with its name.
+// Label marks the StorageBenchmarks of a sweep with its name.
 const Label = "storagebench.dev/sweep"
 
-// maxNameLength is that of a StorageBenchmark.
+// maxNameLength limits the name of a StorageBenchmark.
 const maxNameLength = 63
 
 // Place is where a copy of the experiment is executed.
@@ -89,8 +89,8 @@ func Copy(benchmark *unstructured.Unstructured, place Place) (*unstructured.Unst
 	return made, setDevice(made, place.Device)
 }
 
-// setDevice replaces the device of a pool of one device. A variant or a node with devices of its own would overwrite these, and measure
-// them at each place.
+// setDevice replaces the device of a pool of one device. A variant or a node with devices of its own is refused: these would be overwritten
+// and measured at each place.
 func setDevice(made *unstructured.Unstructured, device string) error {
 	variants, _, _ := unstructured.NestedSlice(made.Object, "spec", "variants")
 	for _, variant := range variants {
@@ -117,7 +117,7 @@ func setDevice(made *unstructured.Unstructured, device string) error {
 		"device")
 }
 
-// nameAt is NAME-NODE. Where that is too long or not the same for all places, a digest makes it so.
+// nameAt is NAME-NODE. A digest of the place is added if that is too long, or might not be unique.
 func nameAt(name string, place Place) string {
 	full := name + "-" + strings.ReplaceAll(place.Node, ".", "-")
 	if len(full) <= maxNameLength && !strings.Contains(place.Node, ".") && place.Device == "" {

@@ -1,4 +1,4 @@
-// Package verdict decides what the results of an experiment say: its gates, the documents that they compare with, and their sum.
+// Package verdict decides what the results of an experiment say: its gates, the documents that they compare with, and the overall verdict.
 // It is pure: it reads no clock and calls no API.
 package verdict
 
@@ -26,7 +26,7 @@ type Standards struct {
 	CalibrationRefused *gate.Refusal
 	// History of the experiments before this one. Nil if there is none.
 	History *history.Series
-	// Digest of both. Other documents lead to another verdict.
+	// Digest of the baseline and the calibration. Other documents lead to another verdict.
 	Digest string
 }
 
@@ -138,7 +138,7 @@ func noiseFor(reference *v1alpha1.Calibration, standards Standards, experiment *
 		reference.AllowDifferences); words != "" {
 		return gate.Noise{Refused: &gate.Refusal{Reason: gate.ReasonCalibrationUnlike, Invalid: true, Message: words}}
 	}
-	// An experiment that is in the baseline too shows only once how days differ, and this one shows nothing about itself.
+	// An experiment that is in the baseline too must not count twice for how days differ, and this one shows nothing about itself.
 	others := calibration.Without(experiment.Experiment)
 	if standards.Baseline != nil {
 		for _, accepted := range standards.Baseline.Experiments {

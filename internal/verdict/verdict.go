@@ -45,7 +45,7 @@ func shareAt(spec *v1alpha1.StorageBenchmarkSpec, repetitions int32) float64 {
 	return all[0].Share
 }
 
-// Judge judges the gates of a spec by an experiment, whose gates they were compiled from.
+// Judge judges the gates of a spec by an experiment. The set has to be compiled from the gates of that spec.
 func Judge(spec *v1alpha1.StorageBenchmarkSpec, gates *gate.Set, standards Standards, experiment *results.Experiment) Decision {
 	statuses := gates.Judge(compared(spec, standards, experiment))
 	var decision Decision

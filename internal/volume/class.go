@@ -47,7 +47,7 @@ func (class) Objects(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site) ([
 	}}, nil
 }
 
-// Behind is nil: the run owns nothing there.
+// Behind is nil: the run owns nothing behind the claim.
 func (class) Behind() client.Object { return nil }
 
 // BindsFirst is false: a StorageClass may wait for the first consumer.

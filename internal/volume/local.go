@@ -69,8 +69,8 @@ func (local) Behind() client.Object { return &corev1.PersistentVolume{} }
 // BindsFirst is false: claim and PersistentVolume name each other from the start.
 func (local) BindsFirst() bool { return false }
 
-// Made is the dataset of the agent. Its pool is Ready only if that is as requested. One that an operation makes is there when the agent
-// says so.
+// Made is the dataset of the agent. Its pool is Ready only if the dataset is as requested. One that an operation makes exists once the
+// agent says so.
 func (p local) Made(volume RunVolume, pool *v1alpha1.BenchmarkPool, _ string) Made {
 	made := Made{Dataset: datasetOn(pool, p.Dataset(volume).Path)}
 	if volume.MadeIn != "" && !slices.ContainsFunc(pool.Status.Properties, func(is v1alpha1.EffectiveProperty) bool {
@@ -81,8 +81,8 @@ func (p local) Made(volume RunVolume, pool *v1alpha1.BenchmarkPool, _ string) Ma
 	return made
 }
 
-// onNode is the PersistentVolume for a run's dataset on the node. It is bound to one claim from the start. No other claim gets it,
-// and the data is deleted with the pool, not with it.
+// onNode is the PersistentVolume for a run's dataset on the node. It is bound to one claim from the start. No other claim gets it, and the
+// data is deleted with the pool, not with the PersistentVolume.
 func onNode(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site, hostname string) *corev1.PersistentVolume {
 	name, pool := naming.RunPoolName(run, volume.Name), naming.RunPoolName(run, volume.PoolOf)
 	local := &corev1.LocalVolumeSource{Path: naming.VolumePath(pool, naming.RunDataset(volume.Name))}

@@ -128,7 +128,7 @@ func nodeID(node *corev1.Node) (string, error) {
 		DriverNodeLabel)
 }
 
-// Property values that the driver accepts. With others it would not create the volume: those come only from the parent dataset.
+// Property values that the driver accepts. With others it would not create the volume, so those are set only on the parent dataset.
 var understood = map[string]*regexp.Regexp{
 	"recordsize":   regexp.MustCompile(`^[0-9]+[kKmM]?$`),
 	"volblocksize": regexp.MustCompile(`.`), // nothing else can set it
@@ -148,7 +148,7 @@ func openebsClass(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[strin
 	}
 	if volume.Dataset.Type == naming.DatasetVolume {
 		delete(parameters, "recordsize")
-		// Like those of the agent: with reserved space, unless the reservation is removed.
+		// Like the volumes of the agent: with reserved space, unless the reservation is removed.
 		_, sparse := volume.Dataset.Properties["refreservation"]
 		parameters["thinprovision"] = map[bool]string{true: "yes", false: "no"}[sparse]
 		if volume.Dataset.FSType != "" {

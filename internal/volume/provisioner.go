@@ -14,7 +14,7 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// Provisioner is one way to provide a volume of a run. Each has a file of its own, and all others ask this interface.
+// Provisioner is one way to provide a volume of a run. Each has a file of its own, and all other code uses this interface.
 type Provisioner interface {
 	// Driver that the cluster must have. Nil if the provisioner needs none.
 	Driver() *Driver
@@ -53,10 +53,10 @@ type Made struct {
 type Driver struct {
 	// Name of its CSIDriver.
 	Name string
-	// Volumes is the kind of its object for a volume, and PoolOf is the pool in one.
+	// Volumes is the kind of its object for a volume, and PoolOf reads the pool from such an object.
 	Volumes schema.GroupVersionKind
 	PoolOf  func(object map[string]any) (string, error)
-	// Nodes is the kind of its object for a node, and NodeID the name of one. The driver looks for new pools when it changes.
+	// Nodes is the kind of its object for a node, and NodeID the name of such an object. The driver looks for new pools when it changes.
 	Nodes  schema.GroupVersionKind
 	NodeID func(node *corev1.Node) (string, error)
 	// Title and Install are for messages: its name for people, and how to install it.
@@ -102,7 +102,7 @@ var registered = []struct {
 	{ProvisionerLocal, local{}},
 }
 
-// Of is the provisioner of a volume. A dataset that names none belongs to one whose default was not filled in: it is Local.
+// Of is the provisioner of a volume. It is Local if the dataset names none, because its default was not filled in.
 func Of(volume RunVolume) Provisioner {
 	if volume.Pool == nil {
 		return class{}

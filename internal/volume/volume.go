@@ -31,8 +31,8 @@ type RunVolume struct {
 // RunVolumes are the volumes of a run, data first, with those that its phases make.
 func RunVolumes(run *v1alpha1.BenchmarkRun) []RunVolume { return All(run.Spec.Target, run.Spec.Phases) }
 
-// All are the volumes of a target, followed by those that phases make. The agent mounts what an operation has made: their provisioner is
-// Local.
+// All are the volumes of a target, followed by those that phases make. The agent mounts what an operation has made, so the provisioner of
+// these is Local.
 func All(target v1alpha1.Target, phases []v1alpha1.Phase) []RunVolume {
 	volumes := TargetVolumes(target)
 	if target.ZFS == nil {
@@ -86,7 +86,7 @@ func poolOf(target *v1alpha1.ZFSTarget, volume *v1alpha1.AdditionalVolume) *v1al
 	return volume.Pool
 }
 
-// Pools are those of some volumes that have a pool of their own: one for each pool.
+// Pools returns the volumes that have a pool of their own: one for each pool.
 func Pools(volumes []RunVolume) (pools []RunVolume) {
 	for _, one := range volumes {
 		if one.PoolOf == one.Name {
@@ -96,7 +96,7 @@ func Pools(volumes []RunVolume) (pools []RunVolume) {
 	return pools
 }
 
-// On are those of some volumes that lie on the pool of one, including itself.
+// On returns the volumes that lie on the pool of the named volume, including that one.
 func On(volumes []RunVolume, pool string) (on []RunVolume) {
 	for _, one := range volumes {
 		if one.PoolOf == pool {
@@ -155,7 +155,7 @@ func size(volume RunVolume, poolBytes int64) resource.Quantity {
 	return *resource.NewQuantity(poolBytes, resource.BinarySI)
 }
 
-// claimOn is the claim of a volume of a zfs target on a StorageClass. An empty class is none: nothing is provisioned.
+// claimOn is the claim of a volume of a zfs target on a StorageClass. An empty class means none: nothing is provisioned.
 func claimOn(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site, class string, bytes resource.Quantity) *corev1.PersistentVolumeClaim {
 	mode := Mode(volume)
 	return &corev1.PersistentVolumeClaim{

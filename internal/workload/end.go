@@ -10,16 +10,16 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// A pod has no token and no network, so only a mounted ConfigMap can tell it that an operation has ended. It is optional: the manager
-// creates it after the end of the operation, and the kubelet then shows it. Another user who creates it can only end the measurement of
-// that run, because the times of the operation decide whether it lies within the measured time.
+// A pod has no token and no network, so only a mounted ConfigMap can tell it that an operation has ended. The mount is optional: the
+// manager creates the ConfigMap after the operation has ended, and the kubelet then adds it to the pod. If another user creates it, that
+// only ends the measurement of that run early: the recorded times of the operation decide whether it lies within the measured time.
 const (
 	// EndPath is where that ConfigMap is mounted, and EndKey its only key.
 	EndPath = "/etc/storagebench-end"
 	EndKey  = "end"
-	// EndFile is what the runner looks at, each second.
+	// EndFile is the file that the runner checks each second.
 	EndFile = EndPath + "/" + EndKey
-	// longestEnd is more than the text in it has.
+	// longestEnd bounds how much of it is read; its text is shorter.
 	longestEnd = 256
 )
 
@@ -28,12 +28,12 @@ func EndsWithOperation(phase *v1alpha1.Phase) bool {
 	return phase.Measure != nil && phase.Measure.Until == v1alpha1.UntilOperationEnds
 }
 
-// EndText says that the workload of a run has to end at a time.
+// EndText is the text that tells the workload of a run to end at a time.
 func EndText(runUID string, at time.Time) string {
 	return fmt.Sprintf("%s %s\n", runUID, at.UTC().Format(time.RFC3339Nano))
 }
 
-// ReadEnd is when the workload of a run has to end; false if nothing has said so yet. A text that is of another run says nothing.
+// ReadEnd returns when the workload of a run has to end, or false if the file does not say so yet. A text for another run is ignored.
 func ReadEnd(path, runUID string) (at time.Time, told bool) {
 	file, err := os.Open(path)
 	if err != nil {

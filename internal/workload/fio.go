@@ -13,7 +13,7 @@ func fio(w *v1alpha1.Workload) (Traits, bool) {
 	if w.FIO == nil {
 		return Traits{}, false
 	}
-	file, _ := fiofile.ParseUserFile(w.FIO.JobFile) // what is wrong with it, Refused says
+	file, _ := fiofile.ParseUserFile(w.FIO.JobFile) // Refused says what is wrong with it
 	return Traits{
 		Name: "fio", Spec: w.FIO, ReadsFill: file.UsesData, Yields: reads + "|" + writes + "|" + syncs, File: w.FIO.JobFileFrom,
 		Guess: fioRuntime(w.FIO.JobFile, file.Moves(1) > 0), Moves: file.Moves, OnFiles: file.Unsized(),
@@ -35,7 +35,7 @@ func refusedJobs(given *v1alpha1.FIOWorkload) string {
 
 var fioRuntimePattern = regexp.MustCompile(`(?m)^\s*runtime\s*=\s*(\d{1,6})s?\s*$`)
 
-// fioRuntime adds up the runtimes in seconds that a job file names. A file that names none counts as a minute, if its size is not known.
+// fioRuntime adds up the runtimes of a job file that are given in seconds. A file without any counts as a minute, unless its size is known.
 func fioRuntime(jobFile string, sized bool) time.Duration {
 	var total time.Duration
 	for _, match := range fioRuntimePattern.FindAllStringSubmatch(jobFile, -1) {

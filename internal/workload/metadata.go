@@ -18,7 +18,7 @@ func metadata(w *v1alpha1.Workload) (Traits, bool) {
 		HidesCache: noReads, Yields: files, Setup: creation(w.Metadata)}, true
 }
 
-// creation is about how long it takes to create the files of all workers, which comes before the measurement.
+// creation is roughly how long the files of all workers take to create, before the measurement.
 func creation(given *v1alpha1.MetadataWorkload) time.Duration {
 	all := int64(cmp.Or(given.Workers, 4)) * int64(cmp.Or(given.FilesPerWorker, 1000))
 	return time.Duration(all) * time.Second / filesPerSecond

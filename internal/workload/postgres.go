@@ -22,8 +22,8 @@ func postgres(w *v1alpha1.Workload) (Traits, bool) {
 // defaultMaxWAL is PostgreSQL's own max_wal_size.
 const defaultMaxWAL = 1 << 30
 
-// WALBytes is how much a write-ahead log can need: max_wal_size, and a quarter more, for PostgreSQL goes on while a checkpoint lasts. 0 if
-// that is not known.
+// WALBytes is how much space a write-ahead log can need: max_wal_size and a quarter more, because PostgreSQL keeps writing during a
+// checkpoint. 0 if that is not known.
 func WALBytes(given *v1alpha1.PostgresWorkload) int64 {
 	most := int64(defaultMaxWAL)
 	if text, set := given.Settings["max_wal_size"]; set {

@@ -5,7 +5,7 @@ import "github.com/storagebench/storagebench/api/v1alpha1"
 // noReads is why a workload that only writes, or reads through a cache of its own, tells nothing about caches.
 const noReads = "the source of the reads of this workload is unknown: write cache: Any"
 
-// SmallestLog is the least room that a writer of redo needs.
+// SmallestLog is the least space that a writer of a redo workload needs for its log.
 const SmallestLog = 4 << 20
 
 func redo(w *v1alpha1.Workload) (Traits, bool) {

@@ -19,7 +19,7 @@ const (
 	DataPath = "/data"
 	// DevicePath is where a Block volume appears.
 	DevicePath = "/dev/storagebench"
-	// FilesPath is where the ConfigMap that a phase names is mounted, read-only. It holds only the key that is named.
+	// FilesPath is where the ConfigMap that a phase refers to is mounted, read-only. Only the referenced key is mounted.
 	FilesPath = "/etc/storagebench"
 	// PhaseFile is that key: the job file of a fio workload (jobFileFrom), or the pgbench script of a postgres workload (script).
 	PhaseFile = FilesPath + "/file"
@@ -37,21 +37,22 @@ type Request struct {
 	VolumeSizeBytes int64  `json:"volumeSizeBytes"`
 	// Source is the dataset that has to be mounted at Path; empty if it is not known.
 	Source string `json:"source,omitempty"`
-	// Promised is what Path was said to be: a Volume of its own, also if it is empty, or a plain Directory.
+	// Promised is what Path has to be: a volume of its own (Volume, or empty) or a plain directory (Directory).
 	Promised string `json:"promised,omitempty"`
 	// Disks of the pool that holds the volume; empty if they are not known.
 	Disks []Disk `json:"disks,omitempty"`
-	// DisksChange says that an operation adds, removes or replaces disks by the end of the phase, so that the pool has others too.
+	// DisksChange says that an operation adds, removes or replaces disks before the phase ends, so the pool also has disks that are not in
+	// Disks.
 	DisksChange bool `json:"disksChange,omitempty"`
-	// KeepsDataOf is the run that has left its data on the volume for this one, which goes on with it; nil on a new volume.
+	// KeepsDataOf is the earlier run whose data on the volume this run continues to use; nil for a new volume.
 	KeepsDataOf *results.RunIdentity `json:"keepsDataOf,omitempty"`
 	// StartAt is when the workload has to begin, if others begin on other nodes at the same moment.
 	StartAt *time.Time `json:"startAt,omitempty"`
 	// DataFiles is how many files a fill writes, see DataFilesFor; 0 is one.
 	DataFiles int32 `json:"dataFiles,omitempty"`
-	// Parts are the workloads of a phase that runs several together. Each is on a volume of its own or the same one as others.
+	// Parts are the workloads of a phase that runs several together. Each has a volume of its own or shares one with others.
 	Parts []PartRequest `json:"parts,omitempty"`
-	// WAL is where PostgreSQL has its write-ahead log, if that is another volume.
+	// WAL is the volume of PostgreSQL's write-ahead log, if that is a separate one.
 	WAL *Request `json:"wal,omitempty"`
 }
 
@@ -63,7 +64,7 @@ type PartRequest struct {
 	Request  `json:"request"`
 }
 
-// PathOf is where a volume appears in the pod of a phase. Among several volumes, each has its name there.
+// PathOf is where a volume appears in the pod of a phase. If the pod has several volumes, the path ends with the name of the volume.
 func PathOf(block bool, name string, several bool) string {
 	path := DataPath
 	if block {
@@ -92,7 +93,7 @@ func (r *Request) SetStart(at time.Time) {
 	}
 }
 
-// MaxStartWait is more than any phase asks for before it begins: an agreed moment beyond is another clock's.
+// MaxStartWait is longer than any phase has to wait for its start: a start time beyond it means that clocks differ.
 const MaxStartWait = 2 * time.Hour
 
 // StartWait is how long a runner that begins now may have to wait for StartAt.

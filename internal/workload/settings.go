@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// kindOfSetting says which values a setting of PostgreSQL takes: what to write instead, and nothing if the value is one of them.
+// kindOfSetting knows which values a setting of PostgreSQL takes. wrong says what to write instead; it is empty if the value is valid.
 type kindOfSetting interface{ wrong(value string) string }
 
 // pgSettings are those that the API allows, as PostgreSQL 15 to 18 define them.
@@ -50,7 +50,7 @@ func notOne(value, instead string) string {
 	return fmt.Sprintf("%q is not one of its values: write %s", value, instead)
 }
 
-// pgWords are the values of a setting, in upper or lower case. Those of pgBool are all for on or off.
+// pgWords are the values of a setting, in upper or lower case. Those of pgBool all mean on or off.
 type pgWords []string
 
 var pgBool = pgWords{"on", "off", "true", "false", "yes", "no", "1", "0"}
@@ -81,10 +81,10 @@ func (n pgNumber) wrong(value string) string {
 	return ""
 }
 
-// withUnit is a number and the unit behind it, if there is one.
+// withUnit matches a number with an optional unit.
 var withUnit = regexp.MustCompile(`^([0-9]{1,18}(?:\.[0-9]{1,9})?)([A-Za-z]*)$`)
 
-// inUnits reads a number with one of the units, whose upper and lower case differ. Without one, it is in the plain unit.
+// inUnits reads a number with one of the units, which are case-sensitive. A number without a unit is in the plain unit.
 func inUnits(value string, plain float64, units map[string]float64) (amount float64, valid bool) {
 	parts := withUnit.FindStringSubmatch(value)
 	if parts == nil {
@@ -94,11 +94,11 @@ func inUnits(value string, plain float64, units map[string]float64) (amount floa
 	if parts[2] == "" {
 		unit, known = plain, true
 	}
-	number, _ := strconv.ParseFloat(parts[1], 64) // the pattern says so
+	number, _ := strconv.ParseFloat(parts[1], 64) // the pattern matches only numbers
 	return number * unit, known
 }
 
-// inUnitOf is the number of the value with the unit that was most likely meant, by its first letter.
+// inUnitOf is the number of the value with the unit that was most likely meant, judging by its first letter.
 func inUnitOf(value, otherwise string, meant map[byte]string) string {
 	parts := withUnit.FindStringSubmatch(value)
 	if parts == nil || parts[2] == "" || meant[strings.ToLower(parts[2])[0]] == "" {
@@ -107,7 +107,7 @@ func inUnitOf(value, otherwise string, meant map[byte]string) string {
 	return parts[1] + meant[strings.ToLower(parts[2])[0]]
 }
 
-// pgSize is a size. A plain number is a multiple of so many bytes.
+// pgSize is a size. A number without a unit is a multiple of plain bytes.
 type pgSize struct {
 	plain    float64
 	from, to string
@@ -129,7 +129,7 @@ func (s pgSize) wrong(value string) string {
 	return ""
 }
 
-// pgTime is a time from and to so many seconds. A plain number is in seconds.
+// pgTime is a time, with its limits in seconds. A number without a unit is in seconds.
 type pgTime struct{ from, to float64 }
 
 var pgSeconds = map[string]float64{"us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600, "d": 86400}

@@ -12,7 +12,7 @@ import (
 type Part struct {
 	Name  string
 	Phase v1alpha1.Phase
-	// Field is where it is written in its measure phase.
+	// Field is its path in the measure phase.
 	Field string
 	// Archives names the redo workload whose segments this one copies; Archived says that another one copies those of this one.
 	Archives string
@@ -20,7 +20,7 @@ type Part struct {
 }
 
 // PartsOf are the workloads of a phase that runs several together; none for other phases. They share their specs with the phase. The
-// archiver of a log is one of them, behind all others.
+// archiver of a log is a part of its own, after all others.
 func PartsOf(phase *v1alpha1.Phase) []Part {
 	if phase.Measure == nil {
 		return nil
@@ -73,7 +73,8 @@ func (p *Part) Traits() Traits {
 	return traits
 }
 
-// alone is a named workload as the workload of a phase. Fields that a repeated scan lacks have the values of a scan.
+// alone converts a named workload to the workload of a phase. A repeated scan has only a block size, so the other fields of the scan keep
+// their defaults.
 func alone(one *v1alpha1.NamedWorkload) v1alpha1.Workload {
 	workload := v1alpha1.Workload{OLTP: one.OLTP, Redo: one.Redo}
 	if one.Scan != nil {
@@ -82,11 +83,11 @@ func alone(one *v1alpha1.NamedWorkload) v1alpha1.Workload {
 	return workload
 }
 
-// WAL is the name of what PostgreSQL does with its write-ahead log on a volume of its own.
+// WAL is the name of the part for PostgreSQL's write-ahead log on a volume of its own.
 const WAL = "wal"
 
-// WALOf is the write-ahead log as a phase on its own volume. False if it is on the volume of the data. It is no workload: what PostgreSQL
-// measures belongs to the phase itself.
+// WALOf is the write-ahead log as a phase on its own volume. False if it is on the volume of the data. It is not a workload: what
+// PostgreSQL measures belongs to the phase itself.
 func WALOf(phase *v1alpha1.Phase) (wal Part, apart bool) {
 	if phase.Measure == nil || phase.Measure.Workload.Postgres == nil || phase.Measure.Workload.Postgres.WALVolume == "" {
 		return Part{}, false
@@ -98,7 +99,7 @@ func WALOf(phase *v1alpha1.Phase) (wal Part, apart bool) {
 	return wal, true
 }
 
-// IsWAL says that it is a write-ahead log on another volume, and no workload.
+// IsWAL says whether the part is a write-ahead log on another volume, and not a workload.
 func (p *Part) IsWAL() bool {
 	return p.Name == WAL && p.Phase.Measure != nil && p.Phase.Measure.Workload.Postgres != nil
 }
@@ -112,8 +113,8 @@ func Named(phase *v1alpha1.Phase) []Part {
 	return PartsOf(phase)
 }
 
-// Measured are the phase itself, with its write-ahead log if that is on another volume, or the parts of one that runs several workloads
-// together: what works on one volume each.
+// Measured are the parts that work on one volume each: the workloads of a phase that runs several together, or else the phase itself, with
+// its write-ahead log if that is on another volume.
 func Measured(phase *v1alpha1.Phase) []Part {
 	if parts := PartsOf(phase); len(parts) > 0 {
 		return parts
@@ -125,7 +126,7 @@ func Measured(phase *v1alpha1.Phase) []Part {
 	return append([]Part{part}, Named(phase)...)
 }
 
-// together are the traits of several workloads: as long as the longest of them.
+// together are the traits of several workloads, which last as long as the longest of them.
 func together(parts []Part) Traits {
 	traits := Traits{Name: "workloads"}
 	for i := range parts {
@@ -137,8 +138,8 @@ func together(parts []Part) Traits {
 	return traits
 }
 
-// Apart says why workloads cannot be measured together, and what to write instead. Empty if they can. Workloads that end early leave the
-// storage to the others, and two that write to the same blocks or logs do what no application does.
+// Apart says why workloads cannot be measured together, and what to write instead. Empty if they can. A workload must not end early,
+// because that leaves the storage to the others. No two may write to the same blocks or logs, because no application does that.
 func Apart(parts []Part) string {
 	var words []string
 	same, writer, names := true, map[string]string{}, map[string]bool{}

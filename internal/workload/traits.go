@@ -15,19 +15,19 @@ type Traits struct {
 	// Name is the member of the API's Workload, and Spec a pointer to its value.
 	Name string
 	Spec any
-	// Version is raised by a release in which the numbers come to mean something else. Without one it is 1.
+	// Version is raised by a release that changes what the numbers mean. Without one it is 1.
 	Version int
-	// Duration of a measurement, zero if the spec does not tell. RampUp comes before it.
+	// Duration of a measurement, zero if the spec does not say. RampUp comes before it.
 	Duration, RampUp time.Duration
-	// Setup is about how long it prepares before its first measurement.
+	// Setup is roughly how long it prepares before its first measurement.
 	Setup time.Duration
 	// ReadsFill says that it works on what a fill phase wrote.
 	ReadsFill bool
-	// Writes names what it writes to on its volume, if another workload can do that at the same time: the data, or logs.
+	// Writes names what it writes to on its volume, such as data or logs, if another workload could write to the same at the same time.
 	Writes string
-	// Yields are the beginnings of the names of the metrics that it has, and most others have not; see CanMeasure.
+	// Yields are the prefixes of the metrics that it has and most others lack; see CanMeasure.
 	Yields string
-	// Dated says that its series over time tells what it did before, during and after an operation.
+	// Dated says that its series over time shows what it did before, during and after an operation.
 	Dated bool
 	// Files says that it needs a file system. RefusesRoot says that it does not run as root.
 	Files, RefusesRoot bool
@@ -41,17 +41,17 @@ type Traits struct {
 	// File is the key of a ConfigMap with its job file or script, if any. Inline puts the text into the spec; nil if that is not possible.
 	File   *v1alpha1.ConfigMapKey
 	Inline func(text string)
-	// Refused says what in the spec of the workload cannot be executed; nil if the API has seen all of it.
+	// Refused says what in the spec of the workload cannot be executed; nil if the API has validated all of it.
 	Refused func() string
 	// Postgres says that it needs the runner image with PostgreSQL.
 	Postgres bool
-	// Moves is about how many bytes it reads and writes besides the measurement's duration, and Guess about how long a measurement
-	// takes whose duration the spec does not tell. Both are for estimates only.
+	// Moves is roughly how many bytes it reads and writes outside of Duration, and Guess roughly how long a measurement takes if the spec does
+	// not say. Both are for estimates only.
 	Moves func(filledBytes int64) int64
 	Guess time.Duration
 }
 
-// kinds has a function for each member of Workload. It answers if that member is set.
+// kinds has a function for each member of Workload. It returns true if that member is set.
 var kinds = []func(*v1alpha1.Workload) (Traits, bool){oltp, scan, redo, metadata, postgres, fio}
 
 // TraitsOf returns those of the member that is set. The name is empty if none is, which the API refuses.
@@ -130,7 +130,7 @@ func (t Traits) Problem(phase *v1alpha1.MeasurePhase, block bool) string {
 	return ""
 }
 
-// problemWithin says why the operation of a phase cannot begin after its workload and end before it.
+// problemWithin says why the operation of a phase cannot begin after the workload has begun, and end before the workload ends.
 func (t Traits) problemWithin(phase *v1alpha1.MeasurePhase) string {
 	after, rest, longest := length(phase.OperateAfter), length(phase.AfterOperation), t.Duration+t.RampUp
 	point, offline := longestPoint(t.Duration), time.Duration(0)

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// The classes of what serves a pool without being a part of it.
+// The classes of vdevs that serve a pool without being a part of it.
 const (
 	classCache = "l2cache"
 	classSpare = "spare"
 )
 
-// Auxiliary says whether a top-level vdev is a cache device or a spare on a disk. The label of such a disk names itself by its guid, and no
-// pool. The spares of a draid are no disks.
+// Auxiliary says whether a top-level vdev is a cache device or a spare on a disk. The label of such a disk holds its own guid, but names no
+// pool. The distributed spares of a draid are not disks.
 func (v VdevStatus) Auxiliary() bool {
 	return (v.Class == classCache || v.Class == classSpare) && !strings.HasPrefix(v.Name, "draid")
 }
 
-// AuxiliaryGUIDs fills in the guids of cache devices and spares where the text of OpenZFS before 2.3 does not tell them. They stay empty if
+// AuxiliaryGUIDs fills in the guids of cache devices and spares where the text output of OpenZFS before 2.3 lacks them. They stay empty if
 // the pool has just changed.
 func (c *Client) AuxiliaryGUIDs(ctx context.Context, status *Status) error {
 	if err := checkPool(status.Pool); err != nil {

@@ -22,7 +22,7 @@ type DatasetSpec struct {
 	Properties map[string]string
 }
 
-// CreateDataset makes a file system or a volume. A file system is not mounted by it.
+// CreateDataset makes a file system or a volume. It does not mount a file system.
 func (c *Client) CreateDataset(ctx context.Context, spec DatasetSpec) error {
 	properties, err := settings("-o", spec.Properties)
 	if err := checkAll(err, checkDataset(spec.Name), without(spec.Properties, nodeProperties...)); err != nil {
@@ -43,8 +43,8 @@ func (c *Client) CreateDataset(ctx context.Context, spec DatasetSpec) error {
 	return c.do(ctx, zfs(slices.Concat(args, properties, []string{spec.Name})...))
 }
 
-// DestroyDataset destroys a dataset below a pool; with recursion, its children and snapshots too. Clones outside of
-// it always stay, and keep it.
+// DestroyDataset destroys a dataset below a pool; with recursion, its children and snapshots too. Clones outside of it always stay, and
+// prevent its destruction.
 func (c *Client) DestroyDataset(ctx context.Context, name string, recursive bool) error {
 	if err := checkDataset(name); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (c *Client) DestroyDataset(ctx context.Context, name string, recursive bool
 	return c.destroy(ctx, name, recursive)
 }
 
-// DestroySnapshot destroys a snapshot; with recursion, the one of that name of all children too.
+// DestroySnapshot destroys a snapshot; with recursion, also the snapshots of that name of all children.
 func (c *Client) DestroySnapshot(ctx context.Context, name string, recursive bool) error {
 	if err := checkSnapshot(name); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (c *Client) Clone(ctx context.Context, snapshot, to string, properties map[
 	return c.do(ctx, zfs(slices.Concat([]string{"clone"}, options, []string{snapshot, to})...))
 }
 
-// mountOptions of all that is mounted: data, and neither programs nor devices.
+// mountOptions apply to everything that is mounted: it holds data, but neither programs nor devices.
 const mountOptions = "nosuid,nodev,noexec"
 
 // Mount mounts a file system at its mount point.
@@ -145,7 +145,7 @@ func (c *Client) SetProperties(ctx context.Context, dataset string, properties m
 var oneByOne = []string{"quota", "refquota", "reservation", "refreservation", "volsize", "filesystem_limit", "snapshot_limit", "version",
 	"mountpoint", "canmount", "zoned"}
 
-// InheritProperty forgets what was set on a dataset.
+// InheritProperty clears a property that was set on an object, so that it is inherited again.
 func (c *Client) InheritProperty(ctx context.Context, object, name string) error {
 	if err := checkAll(checkEither(object), checkProperty(name)); err != nil {
 		return err
@@ -162,7 +162,7 @@ type Dataset struct {
 	UsedBytes       int64
 	AvailableBytes  int64
 	ReferencedBytes int64
-	// Mounted in the node's own namespace; it can be no while a pod still uses it.
+	// Mounted says whether it is mounted in the node's own namespace. It can be false while a pod still uses it.
 	Mounted    bool
 	MountPoint string
 	// Origin is the snapshot of a clone.

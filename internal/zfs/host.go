@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// defaultTimeout is ample for every command that only looks or marks; longer ones bring their own.
+	// defaultTimeout is ample for commands that only read state or set properties; longer ones have a timeout of their own.
 	defaultTimeout = 2 * time.Minute
 	// defaultGrace is how long a program may take to die of a signal.
 	defaultGrace = 5 * time.Second
@@ -38,8 +38,8 @@ func NewHost(prefix ...string) *Host {
 	return &Host{prefix: prefix, timeout: defaultTimeout, grace: defaultGrace}
 }
 
-// FromPod returns a runner for a privileged pod with hostPID. It starts the node's own nsenter, which every distribution
-// has, and that runs the node's programs where the node's mounts and its name are: what they mount, the node sees.
+// FromPod returns a runner for a privileged pod with hostPID. It starts the node's own nsenter, which every distribution has, and nsenter
+// runs the node's programs in the node's mount and UTS namespaces: what they mount, the node sees.
 func FromPod() *Host {
 	host := NewHost("/usr/bin/nsenter", "--mount=/proc/1/ns/mnt", "--uts=/proc/1/ns/uts", "--")
 	host.root = "/proc/1/root"

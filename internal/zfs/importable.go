@@ -14,8 +14,8 @@ type Importable struct {
 	Message string
 }
 
-// Importable lists the pools on some disks that could be imported. Destroyed ones are not listed. It is done for one pool, by whose name it
-// is reported if it hangs. Without disks it finds nothing.
+// Importable lists the pools on some disks that could be imported. Destroyed ones are not listed. If the command hangs, it is reported for
+// the given pool. Without disks it finds nothing.
 func (c *Client) Importable(ctx context.Context, pool string, devices []string) ([]Importable, error) {
 	if len(devices) == 0 {
 		return nil, nil

@@ -12,7 +12,7 @@ import (
 type Histogram struct {
 	// Vdev's name; the first of all is the pool.
 	Vdev string
-	// Bounds of the rows: sizes in bytes, or latencies in nanoseconds, the least of each row for sizes, the most of each for latencies.
+	// Bounds of the rows: lower bounds in bytes for sizes, upper bounds in nanoseconds for latencies.
 	Bounds []int64
 	// Columns by name, each with a count for every bound.
 	Columns map[string][]int64
@@ -131,7 +131,7 @@ func (h Histogram) Since(before Histogram) (Histogram, error) {
 	return added, nil
 }
 
-// HistogramsSince does so for all vdevs. The set of vdevs must be the same.
+// HistogramsSince is Since for all vdevs. The set of vdevs must be the same.
 func HistogramsSince(after, before []Histogram) ([]Histogram, error) {
 	if len(after) != len(before) {
 		return nil, fmt.Errorf("%d vdevs before and %d after: the pool changed within the window", len(before), len(after))
@@ -163,8 +163,8 @@ type VdevCounters struct {
 var counterProperties = []string{"read_ops", "write_ops", "trim_ops", "read_bytes", "write_bytes", "trim_bytes", "allocated", "size",
 	"read_errors", "write_errors", "checksum_errors", "ashift", "fragmentation"}
 
-// Counters reads the counters of all vdevs; from OpenZFS 2.2 on, see Version.VdevProperties. Unlike the rates of
-// zpool iostat they are exact, so that two of them make a difference.
+// Counters reads the counters of all vdevs; from OpenZFS 2.2 on, see Version.VdevProperties. Unlike the rates of zpool iostat they are
+// exact, so the difference between two readings is exact too.
 func (c *Client) Counters(ctx context.Context, pool string) ([]VdevCounters, error) {
 	properties, err := c.VdevProperties(ctx, pool, counterProperties...)
 	if err != nil {

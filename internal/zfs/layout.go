@@ -20,7 +20,7 @@ const (
 	Draid3 VdevType = "draid3"
 )
 
-// minimumDevices of each type, and parity of those that have one.
+// vdevTypes are the minimum number of devices of each type, and the parity of those that have one.
 var vdevTypes = map[VdevType]struct{ minimum, parity int }{
 	Stripe: {1, 0}, Mirror: {2, 0}, Raidz1: {2, 1}, Raidz2: {3, 2}, Raidz3: {4, 3}, Draid1: {2, 1}, Draid2: {3, 2}, Draid3: {4, 3},
 }

@@ -12,7 +12,7 @@ import (
 // poolTimeout is for commands that label disks, open them all, or wait for a transaction group.
 const poolTimeout = 10 * time.Minute
 
-// importFrom begins a command that searches for pools on these disks only. With a device behind -d, zpool opens only that device. With a
+// importFrom begins a command that searches for pools on these disks only. With a device after -d, zpool opens only that device. With a
 // folder, it would open every disk of the node, including foreign and silent ones. ZFS has its labels on the first partition. Missing paths
 // are skipped.
 func importFrom(devices []string, args ...string) ([]string, error) {
@@ -38,13 +38,13 @@ type PoolSpec struct {
 	// Multihost makes ZFS write to each disk about once a second, so that no other host imports the pool meanwhile. ZFS refuses it on a
 	// host without a host id.
 	Multihost bool
-	// NoSnapdir makes .zfs inaccessible, in which a program that looks into a snapshot makes the kernel mount it on the node, for as long
-	// as the program likes. It needs OpenZFS 2.3.
+	// NoSnapdir makes .zfs inaccessible. Otherwise, a program that looks into a snapshot there makes the kernel mount it on the node, for as
+	// long as the program likes. NoSnapdir needs OpenZFS 2.3.
 	NoSnapdir bool
 	// Properties of the pool.
 	Properties map[string]string
-	// RootProperties of the root dataset; all others inherit them. Here belong the user properties that say whose
-	// the pool is: they are there from the pool's first transaction group on.
+	// RootProperties of the root dataset; all others inherit them. The user properties that identify the owner of the pool belong here,
+	// because these exist from the pool's first transaction group on.
 	RootProperties map[string]string
 }
 
@@ -87,7 +87,7 @@ func createPool(spec PoolSpec) (Command, error) {
 // programs, ignores their device files, and reads no partition table from their volumes.
 var rootSettings = []string{"-O", "canmount=off", "-O", "setuid=off", "-O", "devices=off", "-O", "exec=off", "-O", "volmode=dev"}
 
-// nodeProperties say what the node does with what a dataset holds. A pool gets them when it is made; nothing else sets them.
+// nodeProperties say what the node does with the contents of a dataset. A pool gets them when it is made; nothing else sets them.
 var nodeProperties = []string{"setuid", "devices", "exec", "volmode", "snapdir"}
 
 // poolProperties are those that a pool can be given: others reach beyond it, to the other pools of the node, or are this package's own.
@@ -120,7 +120,7 @@ func ashiftOption(ashift int) ([]string, error) {
 	return []string{"-o", "ashift=" + strconv.Itoa(ashift)}, nil
 }
 
-// onPool runs a command that names one pool, and what stands behind it.
+// onPool runs a command on one pool. behind are the arguments after its name.
 func (c *Client) onPool(ctx context.Context, pool string, args []string, behind ...string) error {
 	if err := checkPool(pool); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (c *Client) DestroyPool(ctx context.Context, pool string) error {
 	return c.onPool(ctx, pool, []string{"destroy"})
 }
 
-// Export takes a pool off the node. The warning of DestroyPool holds here too.
+// Export takes a pool off the node. The warning of DestroyPool applies here too.
 func (c *Client) Export(ctx context.Context, pool string) error {
 	return c.onPool(ctx, pool, []string{"export"})
 }
@@ -149,7 +149,7 @@ type ImportOptions struct {
 	Pool string
 	// Devices that it is on: no other disk is opened.
 	Devices []string
-	// NewName, if the pool is to have another.
+	// NewName renames the pool. Empty keeps its name.
 	NewName string
 	// Mount its datasets too.
 	Mount bool
@@ -157,7 +157,7 @@ type ImportOptions struct {
 	ReadOnly bool
 }
 
-// Import brings a pool back, found on the disks that are named.
+// Import imports a pool. It looks only on the given disks.
 func (c *Client) Import(ctx context.Context, options ImportOptions) error {
 	if !guidPattern.MatchString(options.GUID) {
 		return invalid("pool guid %q: write the number that 'zpool get guid' prints", options.GUID)
@@ -184,7 +184,7 @@ func (c *Client) Import(ctx context.Context, options ImportOptions) error {
 	return c.do(ctx, command)
 }
 
-// Add grows a pool. What would lower its redundancy is refused by ZFS.
+// Add adds vdevs to a pool. ZFS refuses what would lower its redundancy.
 func (c *Client) Add(ctx context.Context, pool string, ashift int, layout Layout) error {
 	vdevs, err := layout.arguments()
 	option, ashiftErr := ashiftOption(ashift)
@@ -194,7 +194,7 @@ func (c *Client) Add(ctx context.Context, pool string, ashift int, layout Layout
 	return c.onPool(ctx, pool, append([]string{"add"}, option...), vdevs...)
 }
 
-// Attach makes a mirror of a device, or adds to one; from 2.3 on, to a raidz too.
+// Attach turns a disk into a mirror, or adds a disk to one; from OpenZFS 2.3 on, also to a raidz.
 func (c *Client) Attach(ctx context.Context, pool, member, device string) error {
 	if err := checkAll(checkMember(member), checkDevice(device)); err != nil {
 		return err
@@ -278,7 +278,7 @@ const (
 	TrimCancel  TrimAct = "cancel"
 )
 
-// Trim tells the disks what is free, all of the pool or one; see VdevStatus.Trim.
+// Trim tells all disks of the pool, or one of them, what is free; see VdevStatus.Trim.
 func (c *Client) Trim(ctx context.Context, pool, member string, act TrimAct) error {
 	options := map[TrimAct][]string{TrimStart: {"trim"}, TrimSuspend: {"trim", "-s"}, TrimCancel: {"trim", "-c"}}
 	args, known := options[act]

@@ -18,7 +18,7 @@ type Property struct {
 	Source string
 }
 
-// Local says whether it was set on this very object: only such a mark says whose it is, not an inherited one.
+// Local says whether it was set on this very object: only such a mark identifies the owner, not an inherited one.
 func (p Property) Local() bool { return p.Source == "local" }
 
 // DatasetProperties reads properties of datasets or snapshots; "all" reads all.
@@ -79,7 +79,7 @@ func parseProperties(command, output string) ([]Property, error) {
 	return properties, err
 }
 
-// eachRow reads what -H prints: lines of so many fields with tabs between them.
+// eachRow reads what -H prints: lines with the given number of fields, separated by tabs.
 func eachRow(command, output string, columns int, use func(fields []string) error) error {
 	for line := range strings.Lines(output) {
 		line = strings.TrimSuffix(line, "\n")
@@ -170,7 +170,7 @@ func parsePools(command, output string) ([]PoolSummary, error) {
 	return pools, err
 }
 
-// number reads a whole number, with or without a sign of percent; "-" is 0.
+// number reads a whole number, with or without a percent sign; "-" is 0.
 func number(text string) (int64, error) {
 	if text == "-" || text == "none" {
 		return 0, nil

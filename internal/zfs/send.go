@@ -26,7 +26,7 @@ type SendOptions struct {
 	Compressed bool
 	// Token resumes an interrupted receive; see ResumeToken.
 	Token string
-	// BreakAfter breaks the stream off after so many bytes, as if the sender had died. 0 is never.
+	// BreakAfter breaks the stream off after this many bytes, as if the sender had died. 0 is never.
 	BreakAfter int64
 }
 
@@ -60,7 +60,7 @@ func (o SendOptions) arguments() ([]string, error) {
 	return append(args, o.Snapshot), nil
 }
 
-// SendSize asks how many bytes a send will have; a resumed one, how many are left.
+// SendSize is how many bytes a send will have or, for a resumed one, how many are left.
 func (c *Client) SendSize(ctx context.Context, options SendOptions) (int64, error) {
 	args, err := options.arguments()
 	if err != nil {
@@ -87,8 +87,8 @@ func parseSendSize(command, output string) (int64, error) {
 	return 0, malformed(command, "a line 'size'", output)
 }
 
-// Replicate sends to a dataset of the same node and counts the bytes as they pass. The received dataset is not
-// mounted. If it is interrupted, ResumeToken of the dataset tells how to go on; nothing received is lost.
+// Replicate sends to a dataset of the same node and counts the bytes as they pass. The received dataset is not mounted. If it is
+// interrupted, the ResumeToken of the dataset says how to continue; nothing received is lost.
 func (c *Client) Replicate(ctx context.Context, options SendOptions, to string, properties map[string]string, sent *atomic.Int64) error {
 	from, err := options.arguments()
 	into, settingsErr := settings("-o", properties)
@@ -160,7 +160,7 @@ func (c *Client) ResumeToken(ctx context.Context, dataset string) (string, error
 	return unset(token.Value), nil
 }
 
-// Resumed is what a resume token goes on with.
+// Resumed is the send that a resume token continues.
 type Resumed struct {
 	// Snapshot is the name that the sender knew it by: it may be on another machine, or gone.
 	Snapshot string
@@ -214,7 +214,7 @@ func parseResumed(command, output string) (Resumed, error) {
 	return resumed, nil
 }
 
-// AbortReceive throws away what an interrupted receive left behind.
+// AbortReceive discards what an interrupted receive left behind.
 func (c *Client) AbortReceive(ctx context.Context, dataset string) error {
 	if err := checkDataset(dataset); err != nil {
 		return err
@@ -222,7 +222,7 @@ func (c *Client) AbortReceive(ctx context.Context, dataset string) error {
 	return c.do(ctx, zfs("receive", "-A", dataset))
 }
 
-// counter counts what passes. One that breaks lets only so much of it pass.
+// counter counts the bytes that pass. If breaks is set, at most left bytes pass.
 type counter struct {
 	to     io.Writer
 	count  *atomic.Int64

@@ -41,7 +41,7 @@ func worse(a, b State) State {
 	return a
 }
 
-// Good says whether the vdev does its duty in full.
+// Good says whether the vdev is fully functional.
 func (s State) Good() bool {
 	rank, known := badness[s]
 	return known && rank == 0
@@ -50,7 +50,7 @@ func (s State) Good() bool {
 // Status is the state of a pool with all of its vdevs.
 type Status struct {
 	Pool string
-	// GUID is empty where the text of OpenZFS before 2.3 does not tell; see PoolSummary.
+	// GUID is empty where the text output of OpenZFS before 2.3 lacks it; see PoolSummary.
 	GUID string
 	// State of the pool as ZFS says it. Without zed it can be ONLINE while a disk is FAULTED: judge by Health.
 	State State
@@ -88,7 +88,7 @@ type VdevStatus struct {
 	Children []VdevStatus
 }
 
-// Progress of something long.
+// Progress is the progress of long-running work.
 type Progress struct {
 	// Function is scrub, resilver, removal, expansion or trim.
 	Function string
@@ -103,7 +103,7 @@ type Progress struct {
 	Start, End time.Time
 }
 
-// ProgressState says how far.
+// ProgressState is the state of long-running work.
 type ProgressState string
 
 // The states of a progress.
@@ -189,7 +189,7 @@ func (v VdevStatus) Health() State {
 	}
 }
 
-// Bears says whether the vdev keeps its data without so many more of its disks.
+// Bears says whether the vdev keeps its data if it loses this many more of its disks.
 func (v VdevStatus) Bears(more int) bool {
 	for _, child := range v.Children {
 		if !child.Health().Good() {
@@ -240,7 +240,7 @@ func (s Status) Leaves() []VdevStatus {
 	return leaves
 }
 
-// Resilvering says whether data are being rebuilt, or wait for that.
+// Resilvering says whether data is being rebuilt, or waits for that.
 func (s Status) Resilvering() bool {
 	if s.Scan != nil && s.Scan.Function == "resilver" && s.Scan.State == Running {
 		return true
@@ -248,7 +248,7 @@ func (s Status) Resilvering() bool {
 	return slices.ContainsFunc(s.Vdevs, VdevStatus.replacing)
 }
 
-// replacing says whether a device is on its way in.
+// replacing says whether a device of the vdev is being replaced.
 func (v VdevStatus) replacing() bool {
 	return strings.HasPrefix(v.Name, "replacing-") || slices.ContainsFunc(v.Children, VdevStatus.replacing)
 }

@@ -62,7 +62,7 @@ func textSections(output string) map[string]string {
 // classes are the headings between the vdevs.
 var classes = map[string]string{"special": "special", "dedup": "dedup", "logs": "log", "cache": "l2cache", "spares": "spare"}
 
-// treeText reads the table of vdevs. Two blanks more of indentation are one level deeper.
+// treeText reads the table of vdevs. Each level is indented by two more spaces.
 func treeText(table, pool string) (State, []VdevStatus, error) {
 	var root State
 	var vdevs []VdevStatus

@@ -118,14 +118,14 @@ func (m *Metaslab) segments(match []string) error {
 
 // LayoutScore tells how much of the data lies in one piece.
 type LayoutScore struct {
-	// Blocks of data that lie on disk by themselves; holes and blocks within their pointer do not count.
+	// Blocks of data with space of their own on disk; holes, and blocks embedded in their pointers, do not count.
 	Blocks int64
-	// Neighbours are those that begin at most a MiB behind the end of the block before them on the same vdev. The
-	// first of an object on each vdev counts neither way.
+	// Neighbours are those that begin at most a MiB behind the end of the block before them on the same vdev. Firsts are the first ones of an
+	// object on each vdev: they have no block before them.
 	Neighbours, Firsts int64
 }
 
-// PartsPerMillion of the blocks that have another one before them lie right behind it. False if none has one: then there is no score.
+// PartsPerMillion is the share of Neighbours among the blocks that have one before them. False if there are none: then there is no score.
 func (s LayoutScore) PartsPerMillion() (score int64, known bool) {
 	if s.Blocks <= s.Firsts {
 		return 0, false

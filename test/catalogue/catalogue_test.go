@@ -16,7 +16,7 @@ import (
 // root is this checkout.
 const root = "../.."
 
-// example is a row whose results are in testdata: of kubectl storagebench run --local, in a folder.
+// example is a row whose results are in testdata: kubectl storagebench run --local made them, in a folder.
 var example = row{ID: "S99", Question: "Does a scan survive?", Folder: "ageing-small", Shape: "yes, at 0.8 of a fresh one",
 	Lab: []string{"LAB_FLAGS=--disk 1:size=1Gi"}, Inputs: "0123456789ab"}
 
@@ -81,7 +81,7 @@ func TestResultAndPages(t *testing.T) {
 	}
 }
 
-// TestNoResult: nothing is kept of what is not the verdict of this row.
+// TestNoResult: results that are not a verdict of this row are not kept.
 func TestNoResult(t *testing.T) {
 	text, err := os.ReadFile("testdata/results.json")
 	if err != nil {
@@ -173,7 +173,7 @@ func TestWithResult(t *testing.T) {
 	}
 }
 
-// TestCatalogueIsComplete: each folder of experiments is a row, and what the pages say of the lab is what results are kept of.
+// TestCatalogueIsComplete: each folder of experiments is a row, and the pages show the results that are kept.
 func TestCatalogueIsComplete(t *testing.T) {
 	rows, err := loadRows(root)
 	if err != nil {

@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// exitInterrupted is what shells say of a command that Ctrl-C has ended.
+// exitInterrupted is the exit code that shells report for a command that Ctrl-C has ended.
 const exitInterrupted = 130
 
 func start(ctx context.Context, words []string, out io.Writer) error {
@@ -79,7 +79,7 @@ func start(ctx context.Context, words []string, out io.Writer) error {
 // selection says which rows run besides those without a result, or instead of them.
 type selection struct{ force, again bool }
 
-// plan leaves out rows whose result is of what they are now. The short row always runs: it tests the project.
+// plan leaves out rows whose result is still current. The short row always runs: it tests the project.
 func plan(rows []row, names, commit string, which selection, out io.Writer) error {
 	chosen, err := choose(rows, names, commit)
 	if err != nil {

@@ -46,7 +46,7 @@ func withResult(text, part string) (string, error) {
 	return text[:begin] + part + strings.TrimPrefix(text[end+len(endMark):], "\n"), nil
 }
 
-// section is what the README of a row says of the lab.
+// section is what the README of a row says about the lab.
 func section(one row) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s\n## What the lab showed\n", beginMark)

@@ -149,8 +149,8 @@ func figuresOf(of *results.Experiment) []figure {
 	return figures
 }
 
-// shown is a gate in a few words: the change that a comparison found, a ratio, that of two equal metrics, or the figures that it judges. What
-// has none of these has the verdict alone.
+// shown is a gate in a few words: the change that a comparison found, a ratio, or the figures that it judges (of two figures of the same
+// metric, their ratio). Without any of these it is only the verdict.
 func (g gateResult) shown() string {
 	if changes := changesOf(g.Message); len(changes) > 0 {
 		return strings.Join(changes, ", ")
@@ -221,7 +221,7 @@ type said struct {
 	low, high *float64
 }
 
-// variantBefore is the name that a message sets before the figures of one variant, as in "holds for two: ".
+// variantBefore matches the name that a message puts before the figures of one variant, as in "holds for two: ".
 var variantBefore = regexp.MustCompile(`(\S+): $`)
 
 func segmentsOf(message string) []segment {
@@ -251,7 +251,7 @@ func segmentsOf(message string) []segment {
 	return all
 }
 
-// number is a figure of the pattern.
+// number parses a figure that the pattern has matched.
 func number(text string) float64 {
 	parsed, _ := strconv.ParseFloat(text, 64)
 	return parsed
@@ -329,7 +329,7 @@ func (r *result) write(file string) error {
 	return replace(file, append(text, '\n'))
 }
 
-// replace writes a file as a whole, or leaves it as it was: a half of it would stop all rows.
+// replace writes a file as a whole, or leaves it as it was: half a file would stop all rows.
 func replace(file string, text []byte) error {
 	if err := os.WriteFile(file+".new", text, 0o644); err != nil { //nolint:gosec // it is committed
 		return err

@@ -28,7 +28,7 @@ type row struct {
 	Shape string
 	// Lab has the variables of make with which the lab is made, sorted.
 	Lab []string
-	// Short rows are those that CI chooses one from.
+	// Short rows are those from which CI chooses one.
 	Short bool
 	// Inputs is a hash of what is measured: the experiment, its overlay and the lab's disks.
 	Inputs string
@@ -133,7 +133,7 @@ func (r *row) settings(text []byte) error {
 // labDefault is a line of the Makefile that the disks of a lab depend on.
 var labDefault = regexp.MustCompile(`(?m)^(?:` + strings.Join(labVariables, "|") + `) \?=.*$`)
 
-// hashOf covers what decides what is measured. Comments count too: that a row runs once too often does no harm.
+// hashOf covers everything that decides what is measured. Comments count too: running a row once too often does no harm.
 func hashOf(folder string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "lab", "*"))
 	if err != nil {
@@ -197,12 +197,12 @@ func shortRow(rows []row, commit string) (row, error) {
 	return short[number%uint64(len(short))], nil
 }
 
-// current says that a row has run as it is now.
+// current reports whether a row has run with its present inputs.
 func (r *row) current() bool {
 	return r.Result != nil && r.Result.Inputs == r.Inputs && r.Result.Verdict != invalid
 }
 
-// repeated says that it has run twice.
+// repeated reports whether it has run twice.
 func (r *row) repeated() bool { return r.current() && r.Earlier != nil && r.Earlier.Inputs == r.Inputs }
 
 // group are rows that run in the same lab, one after another.

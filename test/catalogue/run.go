@@ -20,7 +20,7 @@ import (
 // lastVerdict is the largest exit code of the plugin that is a verdict.
 const lastVerdict = 3
 
-// bench runs rows in a cluster that is there already.
+// bench runs rows in an existing cluster.
 type bench struct {
 	// root of the checkout.
 	root, kubectl, plugin, namespace, commit string
@@ -57,7 +57,7 @@ func (b bench) run(ctx context.Context, one row) (err error) {
 		return err
 	}
 	defer func() {
-		// Not the context of the run: what it made is removed also if it was interrupted.
+		// Not the context of the run: what it created is removed even if it was interrupted.
 		last, stop := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Minute)
 		defer stop()
 		err = errors.Join(err, b.remove(last, benchmark, storage))

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fakeBench has a checkout with one row, and programs that write down how they are called.
+// fakeBench has a checkout with one row, and programs that record how they are called.
 func fakeBench(t *testing.T, exitCode int) (b bench, calls func() []string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -61,7 +61,7 @@ func runOnly(ctx context.Context, t *testing.T, b bench) error {
 	return b.run(ctx, rows[0])
 }
 
-// TestRun: a verdict is kept whatever it is, and what was made for it is removed.
+// TestRun: a verdict is kept whatever it is, and what was created for it is removed.
 func TestRun(t *testing.T) {
 	b, calls := fakeBench(t, 1)
 	if err := runOnly(t.Context(), t, b); err != nil {
@@ -125,7 +125,7 @@ func TestRunWithoutVerdict(t *testing.T) {
 	}
 }
 
-// TestInputs: a result is of the lab's disks too, also where only the Makefile describes them; the rest of the Makefile does not matter.
+// TestInputs: the inputs include the lab's disks, even where only the Makefile describes them. The rest of the Makefile does not matter.
 func TestInputs(t *testing.T) {
 	b, _ := fakeBench(t, 0)
 	inputs := func(makefile string) string {

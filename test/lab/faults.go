@@ -30,7 +30,7 @@ func (l *Lab) Machine(ctx context.Context, node string) (*vm.Machine, error) {
 	return machine, nil
 }
 
-// DiskActions are what can be done to a disk, with what they do.
+// DiskActions are what can be done to a disk.
 var DiskActions = []string{"fail", "fail-reads", "fail-writes", "hang", "heal", "unplug", "plug", "throttle"}
 
 // Disk does something to a disk of a node. Throttle takes the operations and bytes per second, 0 for no limit.
@@ -83,8 +83,8 @@ func diskNames(disks []vm.Disk) string {
 // NodeActions are what can be done to a node.
 var NodeActions = []string{"reset", "shutdown", "off", "on"}
 
-// Node resets a node, shuts it down in order, cuts its power, or switches it on and waits until it is ready. A node that runs is on,
-// unless its QEMU hangs: then its power is cut first.
+// Node resets a node, shuts it down in order, cuts its power, or switches it on and waits until it is ready. Switching on a node that
+// runs does nothing, unless its QEMU hangs: then its power is cut first.
 func (l *Lab) Node(ctx context.Context, node, action string, log io.Writer) error {
 	s, n, err := l.loadNode(node)
 	if err != nil {

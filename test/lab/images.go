@@ -122,7 +122,7 @@ func serve(files []imageFile) (base string, stop func(), err error) {
 }
 
 // squeeze writes an image archive with its layers compressed. What goes through ctr into containerd is copied many times on the
-// way, and that costs in an emulated node. Three images took it 27 s as they are, 32 s with gzip and 19 s with zstd.
+// way, which takes long in an emulated node. Three images took 27 s uncompressed, 32 s with gzip and 19 s with zstd.
 func squeeze(w io.Writer, path string) error {
 	content, err := os.Open(path)
 	if err != nil {

@@ -60,7 +60,7 @@ func TestReferenceOf(t *testing.T) {
 	}
 }
 
-// TestServe: only who knows the name gets a file, and its layers come compressed.
+// TestServe: only a client that knows the name gets a file, and its layers come compressed.
 func TestServe(t *testing.T) {
 	layer, description := strings.Repeat("layer ", 1000), `[{"RepoTags": ["a"], "Layers": ["1.tar"]}]`
 	path := filepath.Join(t.TempDir(), "a.tar")
@@ -90,7 +90,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// unpacked is what the files of an archive say one after the other, the compressed ones too.
+// unpacked is the content of the files of an archive one after the other, of the compressed ones too.
 func unpacked(t *testing.T, archive []byte) string {
 	t.Helper()
 	var all strings.Builder

@@ -51,9 +51,9 @@ func (l *Lab) ensureKeeper() error {
 	})
 }
 
-// Keep is the keeper. It ends with its context.
+// Keep runs the keeper until its context ends.
 func (l *Lab) Keep(ctx context.Context) error {
-	// The switch comes last: its socket says that all listen.
+	// The switch starts last: its socket shows that everything listens.
 	group, ctx := errgroup.WithContext(ctx)
 	if err := l.serveSlowDisks(ctx, group); err != nil {
 		return err
@@ -140,8 +140,8 @@ func (l *Lab) keepVolumes(ctx context.Context) error {
 	return nil
 }
 
-// takeBack empties a released block volume and offers it again. It is not open then: a claim is deleted only once no
-// pod uses it.
+// takeBack empties a released block volume and offers it again. The volume is not open then, because a claim is deleted only
+// once no pod uses it.
 func (l *Lab) takeBack(ctx context.Context, cluster client.Client, volume *corev1.PersistentVolume) error {
 	if volume.Spec.StorageClassName != BlockClass || volume.Status.Phase != corev1.VolumeReleased {
 		return nil

@@ -157,7 +157,7 @@ mkdir -p /var/lib/lab/volumes
 mount -t ext4 "/dev/disk/by-id/virtio-$(cat /etc/hostname)-files" /var/lib/lab/volumes
 `
 
-// packTar packs files whose names tell their mode, padded to whole sectors.
+// packTar packs files, with a mode that depends on the name, padded to whole sectors.
 func packTar(files map[string][]byte) ([]byte, error) {
 	var packed bytes.Buffer
 	writer := tar.NewWriter(&packed)

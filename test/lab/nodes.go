@@ -56,7 +56,7 @@ func (l *Lab) DiskFile(node, disk string) (string, error) {
 // part is the name of a node's process.
 func part(node string) string { return "node-" + node }
 
-// isPart tells a part's log from a step's.
+// isPart reports whether a log is that of a part, and not that of a step.
 func isPart(name string) bool {
 	return slices.Contains([]string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", keeperPart}, name) ||
 		strings.HasPrefix(name, "node-")
@@ -102,8 +102,8 @@ func (l *Lab) bootNode(ctx context.Context, s *state, n int) error {
 	return proc.Start(command, l.Folder, part(machine.Name), filepath.Join(l.Logs(), part(machine.Name)+".log"))
 }
 
-// formatFiles makes the file system of the disk for volumes, here, where it takes no time. A sparse file that holds nothing
-// has none yet.
+// formatFiles makes the file system of the disk for volumes on this machine, where it takes no time. A sparse file without
+// data has none yet.
 func (l *Lab) formatFiles(ctx context.Context, s *state, n int) error {
 	disk := l.diskFile(s, n, s.Options.Files.Name)
 	var status unix.Stat_t
@@ -145,8 +145,8 @@ func (l *Lab) Config() (*rest.Config, error) {
 	return l.restConfig(s)
 }
 
-// registerNode makes the Node object, or corrects it: the kubelet keeps the addresses that it finds. To the pods, a node
-// is its address among the nodes; to the control plane, the loopback address that leads to it.
+// registerNode creates the Node object, or corrects it: the kubelet keeps the addresses that it finds. Pods reach a node by
+// its address among the nodes, the control plane by the loopback address that leads to it.
 func registerNode(ctx context.Context, cluster client.Client, s *state, n int) error {
 	name := nodeName(n)
 	wanted := &corev1.Node{

@@ -1,5 +1,5 @@
 // Package lab is a real Kubernetes cluster on one Linux machine, whose nodes are virtual machines with real OpenZFS and
-// throttled disks. docs/tasks/lab.md tells how to use it.
+// throttled disks. docs/tasks/lab.md explains how to use it.
 package lab
 
 import (
@@ -27,7 +27,7 @@ type Options struct {
 	MemoryMiB int     `json:"memoryMiB"`
 }
 
-// Limits keep a typing error from eating the machine.
+// Limits keep a typing error from using up the machine.
 const (
 	maxNodes = 9
 	maxDisks = 20

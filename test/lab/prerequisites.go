@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/test/lab/progress"
 )
 
-// wanted are the programs that the machine itself must have, and the Debian packages that bring them. All else comes from
+// wanted are the programs that the machine itself must have, and the Debian packages that contain them. All else comes from
 // the lab's own tree of tools.
 var wanted = map[string]string{"mmdebstrap": "mmdebstrap"}
 
@@ -39,7 +39,7 @@ func prerequisites(ctx context.Context, report *progress.Reporter) error {
 	}
 	return report.Step("prerequisites", "installing "+strings.Join(missing, ", "), func(log io.Writer) error {
 		for _, arguments := range [][]string{{"update", "--quiet"}, append(words, "--option", "DPkg::Lock::Timeout=600")} {
-			// make lab-up makes images meanwhile, which may install programs too (hack/apt).
+			// Meanwhile, make lab-up builds images, which may install programs too (hack/apt).
 			command := exec.CommandContext(ctx, "flock", append([]string{"/run/lock/storagebench-apt", "apt-get"}, arguments...)...)
 			command.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
 			command.Stdout, command.Stderr = log, log

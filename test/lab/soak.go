@@ -61,8 +61,8 @@ func surroundings() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Other programs come and go in shared folders, so there only what has our name counts; that the
-	// lab's processes leave nothing else there is because their TMPDIR lies in the lab's folder.
+	// Other programs use the shared folders too, so only files with our name count there. The lab's processes
+	// leave nothing else in them, because their TMPDIR is in the lab's folder.
 	for _, pattern := range []string{base + "/*", os.TempDir() + "/*storagebench*", "/var/tmp/*storagebench*", "/dev/shm/*"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
@@ -73,7 +73,7 @@ func surroundings() ([]string, error) {
 	return found, nil
 }
 
-// without is what only the first list has.
+// without returns what only the first list has.
 func without(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(one string) bool { return slices.Contains(other, one) })
 }

@@ -22,7 +22,7 @@ import (
 // keyPair is a key for SSH. OpenSSH reads the PEM form of its private part.
 type keyPair struct{ pki.Pair }
 
-// sshKey reads a key of the lab, made if there is none yet.
+// sshKey reads a key of the lab, and creates it if there is none yet.
 func (l *Lab) sshKey(name string) (keyPair, error) {
 	folder := l.path("ssh")
 	if err := os.MkdirAll(folder, 0o700); err != nil {

@@ -26,11 +26,11 @@ const (
 // Lab is one lab, which may exist or not.
 type Lab struct {
 	Name string
-	// Folder holds all that there is of it, apart from its processes.
+	// Folder holds everything that belongs to the lab, apart from its processes.
 	Folder string
 }
 
-// state is what a lab has to remember; where it stands is derived from its processes.
+// state is what a lab has to remember; what is running is derived from its processes.
 type state struct {
 	Options Options            `json:"options"`
 	Ports   controlplane.Ports `json:"ports"`
@@ -90,7 +90,7 @@ func (l *Lab) lock() (unlock func(), err error) {
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, errors.Join(busy, file.Close())
 	}
-	// The file is removed when the lock is given back: it may be another one by now.
+	// Another command may have removed the file when it released the lock: then the path is a different file by now.
 	mine, errMine := file.Stat()
 	now, errNow := os.Stat(path)
 	if errMine != nil || errNow != nil || !os.SameFile(mine, now) {
@@ -224,7 +224,7 @@ func (l *Lab) plane(s *state) controlplane.Plane {
 	return controlplane.Plane{Lab: l.Folder, Folder: l.path("controlplane"), Logs: l.Logs(), Programs: s.Programs, Ports: s.Ports}
 }
 
-// running tells which parts of the lab run.
+// running returns which parts of the lab run.
 func (l *Lab) running() (map[string]bool, error) {
 	processes, err := proc.Find(l.Folder)
 	if err != nil {

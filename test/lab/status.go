@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/test/lab/vm"
 )
 
-// Status prints what there is of the lab, and reports whether all of it works.
+// Status prints the parts of the lab, and reports whether all of them work.
 func (l *Lab) Status(ctx context.Context, out io.Writer) (works bool, err error) {
 	s, err := l.load()
 	if err != nil {

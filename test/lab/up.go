@@ -157,7 +157,7 @@ func (l *Lab) explain(err error) error {
 	return fmt.Errorf("%w\n%s", err, strings.Join(tails, "\n"))
 }
 
-// Down ends the lab and removes all that there is of it.
+// Down stops the lab and removes everything that belongs to it.
 func (l *Lab) Down(ctx context.Context) error {
 	unlock, err := l.lock()
 	if err != nil {

@@ -58,7 +58,7 @@ func (a Agents) StepPools(ctx context.Context) (changed bool, err error) {
 	return changed, nil
 }
 
-// overtaken lets pass that an object has changed or is gone: the next step sees it.
+// overtaken ignores that an object has changed or is gone: the next step sees it.
 func overtaken(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil
@@ -76,7 +76,7 @@ func MarksOf(pool *v1alpha1.BenchmarkPool) []v1alpha1.EffectiveProperty {
 	return marks
 }
 
-// awaits says whether the spec of a pool awaits datasets.
+// awaits reports whether the spec of a pool awaits datasets.
 func awaits(pool *v1alpha1.BenchmarkPool) bool {
 	return slices.ContainsFunc(pool.Spec.Datasets, func(d v1alpha1.PoolDataset) bool { return d.Awaited })
 }

@@ -58,7 +58,7 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// TestRunningJobDeleted: nothing is left, also of a workload that runs.
+// TestRunningJobDeleted: nothing is left, even of a workload that runs.
 func TestRunningJobDeleted(t *testing.T) {
 	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
 		t.Run(string(policy), func(t *testing.T) {

@@ -122,7 +122,7 @@ func cut(emitted string) string {
 	return half[:strings.LastIndex(half, "\n")+1]
 }
 
-// incompressible is a raw output so large that the document takes several lines of the log.
+// incompressible is raw output so large that the document takes several lines of the log.
 func incompressible() []byte {
 	digest := sha256.Sum256(nil)
 	var text strings.Builder

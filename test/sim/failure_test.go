@@ -70,7 +70,7 @@ func TestChangedResult(t *testing.T) {
 	}
 }
 
-// TestPodsThatEndBadly: the Job fails, and what is left of the pod tells why.
+// TestPodsThatEndBadly: the Job fails, and what is left of the pod says why.
 func TestPodsThatEndBadly(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -114,7 +114,7 @@ func TestPodsThatEndBadly(t *testing.T) {
 	}
 }
 
-// TestPodsThatDoNotStart: the Job stays active, and the pod tells why.
+// TestPodsThatDoNotStart: the Job stays active, and the pod says why.
 func TestPodsThatDoNotStart(t *testing.T) {
 	t.Parallel()
 	cases := []struct {

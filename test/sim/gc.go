@@ -22,7 +22,7 @@ type garbage struct {
 	objects []*metav1.PartialObjectMetadata
 	byUID   map[types.UID]*metav1.PartialObjectMetadata
 	owned   map[types.UID][]*metav1.PartialObjectMetadata
-	exists  map[types.UID]bool // what was asked for at the API server
+	exists  map[types.UID]bool // answers of the API server about owners that were not listed
 }
 
 // collect plays the garbage collector for Jobs, pods, claims, ConfigMaps, benchmarks and runs.
@@ -94,7 +94,7 @@ func (g *garbage) add(kind schema.GroupVersionKind, meta *metav1.ObjectMeta) {
 	}
 }
 
-// letGo plays the finalizers of an object that is deleted: orphan, and foreground deletion.
+// letGo does what the finalizers of an object that is deleted ask for: orphaning, or foreground deletion.
 func (g *garbage) letGo(ctx context.Context, object *metav1.PartialObjectMetadata) error {
 	switch {
 	case slices.Contains(object.Finalizers, metav1.FinalizerOrphanDependents):
@@ -110,8 +110,8 @@ func (g *garbage) letGo(ctx context.Context, object *metav1.PartialObjectMetadat
 	return nil
 }
 
-// deleteDependents goes on with a foreground deletion: dependents that block it are deleted or, if they have another owner
-// that stays, taken from this one; with the last of them the object is deleted.
+// deleteDependents continues a foreground deletion: dependents that block it are deleted or, if they have another owner
+// that stays, taken from this one. With the last of them the object is deleted.
 func (g *garbage) deleteDependents(ctx context.Context, object *metav1.PartialObjectMetadata) error {
 	blocked := false
 	for _, dependent := range g.owned[object.UID] {
@@ -141,7 +141,7 @@ func (g *garbage) deleteDependents(ctx context.Context, object *metav1.PartialOb
 	return g.dropFinalizer(ctx, object, metav1.FinalizerDeleteDependents)
 }
 
-// hasOtherOwner says whether an object has another owner, one that is not itself deleted in the foreground.
+// hasOtherOwner reports whether an object has another owner, one that is not itself deleted in the foreground.
 func (g *garbage) hasOtherOwner(ctx context.Context, object *metav1.PartialObjectMetadata, than types.UID) (bool, error) {
 	for _, owner := range object.OwnerReferences {
 		if owner.UID == than {
@@ -158,7 +158,7 @@ func (g *garbage) hasOtherOwner(ctx context.Context, object *metav1.PartialObjec
 	return false, nil
 }
 
-// blocks says whether an object keeps its owner from being gone in a foreground deletion.
+// blocks reports whether an object keeps its owner from being removed in a foreground deletion.
 func blocks(object *metav1.PartialObjectMetadata, owner types.UID) bool {
 	return slices.ContainsFunc(object.OwnerReferences, func(r metav1.OwnerReference) bool {
 		return r.UID == owner && r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion
@@ -186,7 +186,8 @@ func (g *garbage) judge(ctx context.Context, object *metav1.PartialObjectMetadat
 	return g.disown(ctx, object, func(owner metav1.OwnerReference) bool { return gone[owner.UID] })
 }
 
-// there says whether an owner exists. One that was not seen is asked for, as the lists are not of one moment.
+// there reports whether an owner exists. The API server is asked about one that was not listed, because the lists were not taken
+// at the same moment.
 func (g *garbage) there(ctx context.Context, namespace string, owner metav1.OwnerReference) (bool, error) {
 	if g.byUID[owner.UID] != nil {
 		return true, nil

@@ -57,7 +57,7 @@ func TestHappyPath(t *testing.T) {
 	l.wantNothing(job)
 }
 
-// TestStates sees each state between the passes.
+// TestStates checks the state after each pass.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, Options{})
@@ -81,8 +81,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestSpeed tells what an experiment of 6 runs with 2 phases costs, and a pass without news. How long that takes is
-// the machine's business, so it is only told.
+// TestSpeed logs what an experiment of 6 runs with 2 phases costs, and what a pass costs in which nothing changes. How long
+// these take depends on the machine, so it is only logged.
 func TestSpeed(t *testing.T) {
 	l := newLab(t, Options{})
 	l.claim("fast")
@@ -110,7 +110,7 @@ func TestSpeed(t *testing.T) {
 	t.Logf("100 idle steps in %v", time.Since(started))
 }
 
-// TestRun plays beside a test that does not wait for passes, on an API server that other tests use.
+// TestRun runs passes beside a test that does not wait for them, on an API server that other tests use.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, Options{})

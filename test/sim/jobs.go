@@ -85,7 +85,7 @@ func (p *pass) job(ctx context.Context, job *batchv1.Job, pod *corev1.Pod) error
 	return p.countJob(ctx, job, 1, ready)
 }
 
-// pastDeadline says whether a Job has been active for longer than it may; if not, the deadline is kept in mind.
+// pastDeadline reports whether a Job has been active for longer than it may; if not, the deadline is kept in mind.
 func (p *pass) pastDeadline(job *batchv1.Job) bool {
 	if job.Spec.ActiveDeadlineSeconds == nil || job.Status.StartTime == nil {
 		return false
@@ -100,7 +100,7 @@ func (p *pass) pastDeadline(job *batchv1.Job) bool {
 	return false
 }
 
-// createPod makes a Job's pod, under a name that looks random and is the same in every test run.
+// createPod creates a Job's pod, under a name that looks random and is the same in every test run.
 func (p *pass) createPod(ctx context.Context, job *batchv1.Job) error {
 	if job.Status.StartTime == nil {
 		if err := p.countJob(ctx, job, 0, 0); err != nil {
@@ -158,7 +158,7 @@ func (p *pass) failJob(ctx context.Context, job *batchv1.Job, pod *corev1.Pod, r
 	return p.wrote(p.client.Status().Update(ctx, job))
 }
 
-// finishJob writes the end of a Job: the API server asks for the conditions in pairs, a start time and no active pods.
+// finishJob writes the end of a Job: the API server requires the conditions in pairs, a start time and no active pods.
 func (p *pass) finishJob(ctx context.Context, job *batchv1.Job, end batchv1.JobConditionType, reason, message string) error {
 	none := int32(0)
 	job.Status.Active, job.Status.Ready, job.Status.Terminating = 0, &none, &none
@@ -233,7 +233,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// ended says whether a pod has reached its last phase.
+// ended reports whether a pod has reached its last phase.
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }

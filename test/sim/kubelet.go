@@ -38,8 +38,8 @@ func (p *pass) pod(ctx context.Context, pod *corev1.Pod) error {
 	return p.startPod(ctx, pod)
 }
 
-// removePod ends a deleted pod, as the kubelet and, for pods without a node, the pod garbage collector do: they never let
-// one go before it is Failed or Succeeded. The job controller's finalizer may keep it longer.
+// removePod ends a deleted pod, as the kubelet and, for pods without a node, the pod garbage collector do: they never remove
+// a pod before it is Failed or Succeeded. The job controller's finalizer may keep it longer.
 func (p *pass) removePod(ctx context.Context, pod *corev1.Pod) error {
 	if !ended(pod) {
 		return p.terminate(ctx, pod, termination{code: 143, reason: "Error"})
@@ -90,7 +90,7 @@ func (p *pass) startPod(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// bound says whether all claims of a pod are bound.
+// bound reports whether all claims of a pod are bound.
 func (p *pass) bound(pod *corev1.Pod) bool {
 	for _, name := range claimNames(pod) {
 		if claim := p.claim(pod.Namespace, name); claim == nil || claim.Status.Phase != corev1.ClaimBound {
@@ -100,7 +100,7 @@ func (p *pass) bound(pod *corev1.Pod) bool {
 	return true
 }
 
-// waiting shows why the containers of a pod do not start, if it does not show yet.
+// waiting shows why the containers of a pod do not start, unless the status shows it already.
 func (p *pass) waiting(ctx context.Context, pod *corev1.Pod, reason, message string) error {
 	if waitingReason(pod) == reason {
 		return nil

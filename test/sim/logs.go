@@ -14,8 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// kubelet is the HTTPS server from which the API server reads logs. There is one for each API server: nodes are shared
-// by the tests that share an API server, and name one port.
+// kubelet is the HTTPS server from which the API server reads logs. There is one for each API server: tests that share an
+// API server share its nodes, and a node names only one port.
 type kubelet struct {
 	host  string
 	users int
@@ -73,7 +73,7 @@ type podLog struct {
 	failures  int
 }
 
-// start begins the log of a pod; one of an earlier pod of the same name is gone.
+// start begins the log of a pod, and drops that of an earlier pod of the same name.
 func (l *logs) start(pod *corev1.Pod, text string, failures int) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// CreateNodes makes the nodes, Ready and with the fake kubelet as theirs. Nodes that exist already, made by a test beside
+// CreateNodes creates the nodes, Ready and with the fake kubelet as theirs. Nodes that exist already, created by a test beside
 // this one, are taken over.
 func (c *Cluster) CreateNodes(ctx context.Context) error {
 	for _, name := range c.options.Nodes {
@@ -32,7 +32,7 @@ func (c *Cluster) CreateNodes(ctx context.Context) error {
 	return nil
 }
 
-// readyNode plays what makes a new node Ready. Admission taints every new node; the node controller takes that away.
+// readyNode plays what makes a new node Ready. Admission taints every new node; the node controller removes the taint.
 func (c *Cluster) readyNode(ctx context.Context, name string) error {
 	var node corev1.Node
 	if err := c.client.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {

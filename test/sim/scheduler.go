@@ -94,7 +94,7 @@ func (p *pass) claimsOf(pod *corev1.Pod) (waiting []*corev1.PersistentVolumeClai
 	return waiting, ""
 }
 
-// waitsForPod says whether a claim is bound only when a pod uses it.
+// waitsForPod reports whether a claim is bound only when a pod uses it.
 func (p *pass) waitsForPod(claim *corev1.PersistentVolumeClaim) bool {
 	class, known := p.classes[ptr.Deref(claim.Spec.StorageClassName, "")]
 	return known && ptr.Deref(class.VolumeBindingMode, storagev1.VolumeBindingImmediate) == storagev1.VolumeBindingWaitForFirstConsumer
@@ -122,7 +122,7 @@ func (p *pass) nodeFor(pod *corev1.Pod) string {
 	return ""
 }
 
-// selected says whether a pod's selector and required affinity match a node.
+// selected reports whether a pod's selector and required affinity match a node.
 func selected(pod *corev1.Pod, node *corev1.Node) bool {
 	for key, value := range pod.Spec.NodeSelector {
 		if node.Labels[key] != value {
@@ -135,7 +135,7 @@ func selected(pod *corev1.Pod, node *corev1.Node) bool {
 	return matches(pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution, node)
 }
 
-// reachesVolumes says whether the bound volumes of a pod can be used on a node.
+// reachesVolumes reports whether the bound volumes of a pod can be used on a node.
 func (p *pass) reachesVolumes(pod *corev1.Pod, node *corev1.Node) bool {
 	for _, name := range claimNames(pod) {
 		claim := p.claim(pod.Namespace, name)
@@ -150,7 +150,7 @@ func (p *pass) reachesVolumes(pod *corev1.Pod, node *corev1.Node) bool {
 	return true
 }
 
-// tolerated says whether a pod tolerates the taints of a node.
+// tolerated reports whether a pod tolerates the taints of a node.
 func tolerated(pod *corev1.Pod, node *corev1.Node) bool {
 	for _, taint := range node.Spec.Taints {
 		if taint.Effect == corev1.TaintEffectPreferNoSchedule {
@@ -166,7 +166,7 @@ func tolerated(pod *corev1.Pod, node *corev1.Node) bool {
 	return true
 }
 
-// matches says whether one of the terms of a selector matches a node; no selector matches.
+// matches reports whether one of the terms of a selector matches a node. Without a selector, every node matches.
 func matches(selector *corev1.NodeSelector, node *corev1.Node) bool {
 	if selector == nil {
 		return true
@@ -187,7 +187,7 @@ func matches(selector *corev1.NodeSelector, node *corev1.Node) bool {
 	})
 }
 
-// meets says whether a value meets a requirement.
+// meets reports whether a value meets a requirement.
 func meets(requirement corev1.NodeSelectorRequirement, value string, has bool) bool {
 	listed := has && slices.Contains(requirement.Values, value)
 	switch requirement.Operator {
@@ -200,5 +200,5 @@ func meets(requirement corev1.NodeSelectorRequirement, value string, has bool) b
 	case corev1.NodeSelectorOpDoesNotExist:
 		return !has
 	}
-	return false // Gt and Lt are not played
+	return false // Gt and Lt are not simulated
 }

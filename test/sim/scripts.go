@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// Behaviour says what happens to a workload pod. It is asked once per pod, when the pod is first seen. The request is
+// Behaviour says what happens to a workload pod. It is called once per pod, when the pod is first seen. The request is
 // empty for a pod that carries none.
 type Behaviour func(request workload.Request, pod *corev1.Pod) Script
 
@@ -23,7 +23,7 @@ const (
 	Fail Outcome = "Fail"
 	// Truncate: it succeeds, but half of the result's lines are missing from the log.
 	Truncate Outcome = "Truncate"
-	// WrongDigest: it succeeds, but the receipt speaks of another document.
+	// WrongDigest: it succeeds, but the receipt is for another document.
 	WrongDigest Outcome = "WrongDigest"
 	// NoResult: it ends with 0, but there is no receipt and no result.
 	NoResult Outcome = "NoResult"
@@ -69,9 +69,9 @@ type Script struct {
 	Metrics map[string]int64
 	// Document, if set, changes the result before it is written.
 	Document func(document *results.PhaseDocument)
-	// Hold keeps the pod running until Release; only then the Outcome comes to pass.
+	// Hold keeps the pod running until Release; only then the Outcome happens.
 	Hold bool
-	// LogFailures is how many attempts to read the log fail before one succeeds; negative is all of them.
+	// LogFailures is how many attempts to read the log fail before one succeeds; if negative, all of them fail.
 	LogFailures int
 	// Log are lines written before the result.
 	Log []string
@@ -87,7 +87,7 @@ type Execution struct {
 	// RunUID, Run and Phase that the request names.
 	RunUID, Run, Phase string
 	Seed               int64
-	// Ended says that it is over, and ExitCode how; -1 is a pod that ended without its container's doing.
+	// Ended says that it is over, and ExitCode how; -1 if the pod ended without an exit code of its container.
 	Ended    bool
 	ExitCode int32
 }
@@ -99,7 +99,7 @@ func (c *Cluster) Executions() []Execution {
 	return append([]Execution(nil), c.executions...)
 }
 
-// Release lets those held workloads go on for which match is true, and says how many. A nil match is all.
+// Release lets the held workloads continue for which match is true, and returns how many. A nil match selects all.
 func (c *Cluster) Release(match func(Execution) bool) int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -114,7 +114,7 @@ func (c *Cluster) Release(match func(Execution) bool) int {
 	return count
 }
 
-// SetBehaviour replaces the behaviour. Pods that have not ended are asked for again.
+// SetBehaviour replaces the behaviour, which is called again for pods that have not ended.
 func (c *Cluster) SetBehaviour(behaviour Behaviour) {
 	c.step.Lock()
 	defer c.step.Unlock()
@@ -150,7 +150,7 @@ func (c *Cluster) script(pod *corev1.Pod) Script {
 	return script
 }
 
-// held says whether a running pod is not to end yet.
+// held reports whether a running pod must not end yet.
 func (c *Cluster) held(pod *corev1.Pod) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

@@ -25,8 +25,8 @@ type state struct {
 	hasPVs  bool
 }
 
-// revision is the revision of the whole store. Lists of Events never come from the API server's watch cache and carry it;
-// the namespace has none, so the list is small.
+// revision is the revision of the whole store. A list of Events carries it, because it never comes from the API server's
+// watch cache. The namespace has no Events, so the list is small.
 func (c *Cluster) revision(ctx context.Context) (string, error) {
 	var events metav1.PartialObjectMetadataList
 	events.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("EventList"))
@@ -82,7 +82,7 @@ func inParallel(functions ...func() error) error {
 	return group.Wait()
 }
 
-// acts says whether the Cluster acts in a namespace.
+// acts reports whether the Cluster acts in a namespace.
 func (c *Cluster) acts(namespace string) bool {
 	return len(c.options.Namespaces) == 0 || slices.Contains(c.options.Namespaces, namespace)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// Provisioner of the classes that CreateStorageClass makes. Claims of classes of other provisioners are bound alike, but for those
+	// Provisioner of the classes that CreateStorageClass makes. Claims of classes of other provisioners are bound alike, except for those
 	// that have a stand-in of their own.
 	Provisioner = "sim.storagebench.dev/provisioner"
 
@@ -45,8 +45,8 @@ func (p *pass) claims(ctx context.Context) error {
 	return nil
 }
 
-// inUse says whether a claim that is deleted has to stay: as in a real cluster, for every pod with a node that mounts it,
-// also one that has ended long ago.
+// inUse reports whether a claim that is deleted has to stay: as in a real cluster, for every pod with a node that mounts it,
+// even one that has ended long ago.
 func (p *pass) inUse(claim *corev1.PersistentVolumeClaim) bool {
 	return slices.ContainsFunc(p.seenPods, func(pod corev1.Pod) bool {
 		return pod.Namespace == claim.Namespace && pod.Spec.NodeName != "" && slices.Contains(claimNames(&pod), claim.Name)
@@ -104,7 +104,7 @@ func (p *pass) volumeFor(claim *corev1.PersistentVolumeClaim) *corev1.Persistent
 	return nil
 }
 
-// refers says whether a volume's reference is to this claim; one without UID is by name.
+// refers reports whether a volume's reference is to this claim; one without UID is by name.
 func refers(of *corev1.ObjectReference, claim *corev1.PersistentVolumeClaim) bool {
 	return of.Namespace == claim.Namespace && of.Name == claim.Name && (of.UID == "" || of.UID == claim.UID)
 }
@@ -153,7 +153,7 @@ func claimRef(claim *corev1.PersistentVolumeClaim) *corev1.ObjectReference {
 }
 
 // bind ties a claim and a volume together, in the order of the real binder. A write that fails ends it; the next pass
-// finds the volume by its reference and goes on.
+// finds the volume by its reference and continues.
 func (p *pass) bind(ctx context.Context, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, node string) error {
 	p.changed = true
 	if of := volume.Spec.ClaimRef; of == nil || of.UID != claim.UID {
@@ -186,7 +186,7 @@ func (p *pass) bind(ctx context.Context, claim *corev1.PersistentVolumeClaim, vo
 	return p.wrote(p.client.Status().Update(ctx, claim))
 }
 
-// volumes plays what happens to volumes and claims when the other one is gone.
+// volumes plays what happens to a volume or a claim when the other one is gone.
 func (p *pass) volumes(ctx context.Context) error {
 	if err := p.needVolumes(ctx); err != nil {
 		return err
@@ -248,7 +248,7 @@ func (p *pass) reclaim(ctx context.Context, volume *corev1.PersistentVolume) err
 	return nil
 }
 
-// warn writes a Warning event about an object, if it is not the last one about it already.
+// warn writes a Warning event about an object, unless it would repeat the last one.
 func (p *pass) warn(ctx context.Context, kind string, object client.Object, reason, message string) error {
 	text := reason + ": " + message
 	if p.warned[object.GetUID()] == text {

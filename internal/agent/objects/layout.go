@@ -67,5 +67,5 @@ func ClaimedDevices(pool *v1alpha1.BenchmarkPool) []string {
 	return claimed
 }
 
-// WholeDisk is the disk whose first partition ZFS uses.
+// WholeDisk is the path of a disk, given that path or the one of its first partition, which ZFS uses.
 func WholeDisk(path string) string { return strings.TrimSuffix(path, "-part1") }

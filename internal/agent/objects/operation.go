@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/operate"
 )
 
-// OperationReleaseCommand releases a deleted operation without its agent.
+// OperationReleaseCommand is the command that releases a deleted operation without its agent.
 func OperationReleaseCommand(operation *v1alpha1.PoolOperation) string {
 	return fmt.Sprintf("release it as it is: kubectl annotate pooloperation %s %s=%s", operation.Name, v1alpha1.AnnotationReleasePool,
 		operation.Spec.NodeName)

@@ -42,20 +42,20 @@ func Released(pool *v1alpha1.BenchmarkPool) bool {
 	return pool.Annotations[v1alpha1.AnnotationReleasePool] == pool.Spec.NodeName
 }
 
-// ReleaseCommand releases a deleted BenchmarkPool although its pool stays.
+// ReleaseCommand is the command that releases a deleted BenchmarkPool although its pool stays.
 func ReleaseCommand(pool *v1alpha1.BenchmarkPool) string {
 	return fmt.Sprintf("release it: kubectl annotate benchmarkpool %s %s=%s", pool.Name, v1alpha1.AnnotationReleasePool,
 		pool.Spec.NodeName)
 }
 
-// LeftBehind says what may be left, and where.
+// LeftBehind says which pool may be left, and where.
 func LeftBehind(pool *v1alpha1.BenchmarkPool) string {
 	guid := cmp.Or(pool.Status.GUID, "not known")
 	return fmt.Sprintf("pool %s (guid %s) may be left on node %s, on %s", naming.PoolName(pool), guid, pool.Spec.NodeName,
 		SomeOf(ClaimedDevices(pool)))
 }
 
-// SomeOf joins the first few.
+// SomeOf lists the first few items.
 func SomeOf(items []string) string {
 	const few = 4
 	if len(items) == 0 {

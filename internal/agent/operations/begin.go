@@ -106,8 +106,8 @@ func (s State) poolObstacle(kind traits) *obstacle {
 	return nil
 }
 
-// foreignPool refuses pools that were not created for the namespace of the operation's run. The manager creates no such operation.
-// This check holds even if a tenant could: it must not reach the pools of others.
+// foreignPool refuses pools that were not created for the namespace of the operation's run. The manager creates no such operation. If a
+// tenant managed to create one, it still must not reach the pools of others.
 func (s State) foreignPool(pools ...*v1alpha1.BenchmarkPool) *obstacle {
 	namespace := s.Operation.Labels[v1alpha1.LabelNamespace]
 	for _, pool := range pools {
@@ -172,7 +172,8 @@ func (s State) notReady(name string, pool *v1alpha1.BenchmarkPool, live *Pool, k
 	if ready == nil || ready.ObservedGeneration != pool.Generation {
 		return not("its agent has not reconciled it yet")
 	}
-	// If an operation has changed the disks, everything else is in order. An operation that changes disks may repair the drift.
+	// PoolDisksDiffer, as after an operation that changed the disks, means that everything else is in order. An operation that changes disks
+	// may also repair the drift.
 	allowed := []string{v1alpha1.ReasonPoolDisksDiffer}
 	if kind.disks {
 		allowed = append(allowed, v1alpha1.ReasonPoolDrifted)

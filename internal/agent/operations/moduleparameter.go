@@ -39,7 +39,7 @@ func beginParameter(state State) (string, *obstacle) {
 	return "", nil
 }
 
-// parameterStage: while the record exists and is not restored, it counts as a leftover, and no outcome is written.
+// parameterStage: as long as the record is not restored, it counts as a leftover, and no outcome is written.
 func parameterStage(state State) operationStage {
 	action, record := state.Operation.Spec.Action.ModuleParameter, state.Parameter.Record
 	if record == nil || record.SameBoot && !record.Applied && !record.Restored {

@@ -47,7 +47,7 @@ func (s State) Offline() bool {
 	return found && leaf.State == zfs.StateOffline
 }
 
-// Rebuild is the rebuild of what the disk has missed. Nil if ZFS has begun none.
+// Rebuild is the rebuild of what the disk has missed. Nil if ZFS has not begun one.
 func (s State) Rebuild(status zfs.Status) *zfs.Progress {
 	if scan := status.Scan; scan != nil && scan.Function == "resilver" && s.byUs(scan) {
 		return scan

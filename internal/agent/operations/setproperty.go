@@ -74,8 +74,8 @@ func setPropertyStage(state State) operationStage {
 
 // Correction is the mark that replaces the mark of the operation if that is wrong. Empty if it is right. ZFS checks properties one by one:
 // it may refuse some, and still set the others and the mark, which then names values that the dataset does not have. A refused property is
-// recorded with its current value, because an earlier operation may have set that, or removed from the mark if the spec says the same. The
-// UID stays, because it shows that the command has run.
+// recorded with its current value, because an earlier operation may have set that. If that is also the value in the spec, the property is
+// removed from the mark. The UID stays, because it shows that the command has run.
 func (s State) Correction() string {
 	mark, _ := s.property(pools.PropertyChanged)
 	changed := pools.ChangedBy(mark)

@@ -43,7 +43,7 @@ func OwnLabel(label host.PoolLabel, guid string) bool {
 }
 
 // recorded says whether the status has all guids by which a later agent can identify the labels of the destroyed pool. A guid that is still
-// missing after the status with this message was written did not fit, and is not waited for.
+// missing after a status with this message was written did not fit into it, and is not waited for.
 func (s State) recorded(message string) bool {
 	pool := s.Pool
 	if pool.Status.GUID != s.Live.GUID {

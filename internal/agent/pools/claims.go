@@ -77,7 +77,7 @@ func (p DevicePolicy) Right(namespace, path string) host.Right {
 	return host.NoContents
 }
 
-// Take decides whether the pool may have disks, all of them, or returns the reason why not.
+// Take decides whether the pool may have all of the given disks, or returns the reason why not.
 func (s State) Take(paths []string) ([]Disk, *Decision) {
 	refuse := func(reason, format string, values ...any) ([]Disk, *Decision) {
 		return nil, new(stall(reason, format, values...))
@@ -117,8 +117,8 @@ func (s State) Take(paths []string) ([]Disk, *Decision) {
 	return disks, nil
 }
 
-// sectors refuses a disk whose sectors are larger than the blocks that the pool asks for. ZFS would make the blocks larger without saying
-// so, and go on to report the ashift that it was given.
+// sectors refuses a disk whose sectors are larger than the blocks that the pool asks for. ZFS would silently make the blocks larger, and
+// still report the requested ashift.
 func (s State) sectors(path string, disk Disk) error {
 	ashift := s.Pool.Spec.Ashift
 	if ashift == 0 || disk.LogicalSectorBytes <= 1<<ashift {
@@ -189,8 +189,8 @@ func (d Disk) missing() bool {
 // silent says that a disk does not respond: its contents are unknown, and a command that waits for it would never end.
 func (d Disk) silent() bool { return errors.Is(d.Refusal, host.Silent) }
 
-// silence says which disks of a pool that is not imported do not respond. Empty if all do. Such a pool is not imported: the kernel
-// would wait for those disks and block all other pools of the node.
+// silence says which disks of a pool that is not imported do not respond. Empty if all do. With such disks the pool must not be imported:
+// the kernel would wait for them, and block all other pools of the node.
 func (s State) silence() string {
 	var told []string
 	for _, path := range objects.ClaimedDevices(s.Pool) {

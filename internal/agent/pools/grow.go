@@ -78,9 +78,9 @@ func (c layoutChange) lacks() []string {
 	return parts
 }
 
-// growPool changes the disks of the pool to those of the spec: it adds vdevs, and attaches disks to mirrors and detaches them. It
-// does so only if every disk of the pool is accounted for, or a replaced disk would be added a second time; and only after the
-// disks of the spec have changed, or disks that an operation or an admin removed would return.
+// growPool changes the disks of the pool to those of the spec: it adds vdevs, and attaches disks to mirrors and detaches them. It does so
+// only if every disk of the pool is accounted for: otherwise a replaced disk would be added a second time. It also requires that the disks
+// of the spec have changed: otherwise disks that an operation or an admin removed would return.
 func growPool(state State) *Decision {
 	change := state.layoutChange()
 	asked := change.lacks()

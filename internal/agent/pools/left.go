@@ -17,7 +17,7 @@ import (
 // state of that name.
 const StateLeft = "LEFT"
 
-// LeftDisk is a disk that has left the live pool, and that the status goes on to name until it has no label of the pool any more.
+// LeftDisk is a disk that has left the live pool. The status keeps naming it until it no longer has a label of the pool.
 type LeftDisk struct {
 	// Vdev is named after the whole disk. Its guid identifies the label of a cache device or spare.
 	Vdev v1alpha1.VdevStatus

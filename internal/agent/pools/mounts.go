@@ -56,8 +56,9 @@ func unsafeDatasets(state State) *Decision {
 	return nil
 }
 
-// mountWanted mounts what is to be mounted. Nil if it is. A mount point that others set stays, unless the spec requests ours. With
-// canmount=noauto, which is set first, setting a mount point mounts nothing: the agent mounts it after checking the place.
+// mountWanted mounts or unmounts a dataset, as the spec requests. Nil if that is done. A mount point that others set stays, unless the spec
+// requests ours. With canmount=noauto, which is set first, setting a mount point mounts nothing: the agent mounts it after checking the
+// place.
 func mountWanted(state State, dataset v1alpha1.PoolDataset, is zfs.Dataset) *Decision {
 	if dataset.Type == naming.DatasetVolume {
 		return nil

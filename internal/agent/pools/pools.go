@@ -250,8 +250,8 @@ func absentPool(state State) Decision {
 	return act("making pool "+action.Create.Name, Action{Kind: AddPoolFinalizer}, action)
 }
 
-// ownGUID is the guid of a pool on the disks that belongs, or may belong, to this object: the recorded one or, if the agent ended
-// between creation and recording, one of that name on exactly these disks. The import finds out the owner.
+// ownGUID is the guid of a pool on the disks that belongs, or may belong, to this object: the recorded one or, if the agent ended between
+// creation and recording, one of that name on exactly these disks. The import shows the owner.
 func (s State) ownGUID() string {
 	recorded := s.Pool.Status.GUID
 	for _, pool := range s.Importable {
@@ -305,7 +305,7 @@ func (s State) elsewhere(guid string) (path, other string) {
 func livePool(state State) Decision {
 	live := state.Live
 	finalizer := Action{Kind: AddPoolFinalizer}
-	if mode, _ := live.Property("", "readonly"); mode.Value == "on" { // nothing works in it before that
+	if mode, _ := live.Property("", "readonly"); mode.Value == "on" { // nothing else works until then
 		return act("importing pool "+live.Name+" again: it is read-only", finalizer, Action{Kind: ReimportPool, GUID: live.GUID})
 	}
 	health, scan := live.Status.Health(), live.Status.Scan
@@ -334,8 +334,8 @@ func livePool(state State) Decision {
 			return *decision
 		}
 	}
-	// Differences that cannot be repaired are reported last: the rest of the spec is applied all the same. Those of the disks are the least:
-	// a run that changes the disks of its pool goes on with them.
+	// Differences that cannot be repaired are reported last: the rest of the spec is applied all the same. Differences of the disks are
+	// reported only if there are no others: a run that changes the disks of its pool continues with them.
 	var differs *Decision
 	for _, step := range []func(State) *Decision{growPool, poolDatasets, poolProperties} {
 		decision := step(state)

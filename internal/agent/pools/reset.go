@@ -64,8 +64,8 @@ func (s State) strangers() []string {
 	return append(others, s.Live.Snapshots...)
 }
 
-// resetDatasets prepares a kept pool for its current run. According to its reset, the dataset of the previous run is destroyed, and
-// the next step recreates it, or it is passed on with its data and the properties of the spec.
+// resetDatasets prepares a kept pool for its current run. Depending on its reset, the dataset of the previous run is destroyed and
+// recreated in the next step, or passed on with its data and the properties of the spec.
 func resetDatasets(state State) *Decision {
 	if !naming.KeptPool(state.Pool) {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// percentiles shows latencies by the share of operations that were faster, of all runs together.
+// percentiles shows latencies by the share of operations that were faster, for all runs together.
 type percentiles struct {
 	variants []results.VariantResult
 	lines    map[string]*lineIDs
@@ -103,7 +103,7 @@ func (p *percentiles) pictures() []report.Picture {
 	return drawn
 }
 
-// nines are the marks of an axis on which each further nine of a share is equally far away.
+// nines are the ticks of an axis on which each further nine of a share (90%, 99%, 99.9%) is equally far away.
 var nines = []svg.Tick{{Value: 0, Words: "0%"}, {Value: -math.Log10(0.5), Words: "50%"}, {Value: 1, Words: "90%"}, {Value: 2, Words: "99%"},
 	{Value: 3, Words: "99.9%"}, {Value: 4, Words: "99.99%"}, {Value: 5, Words: "99.999%"}, {Value: 6, Words: "99.9999%"}}
 
@@ -163,7 +163,7 @@ func (s *samples) add(one seen) {
 	s.drawn = append(s.drawn, picture("time", title, title, words, chart))
 }
 
-// largestFrom is the smallest of so many largest latencies.
+// largestFrom is the smallest of the given number of largest latencies.
 func largestFrom(of raw, most int) int64 {
 	values := make([]int64, 0, len(of.Samples))
 	for _, sample := range of.Samples {

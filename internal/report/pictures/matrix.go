@@ -46,7 +46,7 @@ func dimensions(variants []results.VariantResult) []dimension {
 	return all
 }
 
-// joined has every path of the matrix of some variant.
+// joined has every path of the matrix that any variant has.
 func joined(variants []results.VariantResult) map[string]string {
 	paths := map[string]string{}
 	for _, variant := range variants {

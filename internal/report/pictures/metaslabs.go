@@ -73,8 +73,8 @@ func places(all []poolseries.Metaslab) (points []svg.Point, breaks []int) {
 	return points, breaks
 }
 
-// pieces are the parts of the free space that are in pieces of each size. Pieces of a size are counted as half as large again, for they are
-// between a power of two and the next one.
+// pieces shows how much of the free space is in pieces of each size. A piece counts as 1.5 times its power of two, because its size is
+// between that power and the next one.
 func (m *metaslabs) pieces(lines []line) (chart svg.Chart, any bool) {
 	title := "Sizes of free pieces: " + about(lines)
 	chart = svg.Chart{ID: slug(title), Title: title, Description: "Parts of the free space by the size of the pieces that it is in.",

@@ -158,7 +158,7 @@ func New(e results.Experiment) *Album {
 // mostWorkloads is as many as a phase can have. A document may claim more.
 const mostWorkloads = 8
 
-// Add takes the document of a phase. A raw part that is not understood is taken as none: the numbers are elsewhere.
+// Add takes the document of a phase. A raw part that cannot be parsed is ignored: the numbers are elsewhere.
 func (a *Album) Add(phase Phase) {
 	one := seen{Phase: phase}
 	if err := json.Unmarshal(phase.Document.Raw, &one.raw); err != nil {
@@ -166,7 +166,7 @@ func (a *Album) Add(phase Phase) {
 	}
 	one.Document.Raw = nil
 	all := []seen{one}
-	names := slices.Sorted(maps.Keys(one.raw.Workloads)) // each like a phase
+	names := slices.Sorted(maps.Keys(one.raw.Workloads)) // each is drawn like a phase
 	for _, name := range names[:min(len(names), mostWorkloads)] {
 		part := seen{Phase: phase, raw: one.raw.Workloads[name]}
 		part.Pool, part.Metaslabs = nil, nil
@@ -180,7 +180,7 @@ func (a *Album) Add(phase Phase) {
 	}
 }
 
-// Pictures of all that was added. Their names are different, and good for files.
+// Pictures of all that was added. Their names are unique, and safe as names of files.
 func (a *Album) Pictures() []report.Picture {
 	var all []report.Picture
 	used := map[string]int{}
@@ -198,7 +198,7 @@ func (a *Album) Pictures() []report.Picture {
 	return all
 }
 
-// slug keeps what is good in the name of a file and in an id.
+// slug keeps what is safe in the name of a file and in an id.
 func slug(text string) string {
 	parts := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	joined := strings.Join(parts, "-")

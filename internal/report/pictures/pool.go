@@ -43,7 +43,7 @@ func seconds(of *poolseries.Document, at time.Time) float64 { return at.Sub(of.S
 
 const maxPoints = 400
 
-// rates are the differences of counters of the disks from look to look. A mirror as a whole counts each write once. Nil if no disk was
+// rates are the differences of the disks' counters from sample to sample. A mirror as a whole counts each write once. Nil if no disk was
 // counted.
 func rates(of *poolseries.Document, counters func(poolseries.Vdev) []int64) []svg.Point {
 	at := of.Series.OffsetMilliseconds

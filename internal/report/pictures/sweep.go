@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// leastSteps are as many values as make a line worth drawing.
+	// leastSteps is how many values make a line worth drawing.
 	leastSteps = 3
 	// manifold is the ratio of the largest to the smallest value from which the axis is logarithmic.
 	manifold = 8
@@ -59,7 +59,7 @@ func filledFirst(all []dimension) []dimension {
 	return append(slices.DeleteFunc(slices.Clone(all), func(one dimension) bool { return !fills(one) }), others...)
 }
 
-// subjects are also what a pool looks like, in any phase.
+// subjects adds, for any phase, the metrics of what a pool looks like.
 func (s *sweep) subjects() []results.GateMetric {
 	all := subjects(s.experiment)
 	for _, variant := range s.variants {
@@ -75,7 +75,7 @@ func (s *sweep) subjects() []results.GateMetric {
 	return all
 }
 
-// written is a number as fields of a benchmark have it: plain, a share, or with a factor.
+// written matches a number as fields of a benchmark have it: plain, a share, or with a factor.
 var written = regexp.MustCompile(`^([0-9]+(?:[.][0-9]+)?)(%|([kKmMgGtT])i?[bB]?)?$`)
 
 // placesOf values on an axis; false if they are not all numbers of one kind.
@@ -138,8 +138,8 @@ func (l *swept) breaks() (all []int) {
 	return all
 }
 
-// lines of a metric along a path: a line for each combination of everything else, as many as have a colour. True says that all medians
-// have an interval. The number is how many medians are in no line.
+// lines of a metric along a path: a line for each combination of everything else, as many as have a colour. It also returns whether all
+// medians have an interval, and how many medians are in no line.
 func (s *sweep) lines(of results.GateMetric, all []dimension, path string, places map[string]float64) ([]*swept, bool, int) {
 	var lines []*swept
 	lost := map[string][]float64{}
@@ -225,7 +225,7 @@ func (s *sweep) lost(path string) (count int) {
 	return count
 }
 
-// medianSpan holds the median with a confidence of 95%. enough is false if there are too few values.
+// medianSpan is an interval that holds the median with a confidence of 95%. enough is false if there are too few values.
 func medianSpan(values []float64) (low, high float64, enough bool) {
 	outside := stats.MedianOutside(len(values), sweepLevel)
 	if outside == 0 {

@@ -66,7 +66,7 @@ func newOperations(results.Experiment) room {
 		caption: "The first run of each variant.", dotted: steadyFrom}
 }
 
-// moves says whether the series of a workload counts bytes.
+// moves reports whether the series of a workload counts bytes.
 func moves(one seen) bool {
 	return one.raw.Series != nil && slices.ContainsFunc(one.raw.Series.Points, func(p point) bool { return p.ReadBytes+p.WrittenBytes > 0 })
 }

@@ -9,7 +9,7 @@ import (
 
 // Chart is a picture with two axes.
 type Chart struct {
-	// ID makes the picture different from others on the same page.
+	// ID distinguishes the picture from others on the same page.
 	ID string
 	// Title of the picture, which a screen reader says first.
 	Title string

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Grid is a picture with a cell for each combination of a row and a column: its value in words, and the more of a colour the larger it is.
+// Grid is a picture with a cell for each combination of a row and a column: its value in words, and a stronger colour the larger it is.
 type Grid struct {
 	ID          string
 	Title       string
@@ -113,7 +113,7 @@ func (g Grid) each(see func(Cell)) {
 	}
 }
 
-// turned says whether the values have to be written upright, because the columns are narrow, and how high rows are.
+// turned returns whether the values have to be written upright, because the columns are narrow, and how high the rows are.
 func (g Grid) turned(each float64, words func(float64) string) (upright bool, tall float64) {
 	widest := 0.0
 	g.each(func(cell Cell) {

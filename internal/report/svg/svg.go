@@ -94,8 +94,8 @@ func at(value float64) string {
 	return strconv.FormatFloat(math.Round(value*10)/10, 'f', -1, 64)
 }
 
-// document puts a head with title and description for screen readers around the elements. The id makes those of several pictures on one
-// page different.
+// document puts a head with title and description for screen readers around the elements. The id tells those of several pictures on one
+// page apart.
 func (c *canvas) document(id, title, description string, height float64) string {
 	id = identifier(id)
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" class="sb-svg" viewBox="0 0 %d %s" width="%[1]d" height="%[2]s" role="img" `+
@@ -114,8 +114,8 @@ func identifier(text string) string {
 	}, text)
 }
 
-// Clean makes text one line of visible characters, cut to that many of them: it may come from names and messages of others. Characters that
-// change the direction of writing are left out, because they could make one thing read as another.
+// Clean makes text one line of visible characters, cut to that many of them, because it may come from names and messages of other users.
+// Characters that change the direction of writing are left out, because they could make one thing read as another.
 func Clean(text string, most int) string {
 	var kept []rune
 	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {

@@ -43,7 +43,7 @@ func binarySteps(per string) []unitStep {
 	return []unitStep{{1 << 40, " TiB" + per}, {1 << 30, " GiB" + per}, {1 << 20, " MiB" + per}, {1 << 10, " KiB" + per}, {1, " B" + per}}
 }
 
-// step is the one in which a value of this magnitude is written.
+// step is the unit in which a value of this magnitude is written.
 func (u Unit) step(magnitude float64) unitStep {
 	for _, step := range u.steps {
 		if math.Abs(magnitude) >= step.size {

@@ -14,7 +14,7 @@ var widths = []struct {
 const (
 	// usual is the width of a digit and of most other letters.
 	usual = 7.7
-	// square is that of letters that fill a square, and of pictures that are letters.
+	// square is the width of letters that fill a square. Emoji are a little wider.
 	square     = 13
 	firstWide  = 0x1100
 	firstImage = 0x1f000

@@ -19,7 +19,7 @@ import (
 
 const (
 	modulePath = "github.com/storagebench/storagebench"
-	// schemaBase makes identifiers; nothing is served there.
+	// schemaBase is the prefix of identifiers; nothing is served there.
 	schemaBase = "https://storagebench.dev/schemas/"
 )
 
@@ -81,7 +81,7 @@ func generate(root string) (map[string][]byte, error) {
 	return schemas, nil
 }
 
-// commentsOf reads the comments of the packages with documents. The library wants to be in the root of the module.
+// commentsOf reads the comments of the packages with documents. The library has to run in the root of the module.
 func commentsOf(root string) (map[string]string, error) {
 	before, err := os.Getwd()
 	if err != nil {

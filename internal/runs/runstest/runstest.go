@@ -42,7 +42,7 @@ func ZFSSpec() *v1alpha1.StorageBenchmarkSpec {
 	}
 }
 
-// Operation makes an operation as its agent leaves it. Times are from noon; zero is not yet.
+// Operation makes an operation as its agent leaves it. Times count from noon. Zero means not yet.
 func Operation(action v1alpha1.PoolAction, outcome string, started, finished time.Duration) *v1alpha1.PoolOperation {
 	operation := &v1alpha1.PoolOperation{Spec: v1alpha1.PoolOperationSpec{NodeName: "n1", Action: action}}
 	operation.Status.Outcome = outcome
@@ -58,7 +58,7 @@ func Operation(action v1alpha1.PoolAction, outcome string, started, finished tim
 // Noon is when most tests take place.
 var Noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// OwnUID is the benchmark that the runs are of.
+// OwnUID is the UID of the benchmark that the runs belong to.
 const OwnUID = "11111111-2222-3333-4444-555555555555"
 
 // After is a moment after noon.
@@ -66,7 +66,7 @@ func After(d time.Duration) *time.Time {
 	return new(Noon.Add(d))
 }
 
-// Stamp is After, as objects have it.
+// Stamp is After as a metav1.Time.
 func Stamp(d time.Duration) *metav1.Time {
 	return &metav1.Time{Time: Noon.Add(d)}
 }
@@ -134,7 +134,7 @@ func Result(name string) *runs.StoredResult {
 	return &runs.StoredResult{ConfigMap: name, Digest: "sha256:" + name, Outcome: results.OutcomeValid, StoredAt: Noon}
 }
 
-// Thief is another benchmark.
+// Thief is the UID of another benchmark that has taken the node.
 const Thief = "thief-uid"
 
 // Problem is a contradiction in a decision, whatever the state.

@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
-// acrossConfidence is that of an interval which no gate asks for.
+// acrossConfidence is the confidence of an interval that no gate asks for.
 const acrossConfidence = 0.95
 
 // Across estimates the change of a metric from one experiment to another, as ln(now/before), for people and without a verdict: a

@@ -8,12 +8,12 @@ import (
 const (
 	// mostAdvised is the largest number of repetitions that a spec may have.
 	mostAdvised = 50
-	// passingReserve and failingReserve are factors between the squared distance to a limit and that of the end of the interval, with which 4
-	// of 5 experiments are decided: ((z + 0.84) / z)^2 of a normal distribution, with z of 5% and of 2%.
+	// passingReserve and failingReserve are factors on the number of repetitions with which the end of the interval just reaches a limit. With
+	// them, 4 of 5 experiments are decided: ((z + 0.84) / z)^2 of a normal distribution, with z of 5% and of 2%.
 	passingReserve, failingReserve = 2.28, 1.99
 )
 
-// advice says how many repetitions would decide, if the runs go on to differ as much.
+// advice says how many repetitions would decide, if the runs continue to differ as much.
 func (c *comparison) advice() string {
 	n := c.enoughToDecide()
 	switch {
@@ -28,7 +28,8 @@ func (c *comparison) advice() string {
 }
 
 // enoughToDecide is the number of repetitions with which 4 of 5 experiments like this one are decided. It is even, because orders are
-// balanced over two repetitions. 0 if that cannot be said. The interval becomes narrower with the root of the number, and the noise too.
+// balanced over two repetitions. 0 if that cannot be said. The interval becomes narrower with the root of the number, and so does the
+// noise.
 func (c *comparison) enoughToDecide() int {
 	interval, estimate := c.worse.Interval, c.worse.Estimate
 	if !interval.Known {

@@ -72,7 +72,7 @@ func (b boundRule) judgeVariant(evidence *Evidence, of reference) opinion {
 	return opinion{verdict: verdict, reason: reason, text: text + ": " + words}
 }
 
-// tooFewRuns is the opinion of a gate on a median that too few runs tell.
+// tooFewRuns is the opinion of a gate on a median with too few runs to know it.
 func tooFewRuns(text string, at levels) opinion {
 	return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonTooFewRuns, text: fmt.Sprintf(
 		"%s: too few runs to know the median: use at least %d repetitions, or an expression, which does not ask how certain the median is",
@@ -84,7 +84,7 @@ func confidence(runs, outside int, at levels) string {
 	return share(1 - 2*stats.Binomial(runs, outside-1) - 2*(level-at.passing))
 }
 
-// doubted says that the interval would be narrower if more operations had told.
+// doubted says that the interval would be narrower if the values were exact.
 func doubted(found []sample, low, high int64, outside int) bool {
 	var plain []int64
 	for _, one := range found {

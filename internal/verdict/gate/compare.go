@@ -35,9 +35,9 @@ type compareRule struct {
 	tolerance float64
 	// since is when a history begins to count. Zero means all of it.
 	since time.Time
-	// acceptOneDay decides against a baseline of one experiment.
+	// acceptOneDay allows a decision against a baseline of one experiment.
 	acceptOneDay bool
-	// acceptAgeing decides although runs have used a pool one after another.
+	// acceptAgeing allows a decision although runs have used a pool one after another.
 	acceptAgeing bool
 }
 
@@ -166,7 +166,7 @@ func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opi
 	return opinion{comparison: one}
 }
 
-// tooFew refuses to compare shares that too few operations tell, unless the answer is the same whatever they are.
+// tooFew refuses to compare shares with too few operations, unless the answer is the same for all values that they may have.
 func (c compareRule) tooFew(one *comparison, then, now span) *opinion {
 	if !then.few && !now.few {
 		return nil
@@ -183,7 +183,8 @@ func (c compareRule) tooFew(one *comparison, then, now span) *opinion {
 		fewOperations)}
 }
 
-// leastBinned is the smallest tolerance for a percentile that is read from a bin: that of two runs may each be wrong by half of it.
+// leastBinned is the smallest tolerance for a percentile that is read from a bin: the percentiles of two runs may each be wrong by half of
+// it.
 const leastBinned = 0.03
 
 // finest is the smallest tolerance at which rounded numbers are evaluated: even with zero tolerance, 1000 cannot be distinguished from

@@ -17,8 +17,8 @@ type comparison struct {
 	// pairs.
 	before, now []float64
 	repetitions []int32
-	// ofDays, if set, are tested instead of single runs. oneDay says that the variation between days is not known, and oneDayAccepted
-	// that the user decides without it.
+	// ofDays, if set, are tested instead of single runs. oneDay says that the variation between days is not known, and oneDayAccepted that the
+	// gate decides without it.
 	ofDays                 *dayTest
 	oneDay, oneDayAccepted bool
 	// ageing says in what condition the pool was.
@@ -115,7 +115,7 @@ func (c *comparison) member() stats.Member {
 	return stats.Member{Shifts: beyond, Outlying: c.outlying, Repetitions: c.repetitions}
 }
 
-// logarithms of both samples, turned so that more is worse. The first value is taken off all: near 0 they keep more digits.
+// logarithms of both samples, turned so that more is worse. The first value is subtracted from all, because near 0 they keep more digits.
 func (c *comparison) logarithms() (before, now []float64, err error) {
 	if before, err = c.logarithmsOf(c.before, c.before[0]); err != nil {
 		return nil, nil, err

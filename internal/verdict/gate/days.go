@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
-// dayTest makes a comparison one of experiments instead of runs: days differ by more than the runs of one day show.
+// dayTest makes a comparison compare experiments instead of runs, because days differ by more than the runs of one day show.
 type dayTest struct {
 	test stats.LevelTest
 	// before and now are the numbers of experiments.
@@ -55,7 +55,7 @@ func (d *dayTest) words() string {
 	return fmt.Sprintf("%s, %d there", spelling.Count(d.now, "experiment"), d.before)
 }
 
-// explain completes the message of a decided comparison with what its p value has or lacks, and says what would decide an open one.
+// explain completes the message of a decided comparison with what its p value covers or lacks, and says what would decide an open one.
 func (c *comparison) explain(one *opinion) {
 	defer func() { one.text += c.ageing }()
 	switch {

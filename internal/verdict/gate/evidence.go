@@ -30,7 +30,7 @@ type Evidence struct {
 // Refusal is the reason and message why a document is not used.
 type Refusal struct {
 	Reason, Message string
-	// Invalid says that it must not be used, not that it is missing.
+	// Invalid says that it must not be used, rather than that it is missing.
 	Invalid bool
 }
 
@@ -99,7 +99,7 @@ func (e *Evidence) samples(of reference) (found []sample, kept string) {
 	return found, kept
 }
 
-// age is that of the pool of a variant. Nil if no experiment passes it on.
+// age is the age of the pool of a variant. Nil if experiments do not pass it on.
 func (e *Evidence) age(variant string) *results.PoolAge {
 	var own []results.RunResult
 	for _, run := range e.Runs {

@@ -28,7 +28,7 @@ const (
 	faultsName = "@faults"
 )
 
-// uncertain is what the message of an expression that was decided ends with.
+// uncertain ends the message of an expression that was decided.
 const uncertain = "; an expression judges medians without their uncertainty"
 
 type expressionRule struct {
@@ -119,7 +119,7 @@ func (e expressionRule) judgeVariant(ctx context.Context, measured measurements,
 	if decided.reason == ReasonEvaluationFailed {
 		return decided
 	}
-	// Values that are not known exactly decide only if the expression says the same of what they may be as well.
+	// Values that are not known exactly decide only if the expression says the same for the other values that they may have.
 	for _, changes := range combinations(unsure) {
 		changed, words := maps.Clone(variables), make([]string, 0, len(changes))
 		for _, one := range changes {

@@ -143,7 +143,7 @@ func scopeOf(phases []v1alpha1.Phase, variants []string) scope {
 	return known
 }
 
-// Reference is a metric that a gate needs. Without a variant it needs it of each. Variant may be parts of its name.
+// Reference is a metric that a gate needs. Without a variant, the gate needs it of each. Variant may be some of the parts of a name.
 type Reference struct{ Variant, Phase, Metric string }
 
 // References are the metrics that each gate needs, in the order of the gates.
@@ -166,7 +166,7 @@ func (s *Set) References() [][]Reference {
 // Limits are those of a bound gate in whole units of its metric. Nil without one.
 type Limits struct{ AtLeast, AtMost *int64 }
 
-// Limits of the gates, in their order. Those of gates of other kinds are none.
+// Limits of the gates, in their order. Gates of other kinds have none.
 func (s *Set) Limits() []Limits {
 	all := make([]Limits, len(s.gates))
 	for i, gate := range s.gates {
@@ -196,7 +196,7 @@ func compileGate(gate v1alpha1.Gate, known scope) (rule rule, judged, mistakes [
 	return rule, judged, mistakes
 }
 
-// Derived are the metrics that gates ask of distributions, by phase: what they judge, and how many operations it is of.
+// Derived are the metrics that gates ask of distributions, by phase: what they judge, and the number of operations behind it.
 func (s *Set) Derived() map[string][]string {
 	derived := map[string][]string{}
 	if s == nil {

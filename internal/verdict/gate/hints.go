@@ -19,7 +19,7 @@ const (
 	numberHint = "write numbers out in full: 0.8 for 80%, 100000000.0 for 100M, " + unitHint
 )
 
-// expected is a list of all tokens that the grammar has at this place, dozens of them.
+// expected matches CEL's list of all tokens that the grammar allows at this place, dozens of them.
 var expected = regexp.MustCompile(`(?s) expecting \{.*`)
 
 // hints say what to write instead. The first one that matches CEL's message is used.

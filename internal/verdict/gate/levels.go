@@ -19,7 +19,7 @@ const (
 	LargeShare = 0.8
 	// SmallShare is what LargeShare leaves.
 	SmallShare = 0.2
-	// LeastPairs is how many pairs can be Failed with the large share: fewer have no p as small.
+	// LeastPairs is the least number of pairs that can be Failed with the large share: fewer cannot have so small a p.
 	LeastPairs = 6
 )
 
@@ -38,15 +38,15 @@ func levelsAt(share float64) levels {
 	return levels{failingLevel * share, level * share, level * share, (1 - share) * (failingLevel + level)}
 }
 
-// best is the largest p of a Failed unpaired comparison, of so many.
+// best is the largest p at which one of so many unpaired comparisons can be Failed.
 func (l levels) best(family int) float64 { return min(l.failing, l.family/float64(max(1, family))) }
 
-// leastPairs is how many pairs have a p as small as a level.
+// leastPairs is how many pairs it takes to have a p as small as a level.
 func leastPairs(level float64) int {
 	return int(math.Ceil(-math.Log2(level) - 1e-9))
 }
 
-// ways is the number of ways to part so many runs into two samples.
+// ways is the number of ways to divide so many runs into two samples.
 func ways(before, now int) float64 {
 	all := 1.0
 	for n := 1; n <= now; n++ {

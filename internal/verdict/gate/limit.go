@@ -99,7 +99,7 @@ func parseLimit(bound v1alpha1.Bound, metric results.Metric) (*limit, error) {
 	return &limit{value, text}, nil
 }
 
-// meant says what to write for a share or ratio without its unit that is so small that it must have one. Nothing is a limit as it is.
+// meant says what to write for a share or ratio without a unit that is so small that it must have one. 0 is a limit as it is.
 func (m measure) meant(value *big.Rat) string {
 	unit, below := map[string]string{results.UnitPartsPerMillion: "%", results.UnitMilli: "x"}[m.of], int64(10)
 	if m.of == results.UnitPartsPerMillion {

@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// preflightRule asks that checks of the storage have no warning in any valid run, or one in each.
+// preflightRule requires that checks of the storage have no warning in any valid run, or one in each.
 type preflightRule struct {
 	// checks that are judged. Empty for all that apply.
 	checks []string
@@ -97,7 +97,7 @@ func (p preflightRule) judgeVariant(evidence *Evidence, variant string) opinion 
 		text: fmt.Sprintf("%s: no warnings (%s)", strings.Join(clean.texts, ", "), spelling.Count(runs, "run"))}
 }
 
-// judgeWarned asks for a warning of each check in each run.
+// judgeWarned requires a warning of each check in each run.
 func judgeWarned(clean, warnings, unknown tally, runs int) opinion {
 	switch {
 	case len(clean.texts) > 0:
@@ -110,7 +110,7 @@ func judgeWarned(clean, warnings, unknown tally, runs int) opinion {
 		text: fmt.Sprintf("warns as expected: %s (%s)", strings.Join(warnings.texts, "; "), spelling.Count(runs, "run"))}
 }
 
-// of are the checks of a run that the gate is about. One that is missing could not be made.
+// of are the checks of a run that the gate is about. A check that is missing could not be made.
 func (p preflightRule) of(run results.RunResult) []results.PreflightResult {
 	missing := func(check string) results.PreflightResult {
 		const why = "it was not made: it does not apply to this target, or no phase told of its disks"

@@ -16,7 +16,7 @@ import (
 )
 
 // ratioRule limits the median of the ratios of two metrics, each of one run, or of two variants in one repetition: what makes a whole run
-// or repetition slower is in both, and cancels.
+// or repetition slower is in both, and cancels out.
 type ratioRule struct {
 	of, to reference
 	// rival is the variant that to is of. Without a name, both are of the same run.
@@ -180,8 +180,8 @@ func (r ratioRule) name(variant string) string {
 	return r.of.String() + " / " + to.String()
 }
 
-// ratios are those of two metrics, from the smallest to the largest. low and high are what they may be at least and at most, if too few
-// operations tell a share, or if one is rounded.
+// ratios are those of two metrics, from the smallest to the largest. low and high are what they may be at least and at most, if a share has
+// too few operations, or if one is rounded.
 type ratios struct {
 	plain, low, high []*big.Rat
 	// rounded says that one of both is rounded, and nothing else is in doubt.
@@ -251,7 +251,7 @@ func median(sorted []*big.Rat) *big.Rat {
 	return sum.Quo(sum, big.NewRat(2, 1))
 }
 
-// ratioText has four digits that count.
+// ratioText has four significant digits.
 func ratioText(ratio *big.Rat) string {
 	const digits, whole = 4, 1000
 	value, _ := ratio.Float64()

@@ -12,7 +12,7 @@ import (
 type rival struct {
 	// name is some of the parts of its name. Empty without a rival.
 	name string
-	// variants are all that there are.
+	// variants are all variants of the experiment.
 	variants []string
 }
 
@@ -25,7 +25,7 @@ func (r rival) of(variant string) string {
 	return ""
 }
 
-// rivalIn is the rival that a gate names in a field. Each judged variant with a phase is compared with its rival's phase its.
+// rivalIn is the rival that a gate names in a field. Each judged variant with the phase is compared with the phase its of its rival.
 func (s scope) rivalIn(field string, name v1alpha1.VariantParts, its, phase string) (rival, []string) {
 	r := rival{string(name), s.variants}
 	if r.name == "" {

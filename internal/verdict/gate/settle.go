@@ -32,7 +32,7 @@ func settle(all [][]opinion, at levels) {
 			open = append(open, &opinions[i])
 		}
 	}
-	// Pairs and others share the level by their number: only pairs of the same repetitions are tested together.
+	// Pairs and others share the level in proportion to their numbers: only pairs of the same repetitions are tested together.
 	err := errors.Join(joinPaired(paired, len(open), at), joinOthers(others, len(open), at))
 	for _, one := range open {
 		if err != nil {
@@ -115,7 +115,8 @@ func (c *comparison) decide(one *opinion, family int, at levels) {
 }
 
 // interval ends where the verdict changes: with a tolerance beyond its better end the metric is Failed, beyond its worse end Passed. If
-// too few runs are at the level of Failed, the better end is that of Passed, but no further than what was not shown to be worse.
+// there are too few runs for the level of Failed, the better end is at the level of Passed, but not beyond the limit: the metric was not
+// shown to be worse.
 func (c *comparison) interval(at levels) {
 	switch {
 	case c.ofDays != nil: // a symmetric interval, at the level of Passed

@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
-// doubt is why the truth may be another value than the measured one, and what to do about it.
+// doubt is why the true value may differ from the measured one, and what to do about it.
 type doubt struct{ reason, why, remedy string }
 
 var (
@@ -64,7 +64,7 @@ func doubtful(partsPerMillion, operations int64) []int64 {
 func countOf(of reference) (reference, bool) {
 	at := strings.LastIndexByte(of.metric, '.') + 1
 	if own := of.metric[at:]; strings.HasPrefix(own, "shareOver") && strings.HasSuffix(own, "PartsPerMillion") { // of appends
-		of.metric = of.metric[:at] + "writeLatency." + results.StatisticCount // on several nodes, as the share: of the worst
+		of.metric = of.metric[:at] + "writeLatency." + results.StatisticCount // on several nodes, that of the worst, as for the share
 		return of, true
 	}
 	derived, err := results.ParseDerived(of.metric)
@@ -91,7 +91,7 @@ func (m measurements) doubts(of reference, median int64) []int64 {
 	return doubtful(median, count.Median)
 }
 
-// nextPowerOfTwo is what a value that was rounded down to a power of two is less than.
+// nextPowerOfTwo is the largest value that is rounded down to this power of two.
 func nextPowerOfTwo(value int64) int64 { return 2*value - min(1, value) }
 
 // ends are the smallest and the largest value that a metric may have in one repetition.
@@ -123,7 +123,8 @@ func endsOf(partsPerMillion, operations int64) (least, most int64) {
 	return slices.Min(all), slices.Max(all)
 }
 
-// span is what a metric may be at least and at most on one side of a comparison. few says that too few operations tell it.
+// span is what a metric may be at least and at most on one side of a comparison. few says that there are too few operations to know it
+// exactly.
 type span struct {
 	low, high float64
 	few       bool
@@ -144,7 +145,7 @@ func (e *Evidence) span(of reference, found []sample) span {
 	return spanOf(plain, low, high)
 }
 
-// span of the stored values of a metric. Without their numbers of operations, which baselines of other gates lack, they are exact.
+// span of the stored values of a metric. Without their numbers of operations, which baselines of other gates lack, they are taken as exact.
 func (b Earlier) span(of reference) span {
 	plain := slices.Concat(b.Values(of.variant, of.phase, of.metric).Values...)
 	low, high := slices.Clone(plain), slices.Clone(plain)

@@ -68,7 +68,7 @@ func share(value float64) string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + "%"
 }
 
-// change says of the logarithm of a ratio how much more or less it is.
+// change says how much higher or lower a value is, given the logarithm of a ratio.
 func change(logarithm float64) string {
 	ratio := math.Expm1(logarithm)
 	text := strconv.FormatFloat(math.Abs(ratio)*100, 'f', 1, 64) + "%"
@@ -87,5 +87,5 @@ func signed(logarithm float64) string {
 	return strconv.FormatFloat(math.Expm1(logarithm)*100, 'f', 1, 64) + "%"
 }
 
-// probability has two digits that count.
+// probability has two significant digits.
 func probability(p float64) string { return strconv.FormatFloat(p, 'g', 2, 64) }

@@ -13,11 +13,11 @@ const (
 	// newestExperiments of a history are judged together.
 	newestExperiments = 3
 	// leastReference and mostReference are the sizes of the reference of a history: its first experiments. Fewer cannot show how much
-	// neighbours depend on each other. A fixed reference shows a decline that each night hides from the one after it.
+	// neighbours depend on each other. A fixed reference also shows a slow decline, which a comparison with the night before would hide.
 	leastReference, mostReference = 10, 30
 )
 
-// LeastHistory is the number of experiments, with the newest, from which on a history is judged.
+// LeastHistory is the number of experiments, including the newest ones, from which on a history is judged.
 const LeastHistory = leastReference + newestExperiments
 
 // Trend are the values of a metric in the earlier experiments and in this one, which is the last.

@@ -18,7 +18,7 @@ type scope struct {
 	phases, variants []string
 	// judged are the variants that the gate may judge.
 	judged []string
-	// metrics that a phase can have, on a pool or without. They are found when one is missing, once.
+	// metrics that a phase can have, on a pool or without. They are computed once, when a name is not found.
 	metrics map[string]func() []string
 	// only has the variants of the spec that a phase is limited to.
 	only map[string][]v1alpha1.VariantName
@@ -26,7 +26,7 @@ type scope struct {
 	workloads map[string][]string
 }
 
-// has says whether a variant has a phase, or whether one of those does that have these parts of a name.
+// has says whether a variant has a phase. Given only parts of a name, it says whether one of the variants with these parts has it.
 func (s scope) has(name, phase string) bool {
 	only := s.only[phase]
 	return len(only) == 0 || slices.ContainsFunc(s.variants, func(variant string) bool {
@@ -148,7 +148,7 @@ func (s scope) checkVariant(name string) string {
 	return fmt.Sprintf("there is no variant %q: %s", name, remedy(name, s.variants))
 }
 
-// statistic is what a name ends with that is meant to be one of a distribution.
+// statistic matches the end of a name that is meant to be a statistic of a distribution.
 var statistic = regexp.MustCompile(`^(share.*|mode|count)$`)
 
 // commonWords are what other tools call metrics.
@@ -168,7 +168,7 @@ func (s scope) checkMetric(phase, name string) string {
 	return fmt.Sprintf("there is no metric %q: %s", name, remedy(commonWords.Replace(name), s.metricsOf(phase)))
 }
 
-// metricsOf are those that a phase can have. Of a phase that is not known, all.
+// metricsOf are those that a phase can have. For a phase that is not known, all.
 func (s scope) metricsOf(phase string) (names []string) {
 	if ofPhase, known := s.metrics[phase]; known {
 		return ofPhase()
@@ -179,7 +179,7 @@ func (s scope) metricsOf(phase string) (names []string) {
 	return names
 }
 
-// metricsOfPhase are those on a pool, and then those that it has without one only.
+// metricsOfPhase are those on a pool, and then those that it has only without one.
 func metricsOfPhase(phase *v1alpha1.Phase) []string {
 	names := workload.Metrics(phase, true)
 	for _, name := range workload.Metrics(phase, false) {

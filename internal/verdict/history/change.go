@@ -33,7 +33,7 @@ type Change struct {
 	Experiment, Before string
 	// Since is when Experiment was finished.
 	Since time.Time
-	// From and To are the medians from the change before, and to the change after.
+	// From and To are the medians since the previous change, and until the next one.
 	From, To float64
 	// Share is To/From - 1; infinite if From is 0.
 	Share float64

@@ -86,7 +86,7 @@ func PointOf(experiment *results.Experiment, more map[string]string) (Point, boo
 	repetitions := results.Repetitions(experiment.Runs)
 	for _, variant := range experiment.Variants {
 		if severalPools(experiment.Runs, variant.Name) {
-			continue // of no age
+			continue // its pool has no single age
 		}
 		if definition := strings.TrimSpace(variant.Definition + " " + versions); definition != "" {
 			point.Definitions[variant.Name] = clip(definition)
@@ -163,7 +163,7 @@ func lasting(key string) bool {
 	return true
 }
 
-// Append adds a point. A point of the same experiment is replaced, so that it can be repeated.
+// Append adds a point. A point of the same experiment is replaced, so that Append can be repeated.
 func (s *Series) Append(point Point) {
 	s.Points = slices.DeleteFunc(s.Points, func(other Point) bool { return other.Experiment == point.Experiment })
 	s.Points = append(s.Points, point)
@@ -196,13 +196,13 @@ func (s *Series) encode(most int) ([]byte, error) {
 		if len(short.Points) == 0 {
 			return nil, fmt.Errorf("the history has %d bytes without any point, but the limit is %d", len(text), most)
 		}
-		// Drop the same share of points as of bytes, which is too many; at least one.
+		// Drop the same share of points as the share of bytes that is too much; at least one.
 		short.Points = short.Points[max(1, len(short.Points)*(len(text)-most)/len(text)):]
 	}
 }
 
 // Continue returns the stored series of a benchmark. A text that is missing, edited or of another benchmark is not continued: the series is
-// empty then, to be made again from the results that are still there.
+// empty then, to be rebuilt from the results that still exist.
 func Continue(text string, benchmark results.RunIdentity) (series *Series, continued bool) {
 	decoded, err := Decode([]byte(text))
 	if err != nil || decoded.Benchmark.UID != benchmark.UID {

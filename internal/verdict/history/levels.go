@@ -7,8 +7,8 @@ import (
 )
 
 // Levels are the values of a metric since a time, with the current experiment as the last one. missing says why there are none. change
-// describes the last change for the worse, which takes longer to find. Experiments that measured something else are left out, and all
-// before them.
+// describes the last change for the worse, which takes longer to find. An experiment that measured something else is left out, with all
+// before it.
 func Levels(series *Series, current Point, path Path, since time.Time,
 	seed uint64) (values []float64, change func() string, missing string) {
 	with := &Series{Points: slices.DeleteFunc(slices.Clone(series.Points), func(point Point) bool { return point.FinishedAt.Before(since) })}
@@ -32,7 +32,7 @@ func Levels(series *Series, current Point, path Path, since time.Time,
 	}, ""
 }
 
-// startOf is the first of the points from which on all that have the variant define it as the current one does.
+// startOf is the index of the first point from which on all points with the variant define it as the current one does.
 func startOf(points []Point, current Point, variant string) int {
 	for i, point := range slices.Backward(points) {
 		measured := slices.ContainsFunc(point.Metrics, func(metric Metric) bool { return metric.Variant == variant })

@@ -17,10 +17,10 @@ import (
 	"github.com/storagebench/storagebench/internal/fio"
 )
 
-// segmentsPerLog are what a log with an archiver is divided into: one is written, and the archiver has time for the others.
+// segmentsPerLog is how many segments a log with an archiver has: while one is written, the archiver has time for the others.
 const segmentsPerLog = 4
 
-// segment is a part of a log. Its token is there while it may be written: until it is full, and again when it was archived.
+// segment is a part of a log. Its writer needs the token to write to it, and the archiver puts the token back once the segment is archived.
 type segment struct {
 	extent
 
@@ -29,7 +29,7 @@ type segment struct {
 
 // switching is what a log and its archiver share.
 type switching struct {
-	// ready is closed when the logs are there, with segments of so many bytes.
+	// ready is closed when the logs exist. bytes is then the size of a segment.
 	ready chan struct{}
 	bytes int64
 	// full are the segments that wait for the archiver.
@@ -40,8 +40,8 @@ func newSwitching() *switching {
 	return &switching{ready: make(chan struct{}), full: make(chan *segment, 64*segmentsPerLog)}
 }
 
-// archivedLog is a redo workload whose full segments are archived. fio could not tell when one is full, nor when which append was durable,
-// so the runner appends by itself.
+// archivedLog is a redo workload whose full segments are archived. fio cannot tell when a segment is full, or when an append became
+// durable, so the runner writes the appends itself.
 type archivedLog struct {
 	redo
 	switching *switching
@@ -52,7 +52,7 @@ type archivedLog struct {
 	commits           commits
 }
 
-// commits is what all writers do together.
+// commits records when the appends of all writers became durable.
 type commits struct {
 	mutex       sync.Mutex
 	began, last time.Time
@@ -104,7 +104,7 @@ func (l *archivedLog) prepare(ctx context.Context, s *session) error {
 	return nil
 }
 
-// diskBlock is what segments begin at a multiple of.
+// diskBlock is the alignment of segments.
 const diskBlock = 4096
 
 func (l *archivedLog) round(ctx context.Context, s *session, _ int) (figures, error) {
@@ -145,14 +145,14 @@ func (l *archivedLog) round(ctx context.Context, s *session, _ int) (figures, er
 	return all, nil
 }
 
-// ramp works without counting.
+// ramp runs the workload without counting it.
 func (l *archivedLog) ramp(ctx context.Context, _ *session, lasting time.Duration) error {
 	l.samples = fio.NewSamples(1, 0)
 	_, err := l.work(ctx, lasting)
 	return err
 }
 
-// work lets all writers append for some time, and says how long that was.
+// work lets all writers append for some time, and returns how long it took.
 func (l *archivedLog) work(ctx context.Context, lasting time.Duration) (time.Duration, error) {
 	began := time.Now()
 	l.commits.start(began, l.samples)
@@ -185,8 +185,8 @@ type logWriter struct {
 	fd       int
 	segments []*segment
 	number   int
-	holds    bool  // the token of that segment
-	at       int64 // in it
+	holds    bool  // whether it has the token of that segment
+	at       int64 // the offset in that segment
 	buffer   []byte
 	shares   []fio.BlockShare
 	random   *rand.ChaCha8
@@ -250,7 +250,7 @@ func (w *logWriter) next() int64 {
 	return w.shares[0].Bytes
 }
 
-// change hands the segment to the archiver, and waits until the next one may be written; false if the time is over before.
+// change hands the segment to the archiver, and waits until the next one may be written; false if the time is over before that.
 func (w *logWriter) change(ctx context.Context, until time.Time) (there bool, err error) {
 	if w.holds {
 		w.switching.full <- w.segments[w.number]

@@ -19,14 +19,15 @@ import (
 )
 
 const (
-	// mostArchived segments stay; then the oldest one goes when another one comes, as a backup would take it away.
+	// mostArchived is how many archived segments are kept. After that, each new one replaces the oldest, as if a backup had moved it
+	// elsewhere.
 	mostArchived = 64
-	// leastArchived have to fit beside all else that is on the volume.
+	// leastArchived is how many have to fit on the volume besides everything else.
 	leastArchived = 2
 	archiveBlock  = mib
 )
 
-// archiver copies the full segments of a log one after another, as they were filled.
+// archiver copies the full segments of a log one after another, in the order in which they became full.
 type archiver struct {
 	given     v1alpha1.RedoWorkload
 	switching *switching
@@ -37,7 +38,7 @@ type archiver struct {
 	kept      []string
 	number    int
 	buffer    []byte
-	// under is a segment that was copied in part when a ramp ended.
+	// under is the copy under way. The measurement continues one that its ramp has begun.
 	under *copying
 
 	reads, writes, syncs  fio.Latency
@@ -153,7 +154,7 @@ func (a *archiver) work(ctx context.Context, until time.Time) error {
 	})
 }
 
-// open begins to copy a segment. The oldest of the archive goes if there is no room for another one.
+// open begins to copy a segment. The oldest one in the archive is removed if there is no room for another.
 func (a *archiver) open(full *segment) error {
 	if crowded := a.crowded(); crowded != nil {
 		return crowded

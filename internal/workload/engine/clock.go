@@ -2,7 +2,7 @@ package engine
 
 import "time"
 
-// clock has two hands: one tells the time of day and may be set, the other only ever goes forward.
+// clock reads the time of day, which may be set, and the elapsed time, which is monotonic.
 type clock struct {
 	day     func() time.Time
 	elapsed func() time.Duration
@@ -16,7 +16,7 @@ func newClock() clock {
 	}
 }
 
-// watch is a clock that was looked at once.
+// watch is a reading of a clock.
 type watch struct {
 	clock   clock
 	day     time.Time
@@ -25,13 +25,13 @@ type watch struct {
 
 func (c clock) start() watch { return watch{c, c.day(), c.elapsed()} }
 
-// spent is the time since then; no setting of the clock changes it.
+// spent is the time since the reading; setting the clock does not change it.
 func (w watch) spent() time.Duration { return w.clock.elapsed() - w.elapsed }
 
-// stepTolerance is more than what a disciplined clock is slewed by in that time (500 parts per million).
+// stepTolerance is more than a synchronized clock is slewed in that time (500 parts per million).
 func stepTolerance(spent time.Duration) time.Duration { return time.Second + spent/1000 }
 
-// step is by how much the time of day was set meanwhile; 0 if it was not. A suspended machine looks the same.
+// step is how far the time of day was set since the reading; 0 if it was not. A suspended machine looks the same.
 func (w watch) step() time.Duration {
 	spent := w.spent()
 	step := w.clock.day().Sub(w.day) - spent

@@ -10,7 +10,7 @@ import (
 	"os"
 )
 
-// signatures are those that are worth a name. What is not blank and not named here is refused all the same.
+// signatures are those that a refusal names. A device that is not blank is refused even if it has none of them.
 var signatures = []struct {
 	offset int
 	magic  string
@@ -25,8 +25,8 @@ var signatures = []struct {
 	{510, "\x55\xaa", "a partition table or a boot sector"},
 }
 
-// readDeviceMarker looks at both ends of a device, where everything that uses one leaves a signature. A device whose ends are
-// blank is a device without data. A device that is neither blank nor marked belongs to others.
+// readDeviceMarker looks at both ends of a device, where everything that uses a device leaves a signature. A device with blank ends has no
+// data. A device that is neither blank nor marked belongs to others.
 func readDeviceMarker(path string, size int64) (found marker, there bool, err error) {
 	head, tail, err := deviceEnds(path, size)
 	if err != nil {
@@ -77,7 +77,7 @@ func contents(head, tail []byte) string {
 	return ""
 }
 
-// blank: zeros, or what an erased flash chip reads as.
+// blank says whether an area contains only zeros, or only 0xff as erased flash does.
 func blank(area []byte) bool {
 	return len(area) == 0 || (area[0] == 0 || area[0] == 0xff) && bytes.Count(area, area[:1]) == len(area)
 }

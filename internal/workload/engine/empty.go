@@ -19,18 +19,18 @@ import (
 const (
 	// cachedPercent of what a workload can read may be in memory when a phase with a cold cache begins.
 	cachedPercent = 5
-	// mincoreWindow is how much of a file is looked at at once.
+	// mincoreWindow is how much of a file is mapped and examined at a time.
 	mincoreWindow = 1 << 30
 )
 
 // emptyCaches drops the page cache of the volume for a phase that declares a cold cache, and checks the result. The cache of ZFS is
-// separate: the pool of a zfs target is exported and imported before the pod starts. What remains here explains reads from memory, but the
-// counters decide at the end: a workload need not read all of it.
+// separate: the pool of a zfs target is exported and imported before the pod starts. What is still cached only explains reads from memory:
+// the workload may not read it, so the counters decide at the end.
 func (s *session) emptyCaches(ctx context.Context, declared v1alpha1.CacheExpectation) error {
 	if declared != v1alpha1.CacheCold || s.volume.mount.FSType == "zfs" {
 		return nil
 	}
-	if err := s.sync(ctx); err != nil { // what is not written yet cannot be dropped
+	if err := s.sync(ctx); err != nil { // dirty pages cannot be dropped
 		return err
 	}
 	var cached, all int64
@@ -58,7 +58,7 @@ func (s *session) emptyCaches(ctx context.Context, declared v1alpha1.CacheExpect
 	return nil
 }
 
-// dropCached drops what of a file or device is in the page cache, and tells how much is left, and of how much.
+// dropCached drops a file or device from the page cache, and returns how many bytes are still cached, and its size.
 func dropCached(path string) (cached, size int64, err error) {
 	file, err := os.Open(path)
 	if err != nil {

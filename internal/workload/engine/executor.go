@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package engine executes a phase on a volume: it proves the place, fills, fragments and measures. A file for each workload.
+// Package engine executes a phase on a volume: it verifies the place, fills, fragments and measures. Each workload has a file of its own.
 package engine
 
 import (
@@ -29,7 +29,7 @@ type Executor struct {
 	Scratch string
 	// File holds what the phase names in a ConfigMap: a job file or a pgbench script; empty is PhaseFile.
 	File string
-	// End is what tells a workload that the operation beside it is over; empty is EndFile.
+	// End is the file that tells a workload that the operation beside it is over; empty is EndFile.
 	End string
 
 	clock     func() clock
@@ -37,7 +37,7 @@ type Executor struct {
 	observe   func(observe.Target) (counters, error)
 	judge     func(expectation string, readBytes int64, delta observe.Delta) (bool, string)
 	judgeLoad func(load observe.Load) (throttled, foreign string)
-	// judgeQuiet is asked for so long, until the devices are quiet.
+	// judgeQuiet is asked until the devices are quiet, for quietPatience at most.
 	judgeQuiet    func(load observe.Load) string
 	quietPatience time.Duration
 	freePatience  time.Duration
@@ -46,7 +46,7 @@ type Executor struct {
 	delay func(kind string)
 }
 
-// counters are those around a workload.
+// counters are those of the system around a workload.
 type counters interface {
 	Take() observe.Snapshot
 	Between(before, after observe.Snapshot) observe.Delta
@@ -72,7 +72,7 @@ func (e Executor) Execute(ctx context.Context, request workload.Request, progres
 	return document, document.Validate()
 }
 
-// kindOfPhase refuses what no document could be made for.
+// kindOfPhase refuses a request for which no document can be made.
 func kindOfPhase(request workload.Request) (string, error) {
 	if request.Run.Namespace == "" || request.Run.Name == "" || request.Run.UID == "" || request.Phase.Name == "" {
 		return "", fmt.Errorf("the request lacks a run or phase: run %q of %q with uid %q, phase %q", request.Run.Name, request.Run.Namespace,
@@ -85,7 +85,7 @@ func kindOfPhase(request workload.Request) (string, error) {
 	return "", fmt.Errorf("phase %s is not fill, fragment, free or measure: only these are executed on a volume", request.Phase.Name)
 }
 
-// session is one Execute.
+// session is the state of one call of Execute.
 type session struct {
 	executor Executor
 	request  workload.Request
@@ -100,12 +100,13 @@ type session struct {
 	bracket  *bracket      // around the round that is measured
 	ramped   bool          // a ramp has just ended, and the round goes on from there
 	held     *os.File      // a device that is kept open, if any
-	startup  time.Duration // what fio takes to start and to say its version: seconds, on an emulated node
-	// endedEarly: the operation beside the phase was over before the duration of the workload.
+	startup  time.Duration // how long fio takes to start and print its version: seconds, on an emulated node
+	// endedEarly says that the operation beside the phase was over before the duration of the workload.
 	endedEarly bool
-	// idle is for how long the last fio was there without working.
+	// idle is how long the last fio ran beyond the time of its jobs.
 	idle time.Duration
-	// beside is set in a workload that runs together with others: with delta and memory, what the counters say, and at most so many workers.
+	// beside is set in a workload that runs together with others. delta and memory are what its counters say, and workers how many it has at
+	// most.
 	beside  *beside
 	delta   observe.Delta
 	workers int
@@ -118,7 +119,7 @@ type session struct {
 	measured     []results.Interval
 	// undropped says what the caches still had when a phase with a cold cache began; empty if they were empty.
 	undropped string
-	// unbracketed says in a sentence why the counters are not of what is measured alone; empty if they are.
+	// unbracketed is a sentence that says why the counters contain more than what is measured; empty if they do not.
 	unbracketed   string
 	metrics       map[string]int64
 	distributions map[string]results.Distribution
@@ -162,7 +163,7 @@ func (e Executor) newSession(request workload.Request, kind string, progress fun
 	return s
 }
 
-// execute proves the place and does what the phase asks for.
+// execute verifies the place and does what the phase asks for.
 func (s *session) execute(ctx context.Context) error {
 	if len(s.request.Parts) > 0 {
 		return s.together(ctx)
@@ -176,7 +177,7 @@ func (s *session) execute(ctx context.Context) error {
 	return s.work(ctx)
 }
 
-// work does what the phase asks for, in a place that was proven.
+// work does what the phase asks for, in a place that was verified.
 func (s *session) work(ctx context.Context) error {
 	defer s.unwatchMemory() // of a round that failed
 	timer := s.clock.start()
@@ -206,8 +207,8 @@ func (s *session) work(ctx context.Context) error {
 	return errors.Join(err, s.checkClock(began))
 }
 
-// checkPool refuses a pool that lacks a disk: it responds, but at other speeds than the requested pool. A phase beside an operation, such
-// as the replacement of a disk, is meant to measure exactly that.
+// checkPool refuses a pool that lacks a disk: it works, but not at the speed of the requested pool. A phase beside an operation, such as
+// the replacement of a disk, is meant to measure exactly that.
 func (s *session) checkPool(when string) error {
 	state, measure := s.counters.PoolState(), s.request.Phase.Measure
 	whole, beside := state == observe.PoolOnline, measure != nil && measure.Operate != nil || s.beside != nil && s.beside.operated
@@ -222,7 +223,7 @@ func (s *session) checkPool(when string) error {
 		state, when)
 }
 
-// preparePlace comes before every write. What it learns is part of the result.
+// preparePlace verifies the place before anything is written. What it finds is part of the result.
 func (s *session) preparePlace(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -258,8 +259,8 @@ func (s *session) preparePlace(ctx context.Context) error {
 	return nil
 }
 
-// checkClock: fio measures by a clock that cannot be set, but the times of the document would be wrong, and a machine that
-// was suspended has measured its own sleep.
+// checkClock refuses a clock that was set during the phase. fio uses a monotonic clock, but the times of the document would be wrong, and a
+// machine that was suspended has measured its own sleep.
 func (s *session) checkClock(began watch) error {
 	if step := began.step(); step != 0 {
 		s.check("clock", false, "the time of day was set by %s during the phase, or the machine was suspended", step.Round(time.Millisecond))
@@ -270,11 +271,11 @@ func (s *session) checkClock(began watch) error {
 	return nil
 }
 
-// check records one thing that was made sure of.
+// check records the outcome of one check.
 func (s *session) check(name string, passed bool, format string, args ...any) {
 	check := results.Check{Name: name, Passed: passed, Message: spelling.Shorten(fmt.Sprintf(format, args...), 1024)}
 	for i := range s.checks {
-		if s.checks[i].Name == name { // the last round speaks, unless an earlier one has failed
+		if s.checks[i].Name == name { // the last round counts, unless an earlier one has failed
 			if s.checks[i].Passed {
 				s.checks[i] = check
 			}
@@ -294,7 +295,7 @@ func (s *session) sync(ctx context.Context) error {
 	return inBackground(ctx, func() error { return s.executor.sync(s.volume) })
 }
 
-// length is a duration of the API, or another one if it is missing.
+// length is a duration of the API, or the given default if it is missing.
 func length(given *v1alpha1.Duration, otherwise time.Duration) time.Duration {
 	if given == nil {
 		return otherwise
@@ -302,7 +303,7 @@ func length(given *v1alpha1.Duration, otherwise time.Duration) time.Duration {
 	return given.Duration.Duration
 }
 
-// size is a block size of the API, or another one if it is missing.
+// size is a block size of the API, or the given default if it is missing.
 func size(given *v1alpha1.BlockSize, otherwise int64) int64 {
 	if given == nil || given.Value() <= 0 {
 		return otherwise

@@ -55,7 +55,7 @@ func invalidf(reason, format string, args ...any) error {
 	return &invalid{reason, fmt.Errorf(format, args...)}
 }
 
-// errnoReasons are what the kernel says of a storage that fails, with what a person can do about it.
+// errnoReasons are the errors of failing storage, with what users can do about them.
 var errnoReasons = []struct {
 	errno          syscall.Errno
 	reason, remedy string

@@ -14,11 +14,11 @@ import (
 
 const (
 	defaultFillBlock = 128 << 10
-	// maxFillSteps bounds how often a fill looks whether it is there. Only file systems that compress need more than one.
+	// maxFillSteps bounds in how many steps a fill approaches its target. Only file systems that compress need more than one.
 	maxFillSteps = 16
 )
 
-// filling is one fill.
+// filling is the state of one fill.
 type filling struct {
 	blockSize       int64
 	compressPercent int
@@ -70,7 +70,7 @@ func (s *session) fill(ctx context.Context, phase v1alpha1.FillPhase) error {
 	return s.volume.describeData(&data{Files: f.files, FileBytes: f.has, CompressPercent: f.compressPercent})
 }
 
-// tolerance is how near to its share a fill comes.
+// tolerance is how close a fill gets to its share.
 func (f *filling) tolerance(capacity int64) int64 {
 	return max(capacity/200, int64(f.files)*f.blockSize+64<<10)
 }
@@ -127,7 +127,7 @@ func (s *session) fillFolder(ctx context.Context, f *filling, phase v1alpha1.Fil
 	return s.verifyAllocation(f)
 }
 
-// fillBytes writes so much data, whatever it takes on the disk.
+// fillBytes writes this much data, however much space it takes on the disk.
 func (s *session) fillBytes(ctx context.Context, f *filling, wanted int64) error {
 	add := (wanted/int64(f.files) + f.blockSize - 1) / f.blockSize * f.blockSize
 	room, err := s.volume.room()
@@ -181,7 +181,7 @@ func (s *session) fillShare(ctx context.Context, f *filling, to v1alpha1.Share, 
 		to)
 	met := f.has > f.had && (used-target) <= 2*tolerance && (target-used) <= 2*tolerance
 	s.check("filled", met, "%s", words)
-	if f.has == f.had { // another attempt finds the same
+	if f.has == f.had { // another attempt would find the same
 		before, err := allocatedBelow(s.volume.path)
 		if err != nil {
 			return err
@@ -242,7 +242,7 @@ func (s *session) writeMore(ctx context.Context, f *filling, add int64, from, to
 	return nil
 }
 
-// verifyAllocation makes sure that there is something behind every byte of the data.
+// verifyAllocation makes sure that every byte of the data is allocated.
 func (s *session) verifyAllocation(f *filling) error {
 	var taken, bytes int64
 	for i := range f.files {
@@ -268,7 +268,7 @@ func (s *session) verifyAllocation(f *filling) error {
 	return nil
 }
 
-// parseShare reads "80%" as 0.8; nothing is 0.
+// parseShare reads "80%" as 0.8; an empty share is 0.
 func parseShare(share v1alpha1.Share) (float64, error) {
 	if share == "" {
 		return 0, nil
@@ -280,12 +280,12 @@ func parseShare(share v1alpha1.Share) (float64, error) {
 	return percent / 100, nil
 }
 
-// direct decides whether a job bypasses the page cache. ZFS has a cache of its own that belongs to what is measured.
+// direct decides whether a job bypasses the page cache. On ZFS none does: its own cache is part of what is measured.
 func (s *session) direct(e extent, blockSize int64, warm bool) bool {
 	does := !warm && s.volume.mount.FSType != "zfs" && takesDirect(e, blockSize)
 	s.environment["workload.direct"] = strconv.FormatBool(does)
 	return does
 }
 
-// compresses tells whether the file system may store data in less space than it has, so that its size proves nothing.
+// compresses says whether the file system may store data in less space than its size, so that the space proves nothing.
 func compresses(fsType string) bool { return fsType == "zfs" || fsType == "btrfs" || fsType == "f2fs" }

@@ -70,7 +70,7 @@ func (s *session) fragment(ctx context.Context, phase v1alpha1.FragmentPhase) er
 	return nil
 }
 
-// plannedRounds: a fixed number, or at most so many until the rule holds.
+// plannedRounds is a fixed number of rounds, or the most that there may be until the rule holds.
 func plannedRounds(phase v1alpha1.FragmentPhase) (int, *stats.SteadyRule) {
 	if phase.Until == v1alpha1.FragmentUntilRounds && phase.Rounds != nil {
 		return int(*phase.Rounds), nil
@@ -128,7 +128,7 @@ func overwrites(pass fio.Job, extents []extent) (jobs []fio.Job, blocks int64) {
 	return jobs, blocks
 }
 
-// passes runs the rounds. A pass that did not cover everything is no pass.
+// passes runs the rounds. A pass that did not overwrite everything makes the phase Invalid.
 func (s *session) passes(ctx context.Context, jobs []fio.Job, blocks int64, rounds int, rule *stats.SteadyRule) (stats.Steady, error) {
 	var all fio.Sum
 	var rates []float64

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// freeUnit is what is left of each file a multiple of: whole blocks for all later phases.
+	// freeUnit divides what is left of each file, so that later phases find whole blocks.
 	freeUnit = defaultFillBlock
-	// freedPercent of what the files gave back has to appear as free space, within freePatience: file systems free in the background.
+	// freedPercent of what the files gave back has to appear as free space, within freePatience: file systems free space in the background.
 	freedPercent = 90
 )
 
 // freePatience is how long a file system may take to give space back.
 const freePatience = 2 * time.Minute
 
-// free deletes the end of each file of the data. Data that was overwritten in random order is everywhere on the disks, and so is what this
-// frees. Holes would be no data: to read them costs nothing.
+// free truncates each file of the data. Data that was overwritten in random order is scattered over the disks, and so is the space that
+// this frees. Holes would not do, because reading a hole costs nothing.
 func (s *session) free(ctx context.Context, phase v1alpha1.FreePhase) error {
 	share, err := parseShare(phase.Share)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *session) free(ctx context.Context, phase v1alpha1.FreePhase) error {
 	return s.verifyAllocation(&filling{files: told.Files})
 }
 
-// cut deletes what a file has behind so many bytes.
+// cut truncates a file to a size.
 func cut(path string, bytes int64) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -82,7 +82,7 @@ func cut(path string, bytes int64) error {
 // space is what the files of the data take, and what is free on the volume.
 type space struct{ files, used, free int64 }
 
-// space counts when all is on the disk.
+// space measures once all data is on the disk.
 func (s *session) space(ctx context.Context, extents []extent) (now space, err error) {
 	if now.used, err = s.usedAfterSync(ctx); err != nil {
 		return now, err
@@ -102,7 +102,8 @@ func (s *session) space(ctx context.Context, extents []extent) (now space, err e
 	return now, nil
 }
 
-// awaitFreed waits until what the files gave back is free space. On a file system that others write to, only the files tell.
+// awaitFreed waits until what the files gave back is free space. On a file system that others write to, only the allocation of the files
+// shows it.
 func (s *session) awaitFreed(ctx context.Context, extents []extent, before space, share float64) error {
 	timer := s.clock.start()
 	for {

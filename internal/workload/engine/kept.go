@@ -16,7 +16,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// takeOver makes a volume that an earlier run has left this run's, with the data that is on it. It has to be that run's very volume.
+// takeOver assigns a volume that an earlier run has left, and the data on it, to this run. It has to be the volume of that run.
 func (v *volume) takeOver(there bool, before, run results.RunIdentity) error {
 	switch m := v.marker; {
 	case !there:
@@ -33,7 +33,7 @@ func (v *volume) takeOver(there bool, before, run results.RunIdentity) error {
 	return v.mark()
 }
 
-// fillKept fills a volume that the run before has left filled. What is asked for is how much data there has to be in all: what is there
+// fillKept fills a volume that still has the data of the previous run. The phase says how much data there has to be in all: existing data
 // stays as it is, and only what is missing is written.
 func (s *session) fillKept(ctx context.Context, f *filling, phase v1alpha1.FillPhase) error {
 	capacity, err := s.volume.capacity()
@@ -66,7 +66,7 @@ func (s *session) fillKept(ctx context.Context, f *filling, phase v1alpha1.FillP
 	return s.verifyAllocation(f)
 }
 
-// missing says whether less is there than a fill asks for.
+// missing says whether there is less data than a fill asks for.
 func (s *session) missing(ctx context.Context, f *filling, phase v1alpha1.FillPhase, capacity int64) (bool, error) {
 	there := f.had * int64(f.files)
 	if phase.Size != nil {
@@ -84,8 +84,8 @@ func (s *session) missing(ctx context.Context, f *filling, phase v1alpha1.FillPh
 	return target-used > f.tolerance(capacity), err
 }
 
-// keep finds the logs that the run before has left as this workload needs them: they are not recreated. On a device nothing tells them from
-// other data, so that they are.
+// keep looks for the logs of the previous run. They are not recreated if they are as this workload needs them. On a device they are always
+// recreated, because nothing distinguishes them from other data.
 func (r *redo) keep(s *session) (bool, error) {
 	if s.request.KeepsDataOf == nil || s.volume.block {
 		return false, nil

@@ -19,8 +19,8 @@ const (
 	leastWait  = 10 * time.Millisecond
 )
 
-// logged measures jobs whose latencies fio logs: the largest of each window, which the series shows, and others may see. If the log cannot
-// be read, unread says why: the sum is from fio's report and does not need it.
+// logged measures jobs while fio logs the largest latency of each window. The series shows these, and see is called with each. If the log
+// cannot be read, unread says why; the sum comes from fio's report and does not need the log.
 func (s *session) logged(ctx context.Context, message string, jobs []fio.Job, lasting time.Duration,
 	see func(fio.Sample)) (sum fio.Sum, unread, err error) {
 	folder, err := s.logFolder()
@@ -46,7 +46,7 @@ func (s *session) logged(ctx context.Context, message string, jobs []fio.Job, la
 	return sum, unread, nil
 }
 
-// windowOf a log of latencies bounds its entries: each worker writes one a window for reads, and one for writes.
+// windowOf is the window of a log of latencies that bounds its entries: each worker writes one per window for reads, and one for writes.
 func windowOf(jobs []fio.Job, lasting time.Duration) time.Duration {
 	entries := 0
 	for _, job := range jobs {

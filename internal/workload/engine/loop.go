@@ -11,10 +11,10 @@ import (
 	"github.com/storagebench/storagebench/internal/fio"
 )
 
-// Workers that wait for each operation have as many operations under way as there are workers: rate times mean latency. If the result is
-// higher, a clock or a count is wrong, and the phase is Invalid. If it is lower, the workers spend time outside the storage: their
-// latencies are right, but the rate also depends on the node's CPU. Fast storage looks like that, so it is only a warning, and a metric to
-// gate on.
+// Rate times mean latency is the number of operations under way (Little's law). For workers that wait for each operation, it should be the
+// number of workers. If it is higher, a clock or a count is wrong, and the phase is Invalid. If it is lower, the workers spend time outside
+// the storage: their latencies are right, but the rate also depends on the node's CPU. That is normal with fast storage, so it is only a
+// warning, and a metric to gate on.
 const (
 	loopTolerance = 0.02
 	// loopTick is how much fio cuts off the time of a job, and how much longer its last operation may take.
@@ -25,7 +25,7 @@ const (
 // loop is how many operations can be under way in a round.
 type loop struct {
 	workers int
-	// idles: the workers may do something else between two operations, because the spec says so or may say so.
+	// idles says that the workers may do something else between two operations, because the spec says so or may say so.
 	idles bool
 }
 
@@ -65,7 +65,7 @@ func (f figures) underWay() time.Duration {
 	return f.waited + time.Duration(f.sum.Read.Latency.Total()+f.sum.Write.Latency.Total()+f.sum.Sync.Total())
 }
 
-// loopOf is what the jobs of a file can have under way at once.
+// loopOf is how many operations the jobs of a file can have under way at once.
 func loopOf(file fio.File, idles bool) loop {
 	most, together := 0, 0
 	for i, section := range file.Sections {
@@ -77,7 +77,7 @@ func loopOf(file fio.File, idles bool) loop {
 				workers = max(number, 1)
 			case "iodepth":
 				if depth = max(number, 1); err != nil {
-					return loop{idles: true} // with a suffix, as fio reads numbers
+					return loop{idles: true} // a number with a suffix, which fio accepts
 				}
 			case "ioengine":
 				deep = slices.Contains([]string{"libaio", "io_uring", "posixaio"}, option.Value)

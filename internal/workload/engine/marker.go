@@ -25,8 +25,8 @@ const (
 	markerOffset = mib
 )
 
-// marker lies on the volume and says whose it is and what was written, so that a later phase can tell that it has the same
-// volume before it, and not another one at the same path.
+// marker is stored on the volume and says whose it is and what was written, so that a later phase knows that it has the same volume, and
+// not another one at the same path.
 type marker struct {
 	Version    string              `json:"version"`
 	Run        results.RunIdentity `json:"run"`
@@ -87,7 +87,7 @@ func readFolderMarker(folder string) (found marker, there bool, err error) {
 	return found, true, nil
 }
 
-// systemNames are what file systems and storage bring along.
+// systemNames are entries that file systems and storage create by themselves.
 var systemNames = []string{"lost+found", ".zfs", ".snapshot", ".snapshots", "@GMT"}
 
 func folderIsEmpty(folder string) error {

@@ -21,11 +21,11 @@ import (
 
 // load is a workload of a measure phase.
 type load interface {
-	// prepare does what is not measured: files, warm caches.
+	// prepare does what is not measured, such as creating files and warming caches.
 	prepare(ctx context.Context, s *session) error
 	// round measures once. It calls s.begin and s.end tightly around what is measured.
 	round(ctx context.Context, s *session, number int) (figures, error)
-	// finish adds what is special about the workload, from the rounds that count.
+	// finish adds the figures that are special to the workload, from the rounds that count.
 	finish(s *session, sum fio.Sum) error
 }
 
@@ -45,21 +45,21 @@ type figures struct {
 type bracket struct {
 	began, ended  watch
 	before, after observe.Snapshot
-	// staged: jobs wait for each other, and fio pauses in between. startup is what fio takes before the first begins.
+	// staged says that jobs wait for each other, and fio pauses in between. startup is how long fio takes before the first job begins.
 	staged  bool
 	startup time.Duration
-	// workers at most at once; 0 if that is not known.
+	// workers is how many work at once at most; 0 if that is not known.
 	workers int
 	loop    loop
 	memory  memory
 }
 
-// shortPausesPercent of a round are less than what the disks' samples can tell.
+// shortPausesPercent of a round are too short to show in the samples of the disks.
 const shortPausesPercent = 5
 
-// measured is the time that a round's numbers are from: the workload's own, which ends with the round, so that the start and a ramp are not
-// in it. With longer pauses between its stages, it is the whole round. All follow the clock that cannot be set, from the beginning of the
-// first.
+// measured is the time that a round's numbers come from. It is as long as the workload itself took and ends with the round, so the start of
+// fio and a ramp are not in it. With longer pauses between stages, it is the whole round. All intervals are counted on the monotonic clock,
+// from the beginning of the first round.
 func (b bracket) measured(first watch, long time.Duration) results.Interval {
 	to := first.day.Add(b.ended.elapsed - first.elapsed)
 	whole := b.ended.elapsed - b.began.elapsed - b.startup
@@ -147,8 +147,8 @@ func (s *session) bracketing(m *measurement) *session {
 	return s
 }
 
-// settle waits until earlier writes are no longer under way and the other nodes begin too, at a ramp before the agreed time. Of workloads
-// that run together, none watches its devices while another one prepares, and none begins while another one watches.
+// settle waits until earlier writes are done and the other nodes begin too: at the agreed time, or earlier by the length of a ramp.
+// Workloads that run together meet twice: none watches its devices while another one prepares, and none begins while another one watches.
 func (s *session) settle(ctx context.Context, ramp time.Duration) error {
 	for _, step := range []func(context.Context) error{s.sync, s.meet, s.awaitQuiet, s.meet} {
 		if err := step(ctx); err != nil {
@@ -158,7 +158,8 @@ func (s *session) settle(ctx context.Context, ramp time.Duration) error {
 	return s.awaitStart(ctx, ramp)
 }
 
-// begin takes the counters. A measurement follows its ramp at once: a sync between them would empty the caches that the ramp has filled.
+// begin takes the counters. A measurement follows its ramp immediately: a sync between them would empty the caches that the ramp has
+// filled.
 func (s *session) begin(ctx context.Context) error {
 	ready := s.meet
 	if !s.ramped {
@@ -181,13 +182,13 @@ const (
 	quietPatience = 30 * time.Second
 )
 
-// awaitQuiet waits until the volume's own devices are not at work any more: what they still do belongs to what was before.
+// awaitQuiet waits until the volume's own devices are idle: what they still do comes from earlier work.
 func (s *session) awaitQuiet(ctx context.Context) error {
 	words := ""
 	for range s.executor.quietPatience / quietWindow {
 		before := s.counters.Take()
 		if s.counters.Between(before, before).Load.Devices == "" {
-			return nil // it has none for itself
+			return nil // the volume has no devices of its own
 		}
 		if err := pause(ctx, quietWindow); err != nil {
 			return err
@@ -227,7 +228,7 @@ func (s *session) end(ctx context.Context, wrote bool) (flush time.Duration, err
 	return flush, nil
 }
 
-// summarise makes the metrics of the rounds that count: the last window, or all if they are fewer.
+// summarise makes the metrics of the rounds that count: those of the last window, or all if there are fewer.
 func (s *session) summarise(ctx context.Context, chosen load, m *measurement, window int, cache v1alpha1.CacheExpectation) error {
 	first := max(0, len(m.rounds)-window)
 	counting := m.brackets[first:]
@@ -237,7 +238,7 @@ func (s *session) summarise(ctx context.Context, chosen load, m *measurement, wi
 		seen = append(seen, counting[i].memory)
 		sum.Add(one.sum)
 		s.measured = append(s.measured, counting[i].measured(counting[0].began, one.sum.Duration))
-		for name, value := range one.metrics { // those that cannot be added: the last round speaks
+		for name, value := range one.metrics { // these cannot be added up: the last round counts
 			s.metrics[name] = value
 		}
 	}
@@ -260,7 +261,7 @@ func (s *session) summarise(ctx context.Context, chosen load, m *measurement, wi
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if s.beside != nil { // the rest is judged of all workloads
+	if s.beside != nil { // the rest is judged for all workloads together
 		s.keepOwn(delta)
 		return nil
 	}
@@ -365,7 +366,7 @@ func staged(file fio.File) bool {
 	return len(stages) > 0 && stages[len(stages)-1] > 0
 }
 
-// workers are those of all jobs of the file.
+// workers is the number of workers of all jobs of the file.
 func workers(file fio.File) int {
 	sum := 0
 	for _, section := range file.Sections {

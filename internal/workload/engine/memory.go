@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/observe"
 )
 
-// memory is what the node had while something was measured: at the beginning, and the extremes of all looks.
+// memory is the memory of the node during a measurement: at the beginning, and the extremes of all readings.
 type memory struct {
 	first                   observe.Memory
 	leastAvailable, mostARC observe.Level
@@ -24,7 +24,7 @@ func (m *memory) add(now observe.Memory) {
 	}
 }
 
-// memoryOf are several of them, in their order, as one.
+// memoryOf merges several of them, in their order.
 func memoryOf(parts ...memory) memory {
 	all := memory{first: parts[0].first}
 	for _, part := range parts {
@@ -45,14 +45,14 @@ func (s *session) addMemory(m memory) {
 	}
 }
 
-// memoryWatch looks at the memory of the node each second.
+// memoryWatch reads the memory of the node each second.
 type memoryWatch struct {
 	seen     memory
 	over     chan struct{}
 	watching sync.WaitGroup
 }
 
-// watchMemory begins to look, with a first look at once.
+// watchMemory starts a watch, with a first reading immediately.
 func (s *session) watchMemory() {
 	w := &memoryWatch{over: make(chan struct{})}
 	w.seen.first = s.counters.Memory()
@@ -72,7 +72,7 @@ func (s *session) watchMemory() {
 	s.watched = w
 }
 
-// unwatchMemory ends that with a last look, and keeps what was seen with the round. It may be called twice.
+// unwatchMemory ends the watch with a last reading, and stores the result in the bracket of the round. It may be called twice.
 func (s *session) unwatchMemory() {
 	w := s.watched
 	if w == nil {

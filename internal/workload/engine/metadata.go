@@ -25,7 +25,7 @@ const (
 	defaultFileSize       = 4 << 10
 	filesPerFolder        = 100
 	syncFile              = "File"
-	// The rate of new files counts after a lateShare-th of the time until the measurement has to begin.
+	// The rate of new files is judged after 1/lateShare of the time until the measurement has to begin.
 	lateShare = 20
 )
 
@@ -40,22 +40,22 @@ type metadata struct {
 	folder  string
 	// delay is called within each operation, in tests.
 	delay func(kind string)
-	// crew are the workers. They have their files from the first round on.
+	// crew are the workers. They create their files in the first round, and keep them.
 	crew []*clerk
 	// rounds have the latencies of each round, by kind of operation.
 	rounds []latencies
 	// done are the operations of all workers in this round; before the first one, the files that they have created.
 	done atomic.Int64
-	// slowest of them since the series was asked for it last.
+	// slowest is the latency of the slowest operation since the last point of the series.
 	slowest atomic.Int64
-	// over ends the workers before their time.
+	// over ends the workers early.
 	over atomic.Bool
 }
 
 // latencies by kind of operation.
 type latencies map[string]*fio.Latency
 
-// of a kind. It has no operations at first.
+// of returns the latencies of a kind, which has no operations at first.
 func (l latencies) of(kind string) *fio.Latency {
 	if l[kind] == nil {
 		l[kind] = &fio.Latency{}
@@ -134,7 +134,7 @@ func (m *metadata) round(ctx context.Context, s *session, _ int) (figures, error
 	return all, nil
 }
 
-// populate creates the files, unless they are there from an earlier round. None of them is synced: begin syncs the volume.
+// populate creates the files, unless they exist from an earlier round. It syncs none of them, because begin syncs the volume.
 func (m *metadata) populate(ctx context.Context, s *session, seed int64) error {
 	if m.crew != nil {
 		for _, one := range m.crew {
@@ -146,12 +146,12 @@ func (m *metadata) populate(ctx context.Context, s *session, seed int64) error {
 		m.crew = append(m.crew, m.newClerk(number, seed))
 	}
 	s.progress.stretch("creating the files", s.progress.from, s.progress.from, int64(m.workers)*int64(m.files)*m.size, 0)
-	defer s.recordEach(func() fio.Usage { return fio.Usage{WrittenBytes: m.done.Load() * m.size} })() // shown, and not in the series
+	defer s.recordEach(func() fio.Usage { return fio.Usage{WrittenBytes: m.done.Load() * m.size} })() // for progress, not for the series
 	inTime := m.inTime(ctx, leastTime(s.request.Phase, m.lasting))
 	return crewed(ctx, len(m.crew), func(ctx context.Context, number int) error { return m.crew[number].populate(ctx, inTime) })
 }
 
-// inTime refuses files that cannot be created before the measurement has to begin because of the deadline of the phase.
+// inTime returns a check that fails if the files cannot be created before the measurement has to begin to meet the deadline of the phase.
 func (m *metadata) inTime(ctx context.Context, measuring time.Duration) func() error {
 	due, limited := ctx.Deadline()
 	began, all := time.Now(), int64(m.workers)*int64(m.files)
@@ -166,7 +166,7 @@ func (m *metadata) inTime(ctx context.Context, measuring time.Duration) func() e
 	}
 }
 
-// late says that files will be missing when the time that is left is over, even if the others are created twice as fast.
+// late says whether the time that is left is too short to create the other files, even twice as fast.
 func late(made, all int64, spent, left time.Duration) bool {
 	rest := float64(spent) / float64(made) * float64(all-made) / 2
 	return spent > (spent+left)/lateShare && rest > float64(left)
@@ -198,7 +198,8 @@ func (m *metadata) figures(took, flush time.Duration) figures {
 	return all
 }
 
-// finish adds up the rounds that count, and removes the files. The rate of a kind of operation is that of the time that was spent with it.
+// finish adds up the rounds that count, and removes the files. The rate of each kind of operation is based on the time that was spent on
+// that kind.
 func (m *metadata) finish(s *session, sum fio.Sum) error {
 	took := latencies{}
 	for _, round := range m.rounds[len(m.rounds)-len(s.measured):] {
@@ -232,7 +233,7 @@ type clerk struct {
 	content []byte
 	number  int
 	created uint64
-	// slot is the file that is worked on, and step the next operation with it. The next round goes on from there.
+	// slot is the file that is worked on, and step the next operation with it. The next round continues from there.
 	slot, step int
 }
 
@@ -251,8 +252,8 @@ func (c *clerk) randomise(seed int64) {
 	}
 }
 
-// refresh turns the content into that of the next file. All of each 4 KiB is random, so that it does not compress, and a part of it is
-// new, so that no block is stored once for several files with deduplication.
+// refresh turns the content into that of the next file. All of each 4 KiB is random, so that it does not compress, and a part of it is new,
+// so that deduplication finds no equal blocks in several files.
 func (c *clerk) refresh() {
 	c.created++
 	for at := 0; at+8 <= len(c.content); at += 4 << 10 {
@@ -302,7 +303,7 @@ var turn = []struct {
 	{"list", func(_ *clerk, path string) error { _, err := os.ReadDir(filepath.Dir(path)); return err }},
 }
 
-// work goes round the files until the time is over.
+// work cycles through the files until the time is over.
 func (c *clerk) work(ctx context.Context, until time.Time) error {
 	for {
 		path, steps := c.path(c.slot), len(turn)

@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// meter tells how far a phase is. A phase has stretches, each a part of the way with an end in bytes or in time.
+// meter reports the progress of a phase. A phase has stretches, each with an end in bytes or in time.
 type meter struct {
 	report func(results.Progress)
 
@@ -33,7 +33,7 @@ func newMeter(report func(results.Progress)) *meter {
 	return &meter{report: report}
 }
 
-// stretch begins a part of the way, from one share to another, that ends after so many bytes or so much time.
+// stretch begins a part of the phase, from one share of the progress to another, that ends after so many bytes or so much time.
 func (m *meter) stretch(message string, from, to float64, bytes int64, lasting time.Duration) {
 	m.mutex.Lock()
 	now := time.Now()
@@ -61,7 +61,7 @@ func (m *meter) watch(usage fio.Usage) {
 	done = min(done, 1)
 	m.highest = max(m.highest, percent(m.from+done*(m.to-m.from)))
 	progress := results.Progress{Percent: m.highest, Message: m.message}
-	if interval := now.Sub(m.lastAt).Seconds(); interval > 0 && moved > 0 { // some move no bytes
+	if interval := now.Sub(m.lastAt).Seconds(); interval > 0 && moved > 0 { // some workloads move no bytes
 		rate := float64(moved-m.last.ReadBytes-m.last.WrittenBytes) / interval
 		progress.Rate = fmt.Sprintf("%.1f MiB/s", max(rate, 0)/mib)
 	}
@@ -73,7 +73,7 @@ func (m *meter) watch(usage fio.Usage) {
 	m.report(progress)
 }
 
-// say forwards a measurement from another source.
+// say reports progress that was measured elsewhere.
 func (m *meter) say(percent int, rate string, left time.Duration) {
 	m.mutex.Lock()
 	m.highest = max(m.highest, int32(percent))

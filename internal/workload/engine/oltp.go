@@ -19,12 +19,12 @@ const (
 	defaultDuration  = 5 * time.Minute
 )
 
-// oltp is random reads and updates of many workers.
+// oltp is random reads and updates by many workers.
 type oltp struct {
 	given v1alpha1.OLTPWorkload
 	warm  bool
 	jobs  []fio.Job
-	// writes is the share of writes that was asked for, and planned what fio's whole percents make of it.
+	// writes is the requested share of writes, and planned the share that fio's whole percents come to.
 	writes, planned float64
 }
 
@@ -55,8 +55,8 @@ func (o *oltp) ramped() {
 }
 
 // divide lets all workers use all data, or gives each its own files. It gives none a region of a file: a worker whose region fits into the
-// cache of ZFS does not wait for the disks, reads its blocks more often than the others, and so keeps them cached. With half of the data
-// fitting, 98% of the reads came from the cache in the lab, and the CPU determined the rate.
+// cache of ZFS does not wait for the disks, reads its blocks more often than the others, and so keeps them cached. In the lab, with half of
+// the data fitting into the cache, 98% of the reads came from it, and the CPU determined the rate.
 func (o *oltp) divide(job fio.Job, extents []extent) error {
 	workers, files := defaultWorkers, len(extents)
 	if o.given.Workers > 0 {
@@ -89,8 +89,8 @@ func (o *oltp) divide(job fio.Job, extents []extent) error {
 	return nil
 }
 
-// wholePercents: fio knows only whole percents of writes. So many of the workers get one percent more, so that all together
-// come as near as possible to the share.
+// wholePercents divides a share of writes among the workers, because fio takes only whole percents: low is the percentage of each, and more
+// is how many get one percent more, so that all together come as close as possible to the share.
 func wholePercents(share float64, workers int) (low, more int) {
 	low = int(math.Floor(share*100 + 1e-9))
 	return low, int(math.Round((share*100 - float64(low)) * float64(workers)))
@@ -142,11 +142,11 @@ func (o *oltp) round(ctx context.Context, s *session, _ int) (figures, error) {
 	return figures{sum: sum, throughput: float64(operations) / max(sum.Duration.Seconds(), 1e-9), seed: seed}, err
 }
 
-// finish checks the translation: U percent updates are 100 reads to U writes.
+// finish checks the mix: with U percent updates there are U writes to 100 reads.
 func (o *oltp) finish(s *session, sum fio.Sum) error {
 	operations := float64(sum.Read.Operations + sum.Write.Operations)
 	measured := float64(sum.Write.Operations) / operations
-	chance := 4 * math.Sqrt(o.planned*(1-o.planned)/operations) // four standard deviations of throwing dice
+	chance := 4 * math.Sqrt(o.planned*(1-o.planned)/operations) // four standard deviations of the random choice
 	allowed := 0.01*o.writes + math.Abs(o.planned-o.writes) + chance
 	met := math.Abs(measured-o.writes) <= allowed
 	words := fmt.Sprintf("%d updates to 100 reads are %.2f%% writes, and %.2f%% of %.0f operations were writes", o.given.UpdatePercent,

@@ -20,8 +20,7 @@ import (
 
 const (
 	mib = 1 << 20
-	// reserved at each end of a device are left alone by workloads: there are the signatures of whoever uses a device, and
-	// the marker.
+	// reserved is how much at each end of a device workloads leave alone: signatures of whatever uses the device are there, and the marker.
 	reserved = 2 * mib
 )
 
@@ -31,12 +30,12 @@ type place struct {
 	block    bool
 	mount    mountinfo.Mount
 	promised int64
-	// total is the size of the volume. If the file system is shared with others, it is what was asked for.
+	// total is the size of the volume. If the file system is shared with others, it is what was requested.
 	total  int64
 	shared bool
 }
 
-// String is how checks and refusals call it.
+// String is its name in checks and refusals.
 func (p place) String() string {
 	if p.block {
 		return fmt.Sprintf("the block device %s of %d bytes", p.path, p.total)
@@ -109,7 +108,7 @@ func (p place) measureDevice() (place, error) {
 	return p, nil
 }
 
-// measureFolder looks at the mount. A volume of a pod is a mount of its own; what is not, is on the disk of the node.
+// measureFolder checks the mount. A volume of a pod is a mount of its own; any other directory is on the node's own disk.
 func (p place) measureFolder(plain bool, source string) (place, error) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -186,7 +185,7 @@ func (p place) room() (int64, error) {
 	return max(0, min(free-least, p.total-used)), err
 }
 
-// othersRoom is what is free, and how much of that others need at least.
+// othersRoom is how much space is free, and how much of it has to be left to others.
 func (p place) othersRoom() (free, least int64, err error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(p.path, &stat); err != nil {

@@ -21,14 +21,15 @@ import (
 const (
 	defaultWriters   = 6
 	defaultRedoBlock = 8 << 10
-	// A log is as large as there is room for, between these; then the writer starts again, as with logs that are used in turn.
+	// A log is as large as there is room for, between these limits. At its end, the writer starts again from its beginning, as databases reuse
+	// their logs.
 	largestLog  = 256 * mib
 	smallestLog = workload.SmallestLog
 	// syncWithWrite is the sync that is a part of each write.
 	syncWithWrite = "dsync"
 )
 
-// redo is small synchronous appends of several writers, each to a log of its own.
+// redo is small synchronous appends by several writers, each to a log of its own.
 type redo struct {
 	given v1alpha1.RedoWorkload
 	logs  []extent
@@ -143,12 +144,12 @@ func (r *redo) round(ctx context.Context, s *session, _ int) (figures, error) {
 	seed, lasting := s.random.next(), length(r.given.Duration, defaultDuration)
 	r.samples = fio.NewSamples(keptSamples, seed)
 	var sum fio.Sum
-	var unread, err error // samples are results: a part of them would pass for all
+	var unread, err error // samples are results, and a part of them would look complete
 	if r.job.Sync == syncWithWrite {
 		jobs := r.jobs(lasting, seed)
 		sum, unread, err = s.logged(ctx, "redo", jobs, lasting, r.samples.Add)
 		s.details.SampleWindowMilliseconds = jobs[0].LogWindow.Milliseconds()
-	} else { // of the syncs behind writes, fio keeps no log
+	} else { // fio keeps no log of the syncs after writes
 		sum, _, err = s.measureFIO(ctx, "redo", r.file(lasting, seed), 0, expectation{lasting: lasting})
 	}
 	if err = cmp.Or(err, unread); err != nil {
@@ -178,7 +179,7 @@ func (r *redo) file(lasting time.Duration, seed int64) fio.File {
 
 func (r *redo) ramped() { r.job.KeepCache = true }
 
-// finish: an append is durable when it returns, or when the sync behind it does.
+// finish adds the latencies of durable appends: an append is durable when it returns, or when the sync after it does.
 func (r *redo) finish(s *session, sum fio.Sum) error {
 	durable := sum.Write.Latency
 	if r.job.Sync != syncWithWrite {

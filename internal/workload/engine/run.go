@@ -17,13 +17,13 @@ import (
 type expectation struct {
 	// lasting is how long it runs by the clock; 0 if it ends with its data.
 	lasting time.Duration
-	// free: a user's job, which may wait as it likes.
+	// free says that it is a user's job, which may wait at any time.
 	free bool
-	// aside: its figures are not part of the result, and it does not end with the operation beside the phase.
+	// aside says that its figures are not part of the result, and that it does not end with the operation beside the phase.
 	aside bool
 }
 
-// runFIO runs one job file to its end, keeps what it was and what came out, and compares fio's clock with ours.
+// runFIO runs one job file to its end, keeps the file and the report, and compares fio's clock with ours.
 func (s *session) runFIO(ctx context.Context, file fio.File, expected expectation) (fio.Sum, fio.Report, error) {
 	text, err := file.Text()
 	if err != nil {
@@ -62,13 +62,14 @@ func (s *session) runFIO(ctx context.Context, file fio.File, expected expectatio
 	return sum, report, s.compareClocks(sum.Duration, wall, len(file.Sections), expected)
 }
 
-// overhead is what fio takes to start and to end, and to notice that one section is over and the next one can begin. How long it
-// takes to start was measured on this node: half a job's worth of time can go into it.
+// overhead is the time that fio takes to start and to end, and to notice that one section is over and the next one can begin. The start was
+// timed on this node, because it can take half as long as a job.
 func (s *session) overhead(wall time.Duration, sections int) time.Duration {
 	return 5*time.Second + 3*s.startup + wall/20 + time.Duration(sections)*250*time.Millisecond
 }
 
-// compareClocks: a rate is as wrong as the time that it was divided by. fio may count ticks of the CPU.
+// compareClocks compares fio's time with ours, because a rate is as wrong as the time that it was divided by, and fio may count ticks of
+// the CPU.
 func (s *session) compareClocks(told, wall time.Duration, sections int, expected expectation) error {
 	words := fmt.Sprintf("fio says that it worked for %s, and it was there for %s", told, wall.Round(time.Millisecond))
 	wrong := ""
@@ -97,7 +98,7 @@ func joinWords(first, second string) string {
 	return first + ", but " + second
 }
 
-// crowded guards what does not belong to us: the rest of a file system that is shared.
+// crowded refuses to fill up a file system that others use too.
 func (v *volume) crowded() error {
 	if v.block || !v.shared {
 		return nil

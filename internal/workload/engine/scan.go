@@ -51,7 +51,7 @@ func (c *scan) prepare(ctx context.Context, s *session) error {
 	}
 	var all int64
 	for i := range c.extents {
-		c.extents[i].bytes -= c.extents[i].bytes % c.block // a file ends with whole blocks
+		c.extents[i].bytes -= c.extents[i].bytes % c.block // only whole blocks are read
 		all += c.extents[i].bytes
 	}
 	if c.each = all / int64(c.regions) / c.block * c.block; c.each == 0 {
@@ -141,8 +141,8 @@ func (c *scan) run(ctx context.Context, s *session, message string, jobs []fio.J
 	return sum, report, err
 }
 
-// inOneStream reads all regions without a pause: pauses between regions would let a storage with a burst allowance recover, and be faster
-// than it is. The log of all reads tells when one region ended and the next began.
+// inOneStream reads all regions without a pause: pauses between regions would let storage with a burst allowance recover, and look faster
+// than it is. The log of all reads shows when one region ended and the next began.
 func (c *scan) inOneStream(ctx context.Context, s *session, message string, bytes int64) (fio.Sum, error) {
 	var jobs []fio.Job
 	left := bytes
@@ -167,7 +167,7 @@ func (c *scan) inOneStream(ctx context.Context, s *session, message string, byte
 	return sum, c.readTimes(folder, len(jobs))
 }
 
-// readTimes gives each read to its region.
+// readTimes assigns each read to its region.
 func (c *scan) readTimes(folder string, jobs int) error {
 	waited := make([]int64, len(c.timed))
 	perRegion, reads := c.each/c.block, int64(0)
@@ -194,9 +194,10 @@ func (c *scan) readTimes(folder string, jobs int) error {
 	return nil
 }
 
-// share divides the time of the scan among its regions. fio cuts the times at which reads ended to whole milliseconds, so the time between
-// two of them may be up to one too long: sure is the time without that one, or the sum of the latencies. The total is known much better.
-// The rest of it, such as the time that fio takes between reads, is divided among the regions in proportion.
+// share divides the time of the scan among its regions. fio truncates the times at which reads ended to whole milliseconds, so the time
+// between two of them may be up to one too long: sure is the time without that millisecond, or the sum of the latencies if that is longer.
+// The total is known much better. The rest of it, such as the time that fio takes between reads, is divided among the regions in
+// proportion.
 func (c *scan) share(waited []int64) {
 	var sure, whole int64
 	for i := range c.timed {
@@ -222,8 +223,8 @@ func (c *scan) spent() time.Duration {
 	return sum
 }
 
-// oneByOne reads each region as a job of its own: those that were chosen at random do not follow each other, and of very many
-// reads no log is kept. fio takes some 0.2 s from one job to the next, which do not count.
+// oneByOne reads each region as a job of its own: regions that were chosen at random do not follow each other, and very many reads are not
+// logged. fio takes about 0.2 s from one job to the next, which does not count.
 func (c *scan) oneByOne(ctx context.Context, s *session, message string, bytes int64) (fio.Sum, error) {
 	var jobs []fio.Job
 	var owners []int // the position of the region that a job belongs to
@@ -246,13 +247,13 @@ func (c *scan) oneByOne(ctx context.Context, s *session, message string, bytes i
 	return sum, nil
 }
 
-// took is how long one stream worked. fio cuts that to whole milliseconds. The sum of its latencies is exact, but omits the time between
-// reads. Neither can be too long, so the longer one is nearer to the truth.
+// took is how long one stream worked. fio truncates that to whole milliseconds. The sum of its latencies is exact, but omits the time
+// between reads. Neither can be too long, so the longer one is nearer to the truth.
 func took(d fio.Direction) int64 {
 	return max(d.RuntimeMilliseconds*int64(time.Millisecond), d.Latency.Total())
 }
 
-// finish: the last round's regions are kept in their order.
+// finish keeps the regions of the last round, in their order.
 func (c *scan) finish(s *session, _ fio.Sum) error {
 	s.details.Regions = c.timed
 	s.metrics["regions"] = int64(len(c.timed))

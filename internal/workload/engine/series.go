@@ -18,8 +18,8 @@ const (
 	// maxPoints bounds a series: when it is full, neighbours are joined.
 	maxPoints  = workload.MaxPoints
 	everyPoint = time.Second
-	// steadyParts are what a round is divided into to find its steady part. Each is of some seconds at least: the transaction groups of ZFS
-	// make the rates of single seconds saw-toothed.
+	// steadyParts is how many parts a round is divided into to find its steady part. Each takes several seconds at least, because the
+	// transaction groups of ZFS make the rates of single seconds a sawtooth.
 	steadyParts    = 20
 	leastPart      = 5 * time.Second
 	leastPartCount = 5
@@ -30,7 +30,8 @@ type Series struct {
 	Points []Point `json:"points"`
 	// Measured are the rounds whose figures are the result.
 	Measured []Span `json:"measured"`
-	// Steady is the end of the last of these rounds in which the rate is steady; missing if it is not, or too short to tell.
+	// Steady is the final part of the last of these rounds, if the rate is steady there; missing if it is not, or if the round is too short to
+	// tell.
 	Steady *Span `json:"steady,omitempty"`
 }
 
@@ -40,7 +41,7 @@ type Span struct {
 	ToMilliseconds   int64 `json:"toMilliseconds"`
 }
 
-// Point is what was done in some time: a second, or more of them together. Bytes are those that the workload asked the kernel for.
+// Point is what was done in a second, or in several of them together. Bytes are those that the workload asked the kernel for.
 type Point struct {
 	Span
 
@@ -84,7 +85,7 @@ func (r *recorder) stop() {
 	r.active = false
 }
 
-// sample adds what was done since the last one. The first sample of a round has its beginning before it.
+// sample adds what was done since the last sample, or since the beginning of the round.
 func (r *recorder) sample(usage fio.Usage) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -98,16 +99,16 @@ func (r *recorder) sample(usage fio.Usage) {
 	r.last, r.at, r.slowest = usage, at, 0
 }
 
-// took says how long an operation took that has just ended.
+// took records how long an operation took that has just ended.
 func (r *recorder) took(nanoseconds int64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.slowest = max(r.slowest, nanoseconds)
 }
 
-// tookWithin records the latency of the slowest operation that ended between two moments. It is recorded in the point in the middle of that
-// time, and in others whose own middle lies in that time. A point without one saw no operation end. Latencies after the last point are
-// dropped.
+// tookWithin records the latency of the slowest operation that ended between two moments. It is recorded in the point that contains the
+// middle of that time, and in others whose own middle lies in that time. A point without one saw no operation end. Latencies after the last
+// point are dropped.
 func (r *recorder) tookWithin(from, to time.Duration, nanoseconds int64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -161,7 +162,7 @@ func (p *Point) join(other Point) {
 	p.seconds += other.seconds
 }
 
-// work is what the rate of a point is of: operations where the kernel counts them, else bytes.
+// work is what the rate of a point counts: operations where the kernel counts them, else bytes.
 func (p Point) work() float64 {
 	if p.Operations > 0 {
 		return float64(p.Operations)
@@ -185,7 +186,7 @@ func (r *recorder) document(counting []bracket) *Series {
 	return series
 }
 
-// steadyPart divides a round into equal parts, and finds the first of them from which on the rate holds the rule of steady state.
+// steadyPart divides a round into equal parts, and finds the first of them from which on the rate satisfies the rule of steady state.
 func steadyPart(points []Point, round Span) *Span {
 	var within []Point
 	for _, point := range points {
@@ -221,8 +222,8 @@ func steadyPart(points []Point, round Span) *Span {
 	return nil
 }
 
-// addSeries puts it into the details, unless the kernel did not see what the workload did: requests that are submitted in batches are in no
-// counter of the process.
+// addSeries adds the series to the details, unless the kernel did not count what the workload did: requests that are submitted in batches
+// are in no counter of the process.
 func (s *session) addSeries(counting []bracket, rounds []figures) {
 	series := s.recorder.document(counting)
 	if series == nil {
@@ -247,7 +248,7 @@ func (s *session) addSeries(counting []bracket, rounds []figures) {
 	}
 }
 
-// recordEach asks a workload that is not of fio what it has done, each second until it is stopped.
+// recordEach records each second what a workload without fio has done, until it is stopped.
 func (s *session) recordEach(done func() fio.Usage) (stop func()) {
 	over := make(chan struct{})
 	var watching sync.WaitGroup
@@ -271,7 +272,7 @@ func (s *session) recordEach(done func() fio.Usage) (stop func()) {
 	}
 }
 
-// raise makes a largest value so large, unless it is larger.
+// raise sets largest to value if that is larger.
 func raise(largest *atomic.Int64, value int64) {
 	for {
 		known := largest.Load()

@@ -10,9 +10,9 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// awaitStart waits once for the time on which the runs of a group have agreed, after everything else is ready. It is a time of the nodes'
-// clocks: nodes whose clocks differ begin apart by that difference. A late node begins at once, and a metric reports its lag. A ramp begins
-// earlier, and ends at that time.
+// awaitStart waits once for the start time of the runs of a group, after everything else is ready. It goes by the clock of the node: nodes
+// whose clocks differ begin that far apart. A late node begins at once, and a metric reports its lag. A ramp begins earlier, and ends at
+// that time.
 func (s *session) awaitStart(ctx context.Context, ramp time.Duration) error {
 	if _, begun := s.metrics[results.MetricStartLag]; begun || s.request.StartAt == nil {
 		return nil // a further round follows the one before it
@@ -26,7 +26,7 @@ func (s *session) awaitStart(ctx context.Context, ramp time.Duration) error {
 		s.progress.stretch("waiting for the other nodes", s.progress.from, s.progress.to, 0, 0)
 		timer := time.NewTimer(left)
 		select {
-		case <-timer.C: // and another look at the clock, for it may have been set
+		case <-timer.C: // check the clock again, because it may have been set
 		case <-ctx.Done():
 			timer.Stop()
 			return ctx.Err()

@@ -154,14 +154,14 @@ func (r *reader) next(region int, path string, offset int64) error {
 	return nil
 }
 
-// A stream may be at work for so much longer than another one.
+// One stream may work this much longer than another one.
 const (
 	streamsPercent = 10
 	streamsSlack   = 100 * time.Millisecond
 )
 
-// judge is how long the scan took until the last stream ended. A stream that finds no region any more leaves the storage to the others,
-// whose rates are then no longer those of so many streams.
+// judge returns how long the scan took until the last stream ended, and checks that the streams ended together. A stream that finds no more
+// regions leaves the storage to the others, whose rates are then no longer those of so many streams.
 func (c *scan) judge(s *session, crew []*reader) time.Duration {
 	earlier := func(a, b *reader) int { return cmp.Compare(a.ended, b.ended) }
 	common, longest := slices.MinFunc(crew, earlier).ended, slices.MaxFunc(crew, earlier).ended

@@ -19,7 +19,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// beside is what a workload knows of those that run together with it.
+// beside is what a workload knows about those that run together with it.
 type beside struct {
 	name string
 	// lasting is how long all of them are measured, and ramp how long all of them work before that.
@@ -34,7 +34,7 @@ type beside struct {
 	*meeting
 }
 
-// repeated are the workloads that end with their data, as they are beside others: they last as long as these.
+// repeated are the workloads that by themselves end with their data. Beside others they repeat, and last as long as the others.
 var repeated = map[string]func(v1alpha1.MeasurePhase) load{
 	"scan": func(phase v1alpha1.MeasurePhase) load { return &stream{given: *phase.Workload.Scan} },
 }
@@ -74,7 +74,7 @@ func (s *session) meet(ctx context.Context) error {
 }
 
 // together runs several workloads at the same time, each in a session of its own, with the counters of its own volume. Their places are
-// proven one after another: two workloads may share one.
+// verified one after another, because two workloads may share one.
 func (s *session) together(ctx context.Context) error {
 	if problem := workload.Apart(workload.PartsOf(&s.request.Phase)); problem != "" {
 		return invalidf(ReasonNotPossible, "%s", problem)
@@ -107,7 +107,7 @@ func (s *session) together(ctx context.Context) error {
 	return s.judgeTogether(parts)
 }
 
-// parts are the sessions of the workloads. They have one clock. The first one tells how far the phase is.
+// parts are the sessions of the workloads. They share one clock. The first one reports the progress of the phase.
 func (s *session) parts() []*session {
 	var lasting, ramp time.Duration
 	logs := map[string]*switching{}
@@ -136,7 +136,7 @@ func (s *session) parts() []*session {
 	return parts
 }
 
-// alone says whether no other workload is on the volume or on the disks of one.
+// alone says whether no other workload uses the volume or the disks of workload i.
 func alone(parts []workload.PartRequest, i int) bool {
 	for k, other := range parts {
 		if k != i && shareDisks(parts[i].Request, other.Request) {
@@ -186,7 +186,7 @@ func (s *session) keepOwn(delta observe.Delta) {
 	}
 }
 
-// gather makes one result of all workloads: the figures of each under its name, and what can be added of all.
+// gather makes one result of all workloads: the figures of each under its name, and the sums of those that can be added.
 func (s *session) gather(parts []*session) {
 	s.details.Workloads = map[string]Details{}
 	totals := map[string]int64{}
@@ -216,8 +216,9 @@ func (s *session) gather(parts []*session) {
 	maps.Copy(s.metrics, totals)
 }
 
-// gatherEnvironment keeps the facts of the first workload, and those of each other workload that differ, under its name. If its disks have
-// facts of other names, all of these are kept, with the number of disks: a missing fact is then unknown, and not as for the first workload.
+// gatherEnvironment keeps the facts of the first workload, and of each other workload the facts that differ, under its name. If the names
+// of the facts about its disks differ, all of these facts are kept, with the number of disks: a missing fact is then unknown, and not the
+// same as for the first workload.
 func (s *session) gatherEnvironment(name string, facts map[string]string, first bool) {
 	others := !first && !slices.Equal(aboutDisks(facts), aboutDisks(s.environment))
 	if others {
@@ -243,7 +244,7 @@ func aboutDisks(facts map[string]string) []string {
 	})
 }
 
-// added are the figures that mean something as a sum of workloads that run together. Latencies do not.
+// added are the figures that are meaningful as a sum over workloads that run together. Latencies are not.
 var added = []string{"readBytesPerSecond", "writeBytesPerSecond", "readOperationsPerSecond", "writeOperationsPerSecond", "readBytes",
 	"writtenBytes", "readOperations", "writeOperations", "ioErrors"}
 
@@ -314,7 +315,7 @@ func (s *session) judgeNode(parts []*session) error {
 	return s.judgeLoad(load)
 }
 
-// rampUp runs the workload without counting it. What it leaves in caches stays there: the measurement goes on from that.
+// rampUp runs the workload without counting it. What it leaves in caches stays there for the measurement.
 func (s *session) rampUp(ctx context.Context, chosen load, lasting time.Duration) error {
 	if s.beside != nil {
 		lasting = s.beside.ramp
@@ -338,20 +339,20 @@ func (s *session) rampUp(ctx context.Context, chosen load, lasting time.Duration
 	return err
 }
 
-// native is a workload that works without fio, and can do so before it is measured.
+// native is a workload that runs without fio, and can ramp up.
 type native interface {
 	ramp(ctx context.Context, s *session, lasting time.Duration) error
 }
 
-// startAsFIO waits as long as fio takes to start: workloads of fio beside this one begin with it.
+// startAsFIO waits as long as fio takes to start, so that this workload begins together with those beside it that use fio.
 func (s *session) startAsFIO(ctx context.Context) error {
 	s.bracket.startup = s.startup
 	return pause(ctx, s.startup)
 }
 
-// ramping is a workload of fio that can work before it is measured.
+// ramping is a workload that uses fio, and can ramp up.
 type ramping interface {
 	file(lasting time.Duration, seed int64) fio.File
-	// ramped is called after a ramp: what that has left in caches stays there.
+	// ramped is called after a ramp, so that the measurement keeps what the ramp has left in caches.
 	ramped()
 }

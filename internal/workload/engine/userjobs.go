@@ -21,14 +21,14 @@ import (
 // maxPhaseFile bounds a job file or script that comes from a ConfigMap.
 const maxPhaseFile = 1 << 20
 
-// userJobs is a job file of the user's own.
+// userJobs is a job file that a user has written.
 type userJobs struct {
 	given v1alpha1.FIOWorkload
-	// declared says that the phase has an expectation of the cache.
+	// declared says that the phase declares a Cold or Warm cache.
 	declared bool
 	file     fio.UserFile
 	place    fio.Place
-	// jobs are those of the last round, and flush how long what they wrote took to the disk.
+	// jobs are the reports of the last round, and flush is how long their writes took to reach the disk.
 	jobs  []fio.JobReport
 	flush time.Duration
 	// apart says that jobs did not run at the same time in some round; empty if all did.
@@ -64,7 +64,7 @@ func (u *userJobs) prepare(ctx context.Context, s *session) error {
 	if s.volume.block {
 		return nil
 	}
-	// fio makes its files before it begins, which would be in the counters.
+	// fio creates its files before it begins. Create them now, or they would be in the counters.
 	file := u.file.On(u.place, 1)
 	file.Global = append(file.Global, fio.Option{Name: "create_only", Value: "1"})
 	s.progress.stretch("creating the files", 0, 0, 0, 0)
@@ -110,7 +110,7 @@ func (u *userJobs) round(ctx context.Context, s *session, _ int) (figures, error
 	if words := apart(u.jobs, file.Stages()); words != "" {
 		u.apart = words
 	}
-	// fio times a paced request from when it was sent, and not from when it should have been: what waited behind a stop looks fast.
+	// fio times a paced request from when it was sent, not from when it was due: requests that were held up by a stall look fast.
 	if u.forget(u.file.Paced(), (*fio.JobReport).ForgetLatencies) {
 		sum.ForgetLatencies()
 	}
@@ -123,7 +123,7 @@ func (u *userJobs) round(ctx context.Context, s *session, _ int) (figures, error
 	return figures{sum: sum, throughput: float64(sum.Read.Bytes+sum.Write.Bytes) / max(sum.Duration.Seconds(), 1e-9), seed: seed}, err
 }
 
-// forget takes away what is wrong of some jobs; false if there are none.
+// forget removes figures that are wrong for some jobs; false if there are no such jobs.
 func (u *userJobs) forget(names []string, what func(*fio.JobReport)) bool {
 	for i := range u.jobs {
 		if slices.Contains(names, u.jobs[i].Name) {
@@ -133,7 +133,8 @@ func (u *userJobs) forget(names []string, what func(*fio.JobReport)) bool {
 	return len(names) > 0
 }
 
-// finish gives each of several jobs figures under its name: those of the last round. Totals are of jobs that ran at the same time.
+// finish adds the figures of each of several jobs under its name, from the last round. Totals are kept only if the jobs ran at the same
+// time.
 func (u *userJobs) finish(s *session, _ fio.Sum) error {
 	if paced := u.file.Paced(); len(paced) > 0 {
 		s.note("latencies are left out: %s", fio.WhyPaced(paced))
@@ -161,12 +162,12 @@ func (u *userJobs) finish(s *session, _ fio.Sum) error {
 	return nil
 }
 
-// atOncePercent of the longest job's time are as good as all of it.
+// atOncePercent of the longest job's time count as all of it.
 const atOncePercent = 90
 
 func atOnce(one, longest time.Duration) bool { return one >= longest*atOncePercent/100 }
 
-// longestOf the jobs of each stage is how long it took.
+// longestOf is how long the longest job of each stage took.
 func longestOf(jobs []fio.JobReport, stages []int) map[int]time.Duration {
 	longest := map[int]time.Duration{}
 	for i := range min(len(jobs), len(stages)) {
@@ -175,7 +176,7 @@ func longestOf(jobs []fio.JobReport, stages []int) map[int]time.Duration {
 	return longest
 }
 
-// apart says which jobs did not run at the same time: one after another, or one of them was over long before the others.
+// apart says why the jobs did not run at the same time: one after another, or one of them ended long before the others.
 func apart(jobs []fio.JobReport, stages []int) string {
 	longest := longestOf(jobs, stages)
 	if len(longest) > 1 {
@@ -189,7 +190,7 @@ func apart(jobs []fio.JobReport, stages []int) string {
 	return ""
 }
 
-// readPhaseFile reads what the phase names in a ConfigMap, and notes which text it was.
+// readPhaseFile reads what the phase names in a ConfigMap, and records its digest.
 func (s *session) readPhaseFile() ([]byte, error) {
 	file, err := os.Open(s.executor.File)
 	if err != nil {

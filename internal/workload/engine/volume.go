@@ -17,12 +17,12 @@ import (
 
 const (
 	volumeModeBlock = "Block"
-	// namePrefix is that of everything that this program makes on a volume.
+	// namePrefix is the prefix of everything that this program creates on a volume.
 	namePrefix   = "storagebench."
 	maxDataFiles = 1024
 )
 
-// volume is a place that was proven to be the right one and is marked as ours.
+// volume is a place that was verified to be the right one and is marked as ours.
 type volume struct {
 	place
 	marker marker
@@ -98,7 +98,7 @@ func (v *volume) dataPath(i int) string {
 	return filepath.Join(v.path, fmt.Sprintf("%sdata.%04d", namePrefix, i))
 }
 
-// data returns the extents of what was filled, after a look whether they are there as they were left.
+// data returns the extents of what was filled, after checking that they are still as they were left.
 func (v *volume) data() ([]extent, error) {
 	d := v.marker.Data
 	if d == nil {
@@ -122,7 +122,7 @@ func (v *volume) data() ([]extent, error) {
 	return extents, nil
 }
 
-// grow makes a file exactly so large, without writing to it: fio would remove a file that is too short.
+// grow extends a file to exactly this size, without writing to it: fio would remove a file that is too short.
 func grow(path string, bytes int64) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -145,7 +145,7 @@ func allocation(path string) (allocated, hole, size int64, err error) {
 		return 0, 0, 0, err
 	}
 	defer func() { _ = file.Close() }()
-	// First, for it makes ZFS write out what the file has in memory, which is not counted until then.
+	// This comes first, because it makes ZFS write out what the file has in memory, which is not counted until then.
 	hole, holeErr := unix.Seek(int(file.Fd()), 0, unix.SEEK_HOLE)
 	info, err := file.Stat()
 	if err != nil {
@@ -156,9 +156,9 @@ func allocation(path string) (allocated, hole, size int64, err error) {
 		return 0, 0, 0, fmt.Errorf("the allocation of %s is not known here", path)
 	}
 	switch {
-	case errors.Is(holeErr, unix.ENXIO): // the file ends before the place asked for: it was empty
+	case errors.Is(holeErr, unix.ENXIO): // the file is empty
 		hole, holeErr = 0, nil
-	case errors.Is(holeErr, unix.EINVAL), errors.Is(holeErr, unix.EOPNOTSUPP): // a file system without an answer
+	case errors.Is(holeErr, unix.EINVAL), errors.Is(holeErr, unix.EOPNOTSUPP): // the file system does not support this
 		hole, holeErr = info.Size(), nil
 	}
 	return stat.Blocks * 512, hole, info.Size(), holeErr
@@ -185,7 +185,7 @@ func (v *volume) sync() error {
 }
 
 // commit waits until all writes to our files are in their final place on ZFS, and counted. A sync only makes them safe in the intent log,
-// which is enough elsewhere. ZFS also waits for the transaction group when it searches a changed file for a hole.
+// which is enough elsewhere. When ZFS searches a changed file for a hole, it waits for the transaction group.
 func (v *volume) commit() error {
 	return v.eachFile(func(path string) error {
 		_, _, _, err := allocation(path)
@@ -227,7 +227,7 @@ func takesDirect(e extent, blockSize int64) bool {
 	return err == nil && int64(read) == blockSize
 }
 
-// pages is memory that begins with a page, as transfers that bypass the page cache need it.
+// pages is page-aligned memory, as transfers that bypass the page cache need it.
 func pages(bytes int64) ([]byte, error) {
 	return unix.Mmap(-1, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 }

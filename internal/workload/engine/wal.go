@@ -12,8 +12,8 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// walVolume is another volume than that of the phase, for the write-ahead log of a database. Its place is proven as that of the phase is,
-// and its counters are taken at the same moments. Its methods do nothing if there is none.
+// walVolume is a separate volume for the write-ahead log of a database. Its place is verified like that of the phase, and its counters are
+// taken at the same moments. Its methods do nothing if there is none.
 type walVolume struct {
 	*session
 
@@ -22,7 +22,7 @@ type walVolume struct {
 	before, after observe.Snapshot
 }
 
-// prepareWAL proves the place of the write-ahead log, if it has one.
+// prepareWAL verifies the place of the write-ahead log, if it has one.
 func (s *session) prepareWAL(ctx context.Context) error {
 	request := s.request.WAL
 	if request == nil {
@@ -59,10 +59,10 @@ func (s *session) adoptChecks(wal *session) {
 	}
 }
 
-// folder is where PostgreSQL makes its log.
+// folder is where PostgreSQL creates its log.
 func (w *walVolume) folder() string { return filepath.Join(w.volume.path, namePrefix+"postgres") }
 
-// roomFor refuses a volume that the log can fill: PostgreSQL stops then. What an earlier attempt has left makes room.
+// roomFor refuses a volume that the log can fill, because PostgreSQL would stop. What an earlier attempt has left counts as free.
 func (w *walVolume) roomFor(bytes int64) error {
 	if w == nil {
 		return nil

@@ -138,7 +138,7 @@ func compressions() []string {
 var short = map[string]string{"compress": "compression", "recsize": "recordsize", "volblock": "volblocksize", "reserv": "reservation",
 	"refreserv": "refreservation", "rdonly": "readonly"}
 
-// Fields are what the API has beside the properties of a dataset.
+// Fields are the fields of a dataset in the API besides its properties.
 var Fields = []string{"provisioner", "type", "fsType", "size"}
 
 // Dataset says what is wrong with a property of a dataset.

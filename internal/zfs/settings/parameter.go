@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// parameterList has the names of the parameters of the ZFS modules in OpenZFS 2.1 to 2.4, below what they take.
+// parameterList has the names of the parameters of the ZFS modules in OpenZFS 2.1 to 2.4, under headings that say what they take.
 //
 //go:embed parameters.txt
 var parameterList string

@@ -18,9 +18,9 @@ const Newest = "2.4"
 
 // Answer says what is wrong with a setting, and what to write instead. Both are empty if it is known to be right.
 type Answer struct {
-	// Refusal is why no OpenZFS takes it.
+	// Refusal says why no version of OpenZFS accepts it.
 	Refusal string
-	// Warning is why those that this release knows do not take it.
+	// Warning says why the versions that this release knows do not accept it.
 	Warning string
 }
 
@@ -28,7 +28,7 @@ func refused(format string, values ...any) Answer {
 	return Answer{Refusal: fmt.Sprintf(format, values...)}
 }
 
-// values says which values a property takes: what to write instead, and nothing if the value is one of them.
+// values are the values that a property takes. check says what to write instead, or nothing if the value is one of them.
 type values interface {
 	check(value string) Answer
 }

@@ -25,7 +25,7 @@ type answer struct {
 
 var _ zfs.Runner = (*Fake)(nil)
 
-// Answer prepares an output for commands that begin so. The latest that fits is used.
+// Answer prepares an output for commands that begin with prefix. The latest match is used.
 func (f *Fake) Answer(prefix, output string) { f.add(answer{prefix: prefix, output: output}) }
 
 // Fail prepares a failure of a kind, with what the program would say.

@@ -1,6 +1,6 @@
 // Package build makes everything that the lab is made of: the programs of the control plane, a QEMU to run the nodes
 // with, the kernel with OpenZFS, and the disk that the nodes start from. What was made is kept, and is made again only
-// if something that goes in has changed.
+// if its inputs have changed.
 //
 // # The node image
 //
@@ -33,7 +33,7 @@ import (
 	"github.com/storagebench/storagebench/test/lab/toolroot"
 )
 
-// Artifacts is where everything is.
+// Artifacts says where everything is.
 type Artifacts struct {
 	// Programs are etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl, by name.
 	Programs map[string]string
@@ -48,7 +48,7 @@ type Artifacts struct {
 //go:embed kernel node pause/main.go image.go archive.go node.go prime.go tarball.go
 var embedded embed.FS
 
-// All builds what is not there yet.
+// All builds what does not exist yet.
 func All(ctx context.Context, report *progress.Reporter) (Artifacts, error) {
 	store, err := openStore(report)
 	if err != nil {
@@ -75,7 +75,7 @@ func All(ctx context.Context, report *progress.Reporter) (Artifacts, error) {
 	return Artifacts{Programs: programs, Tools: b.tools, Kernel: b.kernel("vmlinuz"), Initrd: b.kernel("initrd"), RootImage: root}, nil
 }
 
-// builder knows where what was built so far is.
+// builder knows where everything is that was built so far.
 type builder struct {
 	store    *store
 	checkout string
@@ -85,7 +85,7 @@ type builder struct {
 	kernelDir, tree, imageDir string
 }
 
-// prepare makes what does not depend on anything else.
+// prepare builds what does not depend on anything else.
 func (b *builder) prepare(ctx context.Context) error {
 	steps, ctx := errgroup.WithContext(ctx)
 	steps.Go(func() error { return b.buildPrograms(ctx) })

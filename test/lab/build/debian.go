@@ -33,7 +33,7 @@ func (d debian) options() []string {
 		"--include=" + strings.Join(d.packages, ","),
 		"--dpkgopt=force-unsafe-io",
 	}
-	if d.variant == "extract" { // there every package would go through a slow filter
+	if d.variant == "extract" { // there, path-exclude sends every package through a slow filter
 		return options
 	}
 	for _, dir := range []string{"doc", "info", "locale", "man", "bash-completion", "lintian", "bug"} {
@@ -42,7 +42,7 @@ func (d debian) options() []string {
 	return options
 }
 
-// make has the tree built and written to target: a tarball, or nothing but for what the hooks take out of it.
+// make builds the tree and writes it to target: a tarball, or nothing except what the hooks take out of it.
 func (d debian) make(ctx context.Context, log io.Writer, target string, extra ...string) error {
 	if _, err := exec.LookPath("mmdebstrap"); err != nil {
 		return fmt.Errorf("the lab's machines are Debian, made by mmdebstrap, and there is none here: install it, for example with 'apt-get "+
@@ -58,13 +58,13 @@ func (d debian) make(ctx context.Context, log io.Writer, target string, extra ..
 	return run(cmd, log)
 }
 
-// command is one that is stopped gently with all its children when ctx ends.
+// command returns a command that is stopped gently, with all its children, when ctx ends.
 func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	return gently(cmd)
 }
 
-// gently makes a command a process group of its own, which is asked to stop, and gets time for it, when the context ends.
+// gently gives a command a process group of its own. When the context ends, the group is asked to stop and gets some time for it.
 func gently(cmd *exec.Cmd) *exec.Cmd {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }

@@ -12,11 +12,11 @@ import (
 	"github.com/storagebench/storagebench/test/lab/toolroot"
 )
 
-// tools is ssh; QEMU, which recommends its firmware for network cards and stops without it, and what makes file systems:
-// mke2fs loads libarchive only when it is given a tarball, so no dependency brings it.
+// tools are ssh, QEMU and what makes file systems. QEMU only recommends its firmware for network cards, but does not start
+// without it. mke2fs loads libarchive only when it is given a tarball, so no dependency installs it.
 var tools = debian{"extract", []string{"qemu-system-x86", "qemu-utils", "ipxe-qemu", "e2fsprogs", "libarchive13t64", "openssh-client"}}
 
-// toolFiles is what is kept of it: most of the rest is for other processors.
+// toolFiles are the files that are kept of this tree: most of the rest is for other processors.
 var toolFiles = []string{
 	"usr/bin/qemu-system-x86_64", "usr/bin/qemu-img", "usr/sbin/mke2fs", "usr/sbin/e2fsck", "usr/sbin/debugfs", "usr/bin/ssh",
 	"usr/lib64/*", "usr/lib/x86_64-linux-gnu/*", "usr/lib/x86_64-linux-gnu/qemu/*", "etc/mke2fs.conf",

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// kernelTree is the kernel, the source of OpenZFS and the tools to build one for the other.
+// kernelTree is the kernel, the source of OpenZFS, and the tools to build OpenZFS for this kernel.
 var kernelTree = debian{"extract", []string{
 	"linux-image-cloud-amd64", "linux-headers-cloud-amd64", "zfs-dkms",
 	"base-files", "bash", "busybox-static", "coreutils", "cpio", "dash", "diffutils", "findutils", "gcc", "grep", "gzip",

@@ -36,7 +36,7 @@ func (b *builder) buildPrograms(ctx context.Context) error {
 	})
 }
 
-// tool has hack/tool build a program, and is its path.
+// tool lets hack/tool build a program, and returns its path.
 func (b *builder) tool(ctx context.Context, name string, log io.Writer) (string, error) {
 	var stdout strings.Builder
 	cmd := command(ctx, filepath.Join(b.checkout, "hack", "tool"), name)
@@ -51,8 +51,8 @@ func (b *builder) tool(ctx context.Context, name string, log io.Writer) (string,
 	return path, nil
 }
 
-// programKeys is what programs are recognized by in a recipe: the folders that hack/tool puts them into have a key of
-// their pins.
+// programKeys identify programs in a recipe: the names of the folders that hack/tool puts them into contain a key of
+// their pinned versions.
 func (b *builder) programKeys(names []string) []string {
 	var keys []string
 	for _, name := range names {
@@ -61,7 +61,7 @@ func (b *builder) programKeys(names []string) []string {
 	return keys
 }
 
-// findCheckout is the folder of the checkout that this is run in.
+// findCheckout returns the folder of the checkout in which this program runs.
 func findCheckout() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

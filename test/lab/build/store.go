@@ -23,13 +23,13 @@ const (
 	lockFile = ".lock"
 )
 
-// recipe says how an artifact is made: two recipes with the same parts make the same.
+// recipe says how an artifact is made: two recipes with the same parts make the same artifact.
 type recipe struct {
 	name  string
 	parts []string
 }
 
-// folder is the name of the artifact in the cache: its name and a short hash of everything that goes in.
+// folder is the name of the artifact in the cache: its name and a short hash of all its inputs.
 func (r recipe) folder() string {
 	hash := sha256.New()
 	for _, part := range append([]string{r.name}, r.parts...) {
@@ -71,8 +71,8 @@ func cacheDir() (string, error) {
 	return filepath.Join(home, ".cache", "storagebench"), nil
 }
 
-// artifact is the folder of what the recipe makes. If it is not there, build is called with an empty folder to fill, as
-// the step that what describes.
+// artifact returns the folder of what the recipe makes. If it does not exist, build is called with an empty folder to fill;
+// what describes this step.
 func (s *store) artifact(ctx context.Context, r recipe, what string, build func(dir string, log io.Writer) error) (string, error) {
 	final := filepath.Join(s.dir, r.folder())
 	if isDir(final) {
@@ -163,7 +163,7 @@ func (s *store) removeLeftovers(name, held string) error {
 	return nil
 }
 
-// removeAll removes a folder that may hold folders without the right to write into them, as trees of Debian do.
+// removeAll removes a folder that may contain folders without write permission, as Debian trees do.
 func removeAll(dir string) error {
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {

@@ -47,7 +47,7 @@ func writeTar(t *testing.T, headers ...tar.Header) string {
 	return name
 }
 
-// entries is what is in a tarball, in order: a name with content, target of a link, or owner and capabilities.
+// entries lists what is in a tarball, in order: a name with content, target of a link, or owner and capabilities.
 func entries(t *testing.T, tarball string) (names []string, contents map[string]string) {
 	t.Helper()
 	contents = map[string]string{}

@@ -86,12 +86,12 @@ func (p Plane) ensure(name string, arguments []string) error {
 			return nil
 		}
 	}
-	// It lives on when this program ends, so no context ends it.
+	// The process outlives this program, so no context ends it.
 	command := exec.Command(p.Programs[name], arguments...)
 	return proc.Start(command, p.Lab, name, filepath.Join(p.Logs, name+".log"))
 }
 
-// waitReady waits until the API server says so itself, or has ended.
+// waitReady waits until the API server reports that it is ready, or has ended.
 func (p Plane) waitReady(ctx context.Context) error {
 	config, err := clientcmd.BuildConfigFromFlags("", p.Kubeconfig())
 	if err != nil {
@@ -168,7 +168,7 @@ func (p Plane) scheduler() []string {
 	}
 }
 
-// Prepare makes keys and kubeconfigs, once for the life of a lab.
+// Prepare creates keys and kubeconfigs, once in the life of a lab.
 func (p Plane) Prepare() error {
 	done := p.key("complete")
 	if _, err := os.Stat(done); err == nil {

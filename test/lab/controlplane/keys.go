@@ -12,7 +12,8 @@ import (
 	"github.com/storagebench/storagebench/test/lab/pki"
 )
 
-// makeKeys makes all that the control plane needs. etcd has an authority of its own: a node's certificate must not open it.
+// makeKeys creates all keys that the control plane needs. etcd has an authority of its own: a node's certificate must not
+// give access to it.
 func (p Plane) makeKeys() error {
 	store, err := pki.NewAuthority("storagebench-lab-etcd")
 	if err != nil {

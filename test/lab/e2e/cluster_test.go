@@ -52,7 +52,7 @@ func nodeReady(node *corev1.Node) bool {
 	})
 }
 
-// TestPodOnEveryNode has as many pods as nodes that avoid each other; each tells where it is in its log.
+// TestPodOnEveryNode creates as many pods as there are nodes, with anti-affinity. Each logs where it runs.
 func TestPodOnEveryNode(t *testing.T) {
 	s := newSpace(t, levelRestricted)
 	pod := s.newPod("apart", command("bash", "-c", `echo "here is $NODE"; exec sleep infinity`))
@@ -87,8 +87,8 @@ func TestPodOnEveryNode(t *testing.T) {
 	})
 }
 
-// TestExec: input, output and exit code pass, by both protocols, to every node. Only WebSocket carries much: over SPDY the end
-// of a long output may be lost on a busy machine (kubernetes/kubernetes#124571).
+// TestExec: input, output and exit code pass, with both protocols, to and from every node. Only WebSocket carries much: over
+// SPDY the end of a long output may be lost on a busy machine (kubernetes/kubernetes#124571).
 func TestExec(t *testing.T) {
 	s := newSpace(t, levelRestricted)
 	for _, node := range nodes {

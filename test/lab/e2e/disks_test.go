@@ -17,7 +17,7 @@ const (
 )
 
 // breakDisk does something to a disk; throttle takes operations and bytes per second. At the end of the test it is undone, before the pods
-// go: one that waits for its disk cannot end.
+// are deleted: a pod that waits for its disk cannot end.
 func breakDisk(t *testing.T, node string, disk vm.Disk, action string, limits ...int64) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -32,7 +32,7 @@ func breakDisk(t *testing.T, node string, disk vm.Disk, action string, limits ..
 	}
 }
 
-// TestDiskFaults: requests of the broken kinds end in EIO, at once, and none do when the disk is healed.
+// TestDiskFaults: requests of the broken kinds fail with EIO, at once, and none fail once the disk is healed.
 func TestDiskFaults(t *testing.T) {
 	node := nodes[0]
 	disk := takeDisks(t, node, 1)[0]
@@ -114,12 +114,12 @@ func TestMirror(t *testing.T) {
 	started := time.Now()
 	var broken pool
 	eventually(t, "the second disk is faulted", func(g gomega.Gomega) {
-		// Only who uses a disk notices that it is broken.
+		// A broken disk is noticed only when it is used.
 		s.must(pod, `head -c 4M /dev/urandom >"/$1/data/more"; zpool sync "$1"`, name)
 		var err error
 		broken, err = s.status(pod, name)
 		g.Expect(err).NotTo(gomega.HaveOccurred())
-		// The pool itself may go on to say ONLINE: OpenZFS 2.3 hands the state up only when its event daemon faults the disk too.
+		// The pool itself may still say ONLINE: OpenZFS 2.3 passes the state up only when its event daemon faults the disk too.
 		g.Expect(broken.Vdevs[name].leaf(taken[1].Name).State).To(gomega.Equal("FAULTED"), "%+v", broken)
 	})
 	fmt.Printf("pool %s: second disk FAULTED %.0f s after it broke, %d errors; the pool says %s\n",
@@ -140,7 +140,7 @@ func TestMirror(t *testing.T) {
 	g.Expect(status.Scan.Function).To(gomega.Equal("SCRUB"))
 	g.Expect(status.Scan.Errors).To(gomega.BeZero(), "%+v", status)
 	g.Expect(status.Vdevs[name].errors()).To(gomega.BeZero(), "%+v", status)
-	// The disk that had missed something now has it all.
+	// The disk that has missed writes now has all of them.
 	s.must(pod, `zpool offline "$1" "$2"; zpool export "$1"; zpool import -o cachefile=none -d /dev/disk/by-id "$1"`, name,
 		device(node, taken[0].Name))
 	g.Expect(s.must(pod, `sha256sum "/$1/data/file"`, name)).To(gomega.Equal(sum))

@@ -54,7 +54,7 @@ func inventory(ctx context.Context) ([]string, error) {
 	return found, nil
 }
 
-// without is what only the first list has.
+// without returns what only the first list has.
 func without(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(one string) bool { return slices.Contains(other, one) })
 }

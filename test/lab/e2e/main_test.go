@@ -103,7 +103,7 @@ func open(name string) (err error) {
 	return nil
 }
 
-// restore takes back what tests that were killed may have left: nodes without power, broken disks, namespaces.
+// restore undoes what killed tests may have left: nodes without power, broken disks, namespaces.
 func restore(ctx context.Context) error {
 	for _, node := range nodes {
 		if err := theLab.Node(ctx, node, "on", io.Discard); err != nil {
@@ -144,7 +144,7 @@ func disks() []vm.Disk {
 	return append(append(append([]vm.Disk{}, made.Disks...), made.Volumes...), made.Files)
 }
 
-// built is a program made of a package of the module in a folder. It runs on every node.
+// built builds a program that runs on every node, from a package of the module in a folder.
 func built(t *testing.T, module, name string) (program string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), filepath.Base(name))

@@ -53,7 +53,7 @@ func service(name, app, clusterIP string) *corev1.Service {
 	}
 }
 
-// TestNetwork: from the pod of every node to the pod of every node, its own too, by address and by name.
+// TestNetwork: the pod of every node reaches the pods of all nodes, itself included, by address and by name.
 func TestNetwork(t *testing.T) {
 	long(t)
 	s := newSpace(t, levelRestricted)
@@ -77,7 +77,7 @@ func TestNetwork(t *testing.T) {
 		for _, to := range nodes {
 			s.reaches("server-"+from, pods[to], healthPort, metricsPort)
 			s.reaches("server-"+from, services[to], 80, metricsPort)
-			// With the namespace: the bare name is the pod's own host name to itself.
+			// With the namespace, because in the pod itself the bare name is its host name.
 			s.reaches("server-"+from, "server-"+to+"."+s.name, 80, metricsPort)
 		}
 		s.resolves("server-"+from, "all-servers", pods)
@@ -85,8 +85,8 @@ func TestNetwork(t *testing.T) {
 	fmt.Printf("network: %d ways between pods of %d nodes work by pod IP, Service IP and name\n", len(nodes)*len(nodes), len(nodes))
 }
 
-// reaches waits until a pod gets an answer from a server: a Service is made known to the nodes some time after its pods are
-// ready. The metrics are more than fits into one packet.
+// reaches waits until a pod gets an answer from a server: nodes learn of a Service some time after its pods are ready. The
+// metrics do not fit into one packet.
 func (s *space) reaches(pod, host string, health, metrics int) {
 	s.t.Helper()
 	eventually(s.t, pod+" reaches "+host, func(g gomega.Gomega) {

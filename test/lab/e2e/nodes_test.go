@@ -30,7 +30,7 @@ func bootOf(t *testing.T, name string) string {
 	return node.Status.NodeInfo.BootID
 }
 
-// act does something to a node and says how long that took. Whatever happens, the node is on at the end of the test.
+// act does something to a node and prints how long that took. Whatever happens, the node is on at the end of the test.
 func act(t *testing.T, node, action string) {
 	t.Helper()
 	started := time.Now()
@@ -40,7 +40,7 @@ func act(t *testing.T, node, action string) {
 	fmt.Printf("node %s: %s took %.0f s\n", node, action, time.Since(started).Seconds())
 }
 
-// switchOn brings a node up that is off or whose QEMU hangs. hack/e2e looks for what is printed about the latter.
+// switchOn brings a node up that is off or whose QEMU hangs. hack/e2e searches the log for what is printed about a hang.
 func switchOn(t *testing.T, node string) {
 	t.Helper()
 	ctx, cancel := afterwards(t)
@@ -55,7 +55,7 @@ func switchOnAfterwards(t *testing.T, node string) {
 	t.Cleanup(func() { switchOn(t, node) })
 }
 
-// containers are the running containers of a node by the UID of their pod, as far as they are started again when they end.
+// containers are the running containers of a node by the UID of their pod. Pods whose containers are not restarted are left out.
 func containers(ctx context.Context, node string) (map[string]string, error) {
 	var pods corev1.PodList
 	if err := cluster.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}); err != nil {
@@ -70,7 +70,7 @@ func containers(ctx context.Context, node string) (map[string]string, error) {
 	return running, nil
 }
 
-// runAgain waits until all pods that a node had run in new containers, so that nothing of the last boot is taken for this one.
+// runAgain waits until all pods that a node had run in new containers, so that no state of the last boot is mistaken for a new one.
 func runAgain(t *testing.T, node string, before map[string]string) {
 	t.Helper()
 	started := time.Now()
@@ -96,8 +96,8 @@ func (s *space) usable(node string) {
 	})
 }
 
-// TestNodeReset: after the reset button a node is ready in another boot, its pods run again, and a pool that there was no time to
-// export is imported with what was on it.
+// TestNodeReset: after the reset button a node is ready in another boot, its pods run again, and a pool that was not exported is
+// imported with its data.
 func TestNodeReset(t *testing.T) {
 	long(t)
 	node, name := nodes[len(nodes)-1], poolPrefix+"reset"

@@ -14,7 +14,7 @@ import (
 )
 
 // lateOperation keeps the agent off its node past the deadline of an operation: when the agent is back, nothing is destroyed. Nor is a
-// dataset that has another guid than the one that is meant, and no parameter goes beyond the bounds of its grant.
+// dataset whose GUID is not the one that is meant, and no parameter goes beyond the bounds of its grant.
 func (p *pools) lateOperation() {
 	g := gomega.NewWithT(p.t)
 	pool := p.make("late", `{vdevs: [{devices: [$1]}], datasets: [{path: data}, {path: data/dear}]}`)

@@ -26,7 +26,7 @@ var crashedOperations = []struct{ name, action, outcome, script, shows string }{
 	{"trim", `trim: {}`, "Succeeded", `zpool status -t e2e-crashed | grep -c '100% trimmed'`, "2"},
 	{"parameter", `moduleParameter: {name: zfs_txg_timeout, value: "9", duration: 5s}`, "Succeeded",
 		`cat /sys/module/zfs/parameters/zfs_txg_timeout; ls -A /var/lib/storagebench/parameters`, "5"},
-	{"observe", `observe: {duration: 30s}`, "Failed", `true`, ""}, // a window with a hole is none
+	{"observe", `observe: {duration: 30s}`, "Failed", `true`, ""}, // a window with a gap does not count
 	{"score", `layoutScore: {dataset: data}`, "Succeeded", `true`, ""},
 	{"metaslabs", `metaslabMap: {}`, "Succeeded", `true`, ""},
 	{"offline", `offlineDevice: {device: $2, duration: 20s}`, "Failed", `zpool status e2e-crashed | grep -c OFFLINE || true`, "0"},
@@ -46,12 +46,12 @@ func (p *pools) operationsCrash() {
 		operation := p.submit(row.name, pool, row.action)
 		moment(number % crashRounds)
 		p.killAgent()
-		if row.outcome == "Failed" { // or the window had not begun
+		if row.outcome == "Failed" { // it succeeds if the window had not begun
 			p.ended(operation, "Failed", "Succeeded")
 		} else {
 			p.ended(operation, row.outcome)
 		}
-		eventually(p.t, row.name+" was done", func(g gomega.Gomega) { // what it remembers goes after the outcome is written
+		eventually(p.t, row.name+" was done", func(g gomega.Gomega) { // the agent removes its record after it has written the outcome
 			output, err := theLab.Run(p.t.Context(), p.node, "sh", "-euc", row.script)
 			g.Expect(err).NotTo(gomega.HaveOccurred())
 			g.Expect(strings.TrimSpace(output)).To(gomega.Equal(row.shows))
@@ -65,7 +65,7 @@ func (p *pools) operationsCrash() {
 	p.remove(target, pool)
 }
 
-// pair makes a mirror with MiB of data in a mounted dataset and an empty mounted one, and a second pool.
+// pair makes a mirror with mib MiB of data in a mounted dataset and an empty mounted one, and a second pool.
 func (p *pools) pair(name string, mib int) (pool, target *v1alpha1.BenchmarkPool) {
 	p.t.Helper()
 	pool = p.make(name,
@@ -79,7 +79,7 @@ func (p *pools) pair(name string, mib int) (pool, target *v1alpha1.BenchmarkPool
 	return pool, target
 }
 
-// resumes kills the agent while half a dataset has arrived: the next one goes on there, and does not begin again.
+// resumes kills the agent when half a dataset has arrived: the next agent continues there, and does not start over.
 func (p *pools) resumes(pool, target *v1alpha1.BenchmarkPool) {
 	p.t.Helper()
 	g, copied := gomega.NewWithT(p.t), string(target.Spec.PoolName)+"/resumed"
@@ -145,8 +145,8 @@ func (p *pools) operationsReset() {
 	p.joins()
 }
 
-// joins presses the reset button while a disk joins a pool, and deletes the operation. The pool comes back with the disk or without it,
-// goes with both, and leaves neither in use.
+// joins presses the reset button while a disk joins a pool, and deletes the operation. The pool comes back with or without that disk. When
+// it is destroyed, neither of the disks stays in use.
 func (p *pools) joins() {
 	p.t.Helper()
 	pool := p.make("joined", `{vdevs: [{devices: [$3]}]}`)

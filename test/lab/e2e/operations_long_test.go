@@ -39,7 +39,7 @@ func (p *pools) cancel(operation *v1alpha1.PoolOperation) {
 	}
 }
 
-// underWay waits until an operation says how far it is, in words that begin so.
+// underWay waits until an operation reports its progress, in a message that begins with these words.
 func (p *pools) underWay(operation *v1alpha1.PoolOperation, words string) {
 	p.t.Helper()
 	eventually(p.t, "operation "+operation.Name+" is under way", func(g gomega.Gomega) {
@@ -52,7 +52,7 @@ func (p *pools) underWay(operation *v1alpha1.PoolOperation, words string) {
 	})
 }
 
-// fill mounts a dataset of the pool at a path and writes MiB that cannot be compressed.
+// fill mounts a dataset of the pool at a path and writes mib MiB that cannot be compressed.
 func (p *pools) fill(pool *v1alpha1.BenchmarkPool, dataset, path string, mib int) {
 	p.t.Helper()
 	p.t.Cleanup(func() { // a pool in use is not destroyed
@@ -64,7 +64,7 @@ func (p *pools) fill(pool *v1alpha1.BenchmarkPool, dataset, path string, mib int
 	p.script(fmt.Sprintf(`zfs mount -a; head -c %dM /dev/urandom >%s/file; zpool sync`, mib, path))
 }
 
-// changes are operations on the disks of a pool, the end of those that are cancelled, and the destruction of much data.
+// changes runs operations on the disks of a pool, cancels some, and destroys much data.
 func (p *pools) changes() {
 	g := gomega.NewWithT(p.t)
 	pool := p.make("changes",
@@ -96,7 +96,7 @@ func (p *pools) changes() {
 	p.remove(target, pool)
 }
 
-// cancels ends what lasts, and what has no end of its own.
+// cancels ends operations that take long, and operations that do not end by themselves.
 func (p *pools) cancels(pool, target *v1alpha1.BenchmarkPool) {
 	p.t.Helper()
 	g, name := gomega.NewWithT(p.t), string(pool.Spec.PoolName)
@@ -108,7 +108,7 @@ func (p *pools) cancels(pool, target *v1alpha1.BenchmarkPool) {
 	g.Expect(p.run("zpool", "status", name)).To(gomega.ContainSubstring("scrub canceled"))
 	p.quick(1)
 
-	p.slow(1) // what arrives quickly is taken whole by the target's memory: nothing is left to cancel
+	p.slow(1) // otherwise the target's memory takes in everything at once, and nothing is left to cancel
 	send := p.begin("replicate-cancelled", pool, `replicate: {dataset: data, toPool: changes-to, to: copy}`)
 	p.underWay(send, "sends to")
 	p.cancel(send)
@@ -171,7 +171,7 @@ func (p *pools) many() {
 	datasets := p.run("zfs", "list", "-Ho", "name", "-t", "all", "-r", string(pool.Spec.PoolName))
 	var files, threads, memory, commands, records int
 	for round := range manyOperations / 20 {
-		if round == 1 { // by then all that is made once has been made
+		if round == 1 { // by then everything that is created only once exists
 			files, threads, memory, commands, records = held()
 		}
 		p.batch(pool, `clone: {dataset: data, snapshot: base, to: clone-%d}`)

@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// operations are the acts on pools, on real ones: most of them on a mirror with data, the others on what follows from that.
+// operations runs PoolOperations on real pools: most of them on a mirror with data, the others on what these produce.
 func (p *pools) operations() {
 	g := gomega.NewWithT(p.t)
 	from := p.make("acts",
@@ -87,14 +87,14 @@ func (p *pools) operations() {
 	p.operate("export", from, `exportImport: {}`, "Succeeded")
 	p.repairs(from)
 	p.replaces(from)
-	p.change(from, func() { from.Spec.Vdevs[0].Devices[1] = v1alpha1.DevicePath(p.on(4)) }) // else the end waits for the lost disk
+	p.change(from, func() { from.Spec.Vdevs[0].Devices[1] = v1alpha1.DevicePath(p.on(4)) }) // otherwise its removal waits for the lost disk
 	p.ready(from)
 	p.unmountLeft()
-	p.run("zpool", "offline", name, p.on(4)) // it goes with its pool all the same, and the next pool gets it
+	p.run("zpool", "offline", name, p.on(4)) // it is released with its pool all the same, and the next pool gets it
 	p.remove(to, from)
 }
 
-// breaksOff interrupts a stream in the middle. What was received before is not sent again, but for a record.
+// breaksOff interrupts a stream in the middle. What was received before is not sent again, except for a record.
 func (p *pools) breaksOff(from, to *v1alpha1.BenchmarkPool) {
 	p.t.Helper()
 	g := gomega.NewWithT(p.t)
@@ -110,7 +110,7 @@ func (p *pools) breaksOff(from, to *v1alpha1.BenchmarkPool) {
 	p.run("umount", "/run/e2e-broken")
 }
 
-// losesASide takes a disk of the mirror offline, and sees that what it has missed is rebuilt. A pool without redundancy keeps its disk.
+// losesASide takes a disk of the mirror offline, and checks that what it has missed is rebuilt. A pool without redundancy keeps its disk.
 func (p *pools) losesASide(pool, alone *v1alpha1.BenchmarkPool) {
 	p.t.Helper()
 	g, name := gomega.NewWithT(p.t), string(pool.Spec.PoolName)
@@ -196,7 +196,7 @@ func (p *pools) repairs(pool *v1alpha1.BenchmarkPool) {
 	p.run("zpool", "clear", string(pool.Spec.PoolName))
 }
 
-// replaces pulls a disk out of the running machine and has another take its place.
+// replaces pulls a disk out of the running machine and replaces it by another.
 func (p *pools) replaces(pool *v1alpha1.BenchmarkPool) {
 	p.t.Helper()
 	breakDisk(p.t, p.node, p.disks[1], "unplug")
@@ -212,7 +212,7 @@ func (p *pools) replaces(pool *v1alpha1.BenchmarkPool) {
 	g.Expect(tree).To(gomega.And(gomega.ContainSubstring(p.on(4)), gomega.Not(gomega.ContainSubstring(p.on(2)))))
 }
 
-// submit makes a PoolOperation. The text is its action, with the disks' paths as $1 to $4.
+// submit creates a PoolOperation. The text is its action, with the disks' paths as $1 to $4.
 func (p *pools) submit(name string, pool *v1alpha1.BenchmarkPool, action string) *v1alpha1.PoolOperation {
 	p.t.Helper()
 	operation := &v1alpha1.PoolOperation{}
@@ -233,7 +233,7 @@ func (p *pools) submit(name string, pool *v1alpha1.BenchmarkPool, action string)
 	return operation
 }
 
-// begin makes a PoolOperation and waits until it has begun.
+// begin creates a PoolOperation and waits until it has begun.
 func (p *pools) begin(name string, pool *v1alpha1.BenchmarkPool, action string) *v1alpha1.PoolOperation {
 	p.t.Helper()
 	operation := p.submit(name, pool, action)
@@ -244,7 +244,7 @@ func (p *pools) begin(name string, pool *v1alpha1.BenchmarkPool, action string) 
 	return operation
 }
 
-// ended waits for the outcome of an operation, which is one of those.
+// ended waits for the outcome of an operation, which has to be one of these.
 func (p *pools) ended(operation *v1alpha1.PoolOperation, outcomes ...string) {
 	p.t.Helper()
 	eventually(p.t, "operation "+operation.Name+" has ended", func(g gomega.Gomega) {
@@ -259,7 +259,7 @@ func (p *pools) ended(operation *v1alpha1.PoolOperation, outcomes ...string) {
 		strings.TrimSpace(ready.Message))
 }
 
-// operate is one act from its making to its outcome.
+// operate creates a PoolOperation and waits for its outcome.
 func (p *pools) operate(name string, pool *v1alpha1.BenchmarkPool, action, outcome string) *v1alpha1.PoolOperation {
 	p.t.Helper()
 	operation := p.begin(name, pool, action)
@@ -267,7 +267,7 @@ func (p *pools) operate(name string, pool *v1alpha1.BenchmarkPool, action, outco
 	return operation
 }
 
-// metricOf is a number of an operation's result; -1 if it is not there.
+// metricOf is a metric of an operation's result, or -1 if there is none.
 func metricOf(operation *v1alpha1.PoolOperation, name string) int64 {
 	for _, metric := range operation.Status.Metrics {
 		if metric.Name == name {

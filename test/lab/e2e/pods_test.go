@@ -25,7 +25,7 @@ const user = 65532
 // podOption changes a pod before it is made.
 type podOption func(*corev1.Pod)
 
-// newPod is a pod that idles, and that the restricted level accepts.
+// newPod is an idle pod that the restricted level accepts.
 func (s *space) newPod(name string, options ...podOption) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.name, Name: name, Labels: map[string]string{"app": name}},
@@ -61,8 +61,8 @@ func command(words ...string) podOption {
 	return func(pod *corev1.Pod) { pod.Spec.Containers[0].Command = words }
 }
 
-// privileged makes a pod that reaches the disks of its node. It sees what udev knows, for zpool waits for udev, and has the
-// node's host id, by which ZFS tells whose pool it is.
+// privileged lets a pod reach the disks of its node. The pod sees what udev knows, because zpool waits for udev, and has the
+// node's host id, by which ZFS recognises the owner of a pool.
 func privileged(pod *corev1.Pod) {
 	pod.Spec.SecurityContext = nil
 	container := &pod.Spec.Containers[0]
@@ -76,7 +76,7 @@ func privileged(pod *corev1.Pod) {
 	}
 }
 
-// start makes a pod and waits until it is ready.
+// start creates a pod and waits until it is ready.
 func (s *space) start(name string, options ...podOption) *corev1.Pod {
 	s.t.Helper()
 	s.create(s.newPod(name, options...))
@@ -159,7 +159,7 @@ func (s *space) try(pod, script string, arguments ...string) (string, error) {
 	return s.exec(webSocket, pod, nil, append([]string{"bash", "-euo", "pipefail", "-c", script, "bash"}, arguments...)...)
 }
 
-// must is try for a script that has to succeed. What it printed comes without white space around it.
+// must is try for a script that has to succeed. It trims white space around the output.
 func (s *space) must(pod, script string, arguments ...string) string {
 	s.t.Helper()
 	output, err := s.try(pod, script, arguments...)

@@ -16,7 +16,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// accidents befall runs on pools: each waits, or ends Invalid with the reason and is repeated within its limit, and leaves nothing.
+// accidents happen to runs on pools: each run waits, or ends Invalid with the reason and is repeated within its limit. Nothing is left.
 func (p *pools) accidents() {
 	s := p.team()
 	before := s.settled()
@@ -36,8 +36,8 @@ func (p *pools) accidents() {
 	}
 }
 
-// unmountLoop is the accident of an export that fails: what the pod is to find at its data path is the node's own disk. What the folder
-// holds while it is the node's own is reported.
+// unmountLoop keeps the dataset unmounted, so that the pod's data path leads to the node's own disk. It prints what the folder contains
+// meanwhile.
 const unmountLoop = `
 rm -f /run/e2e-stop
 while [ ! -e /run/e2e-stop ]; do
@@ -49,8 +49,8 @@ while [ ! -e /run/e2e-stop ]; do
 	sleep 0.05
 done`
 
-// unmountedUnder: a pod whose dataset is not mounted waits, nothing is written to the node's own disk, and with the dataset the run goes
-// on.
+// unmountedUnder: a pod whose dataset is not mounted waits, nothing is written to the node's own disk, and the run continues once the
+// dataset is mounted.
 func (p *pools) unmountedUnder(s *space) *v1alpha1.StorageBenchmark {
 	g := gomega.NewWithT(p.t)
 	benchmark := s.benchmark("unmounted", p.paths(`
@@ -128,7 +128,7 @@ maxAttempts: 2
 	return benchmark
 }
 
-// runs of a benchmark.
+// runs lists the runs of a benchmark.
 func (s *space) runs(g gomega.Gomega, benchmark *v1alpha1.StorageBenchmark) []v1alpha1.BenchmarkRun {
 	var runs v1alpha1.BenchmarkRunList
 	g.Expect(cluster.List(s.t.Context(), &runs, client.InNamespace(s.name),
@@ -185,7 +185,7 @@ func (p *pools) deletions() {
 	p.deleted(s, s.settled(), "{provisioner: Local}")
 }
 
-// deleted does so with a dataset.
+// deleted does so with the given dataset.
 func (p *pools) deleted(s *space, before []string, dataset string) {
 	g := gomega.NewWithT(p.t)
 	spec := p.paths(`

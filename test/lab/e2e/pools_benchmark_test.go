@@ -30,7 +30,7 @@ func (p *pools) team() *space {
 	return spaceOf(p.t, namespace, levelRestricted)
 }
 
-// benchmarks bring StorageBenchmarks from a bare disk to a verdict: pool, dataset, pods, and nothing is left.
+// benchmarks takes StorageBenchmarks from a bare disk to a verdict, through pool, dataset and pods. Nothing is left.
 func (p *pools) benchmarks() {
 	g := gomega.NewWithT(p.t)
 	s := p.team()
@@ -49,7 +49,7 @@ phases:
 	s.leavesNothing(before, denied)
 }
 
-// benchmark brings one from a bare disk to a verdict: pool, dataset, pods, and nothing is left. Evidence is in the documents of the phases.
+// benchmark does so with one StorageBenchmark. The evidence is in the documents of the phases.
 func (p *pools) benchmark(s *space, before []string, row openebs.Row, provisioner string) outcome {
 	p.t.Helper()
 	g := gomega.NewWithT(p.t)
@@ -126,9 +126,9 @@ func inFull(text string) string {
 	return strings.TrimPrefix(text, "\n")
 }
 
-// wholeDatabase is a PostgreSQL with its log on a dataset of its own, on a pool with a log device. It measures what operations make of the
-// data: a clone, a copy, and a replica, after another one was sent beside a load, also after the pool was exported. The clone is destroyed
-// while the others are still in use, and nothing is left.
+// wholeDatabase runs PostgreSQL with its log on a dataset of its own, on a pool with a log device. It measures what operations make of the
+// data: a clone, a copy and a replica, also after the pool was exported. Before that replica, another one is sent beside a load. The clone
+// is destroyed while the others are still in use, and nothing is left.
 func (p *pools) wholeDatabase() {
 	s := p.team()
 	before := s.settled()
@@ -222,8 +222,8 @@ const (
 	busyHost = 0.15
 )
 
-// ageing is the experiment that the product is for, in small: what is filled in order and then overwritten at random is read in order
-// much more slowly, and at random as fast as before. Layout score and request sizes say why.
+// ageing is, on a small scale, the experiment that the product is for: what is filled in order and then overwritten at random is read in
+// order much more slowly, and at random as fast as before. Layout score and request sizes say why.
 func (p *pools) ageing() {
 	g := gomega.NewWithT(p.t)
 	s := p.team()
@@ -271,7 +271,7 @@ gates:
 	s.leavesNothing(before, benchmark)
 }
 
-// scrubbed measures the same with a scrub beside it and without.
+// scrubbed measures the same with and without a scrub beside it.
 func (p *pools) scrubbed() {
 	g := gomega.NewWithT(p.t)
 	s := p.team()

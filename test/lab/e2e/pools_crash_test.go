@@ -13,7 +13,7 @@ import (
 	"github.com/storagebench/storagebench/test/lab/vm"
 )
 
-// crashRounds is how often the agent is killed in the making of a pool, and as often in its destruction; each time a little later.
+// crashRounds is how often the agent is killed while it creates a pool, and as often while it destroys it, each time a little later.
 const crashRounds = 5
 
 // killAgent kills the agent's process on the node, as a crash does, and then the pod: kubelet would wait longer after each crash
@@ -29,11 +29,11 @@ func (p *pools) killAgent() {
 	}
 }
 
-// moment lets some time pass, so that each crash comes a little later than the last. It waits for nothing.
+// moment lets some time pass, so that each crash comes a little later than the last. It does not wait for anything.
 func moment(round int) { <-time.After(time.Duration(round) * 400 * time.Millisecond) }
 
-// agentKilled kills the agent at many moments of the making and of the destruction of a pool. There is never a pool without an
-// owner, nor an object without its pool, when the next agent has looked around.
+// agentKilled kills the agent at many moments while it creates and destroys a pool. Once the next agent has looked around, there
+// is never a pool without an owner, nor an object without its pool.
 func (p *pools) agentKilled() {
 	g := gomega.NewWithT(p.t)
 	for round := range crashRounds {
@@ -105,7 +105,7 @@ const (
 	emulatedSlowdown = 10 // of a processor that is emulated, about
 )
 
-// idle looks at what an agent costs that has nothing to do: memory, processor time, and no write to the API at all.
+// idle checks what an agent that has nothing to do costs: memory, processor time, and not a single write to the API.
 func (p *pools) idle() {
 	g := gomega.NewWithT(p.t)
 	pool := p.make("idle", `{vdevs: [{devices: [$1]}], datasets: [{path: data, properties: {recordsize: 8k}}]}`)

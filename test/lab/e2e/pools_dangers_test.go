@@ -41,7 +41,7 @@ const twoPaths = `modprobe scsi_debug dev_size_mb=128 add_host=2 vpd_use_hostno=
 	ln -sf "/dev/$7" /dev/disk/by-id/virtio-$(hostname)-other
 `
 
-// onePath takes the two away.
+// onePath removes the two again.
 const onePath = `rm -f /dev/disk/by-id/virtio-$(hostname)-other; udevadm settle; modprobe -r scsi_debug`
 
 // mark writes a magic number, in the notation of printf, to a place on the disk; from its end if negative.
@@ -55,7 +55,8 @@ const newPartition = mbr + `; blockdev --rereadpt "$2"; udevadm settle; test -b 
 // mbr is a partition table with one partition of type 83 from sector 2048 on.
 const mbr = `printf '\000\000\000\000\203\000\000\000\000\010\000\000\000\000\004\000' | dd of="$2" bs=1 seek=446 conv=notrunc status=none; printf '\125\252' | dd of="$2" bs=1 seek=510 conv=notrunc,fsync status=none`
 
-// The dangers. What the node's own programs make is made by them; other signatures are put where those programs put them.
+// The dangers. Those that the node's own programs can make are made by them. Other signatures are written to the places where the
+// programs that make them would write them.
 var allDangers = []danger{
 	{name: "system disk", prepare: `ln -sf "$(readlink -f "/dev/block/$(mountpoint -d /)")" /dev/disk/by-id/virtio-$(hostname)-other`,
 		device: "other",
@@ -96,7 +97,7 @@ var allDangers = []danger{
 	{name: "data without a name", prepare: `head -c 64k /dev/urandom | dd of="$2" bs=64k seek=1 conv=notrunc,fsync status=none`, says: "$2"},
 	{name: "data behind 4 MiB", always: true, prepare: noise(5<<20, 64<<10), says: "has data of an unknown kind at byte 5242880"},
 	{name: "data before the last MiB", always: true, prepare: noise(-2<<20, 64<<10), says: "has data of an unknown kind"},
-	// As much as no look misses on a disk of 4 GiB: two of the 512 parts into which the middle is divided.
+	// Large enough that no look misses it on a disk of 4 GiB: two of the 512 parts into which the middle is divided.
 	{name: "data in the middle", prepare: noise(1234<<20, 17<<20), says: "has data of an unknown kind"},
 	{name: "backup superblock of ext4", always: true, prepare: `mkfs.ext4 -q -F -E nodiscard -b 4096 "$2" 512M; ` + alone(128<<20, 4096),
 		says: "copy of the signature of ext"},
@@ -230,7 +231,7 @@ func (p *pools) dangerous(device string) string {
 	return "/dev/disk/by-id/virtio-" + p.node + "-" + device
 }
 
-// flushed brings to the disk what the node has in memory for it.
+// flushed writes to the disk what the node still has in memory for it.
 const flushed = `sync; blockdev --flushbufs "$2"`
 
 // empty makes the disks of the dangers as good as new.

@@ -13,9 +13,9 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// database is data and log on pools of their own, under load at the same time, on a StorageTarget that two variants use. Each workload has
-// its figures, its distributions and the counters of its own pool, and one variant changes its log in mid-run. A real PostgreSQL has its
-// log on the second pool.
+// database puts data and log on pools of their own, under load at the same time, with a StorageTarget that two variants use. Each workload
+// has its figures, its distributions and the counters of its own pool, and one variant changes its log in mid-run. A real PostgreSQL has
+// its log on the second pool.
 func (p *pools) database() {
 	g := gomega.NewWithT(p.t)
 	s := p.team()

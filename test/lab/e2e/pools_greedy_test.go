@@ -26,7 +26,8 @@ var graceValues = []string{"--set", "limits.teardownGrace=60s"}
 
 const tenantFinalizer, tenantLabel = "example.com/kept", "example.com/tenant"
 
-// greedy lets one namespace do its worst with its own objects and pods: another's benchmark on the same node gets its verdict all the same.
+// greedy lets one namespace do its worst with its own objects and pods: a benchmark of another namespace on the same node still gets its
+// verdict.
 func (p *pools) greedy() {
 	greedy := p.team()
 	modest := spaceOf(p.t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "lab"}}, levelRestricted)
@@ -50,7 +51,7 @@ maxAttempts: 5
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{tenantLabel: "true"},
 			Name: naming.PhaseObjectName(naming.RunName(first.Name, run.Spec.Experiment, 0, 2), "fill")}})
 	greedy.keep()
-	for i := range 6 { // the whole line, with another spec again and again
+	for i := range 6 { // the whole queue, each with a different spec
 		// They wait for the disk of the first. The short startDeadline only keeps the test short: the admin's maxStartDeadline bounds it.
 		other := greedy.benchmark(fmt.Sprintf("greedy-%d", i), strings.Replace(spec, "{name: fill,", "{name: fill, startDeadline: 40s,", 1))
 		greedy.change(other, func() { other.Spec.Seed = ptr.To(int64(i)) })
@@ -82,7 +83,7 @@ phases:
 	modest.leavesNothing(before, benchmark)
 }
 
-// own are the objects of a namespace that its user may change, and that a run needs to go.
+// own are the objects of a namespace that its user may change, and whose deletion a run waits for.
 func (s *space) own() []client.ObjectList {
 	return []client.ObjectList{&corev1.PersistentVolumeClaimList{}, &corev1.PodList{}, &batchv1.JobList{}, &v1alpha1.StorageBenchmarkList{}}
 }
@@ -96,7 +97,7 @@ func (s *space) keep() {
 	})
 }
 
-// letGo deletes all that the greedy user has made, and takes the finalizers away.
+// letGo deletes everything that the greedy user has created, and removes the finalizers.
 func (s *space) letGo() {
 	ctx, cancel := afterwards(s.t)
 	defer cancel()
@@ -130,7 +131,7 @@ func othersFinalizers(finalizers []string) (left []string) {
 	return left
 }
 
-// each changes the objects of the namespace that its user may change. One that is gone or newer meanwhile comes next time.
+// each changes the objects of the namespace that its user may change. One that is gone or newer meanwhile is left to the next call.
 func (s *space) each(change func(client.Object)) {
 	ctx, cancel := afterwards(s.t)
 	defer cancel()

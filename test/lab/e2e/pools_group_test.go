@@ -130,7 +130,7 @@ func (p *pools) checkGroup(s *space, benchmark *v1alpha1.StorageBenchmark, pair 
 		gomega.ContainSubstring("| "+pair[0]+" | "+pair[1]+" |")))
 }
 
-// phaseDocument is all that a node said of a phase.
+// phaseDocument is all that a node reported about a phase.
 func (s *space) phaseDocument(phase results.RunPhase) results.PhaseDocument {
 	s.t.Helper()
 	stored := s.configMap(phase.ConfigMap)

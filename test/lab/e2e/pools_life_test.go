@@ -58,7 +58,7 @@ func (p *pools) layouts() {
 	}
 }
 
-// life is a pool with datasets whose properties drift, are repaired, and which grows.
+// life follows a pool with datasets: properties drift and are repaired, and the pool grows.
 func (p *pools) life() {
 	g := gomega.NewWithT(p.t)
 	pool := p.make("life", `{vdevs: [{type: mirror, devices: [$1, $2]}], properties: {autotrim: "on"}, rootProperties: {compression: "off", atime: "off"},
@@ -93,7 +93,7 @@ func (p *pools) life() {
 	p.grows()
 }
 
-// mounts is a dataset that the agent keeps mounted: it is mounted again after an export, and goes with its pool unless it is in use.
+// mounts checks a dataset that the agent keeps mounted: it is mounted again after an export, and goes with its pool unless it is in use.
 func (p *pools) mounts() {
 	g := gomega.NewWithT(p.t)
 	pool := p.make("mounts", `{vdevs: [{devices: [$1]}], datasets: [{path: lab}, {path: lab/data, mounted: true}]}`)
@@ -116,7 +116,7 @@ func (p *pools) mounts() {
 	g.Expect(p.script(`ls -d ` + point + ` 2>/dev/null || echo gone`)).To(gomega.Equal("gone"))
 }
 
-// grows adds a disk to a pool, makes mirrors of both, and takes the second copies out again.
+// grows adds a disk to a pool, makes a mirror of each disk, and then removes one disk of each mirror.
 func (p *pools) grows() {
 	g := gomega.NewWithT(p.t)
 	pool := p.make("grow", `{vdevs: [{devices: [$1]}]}`)

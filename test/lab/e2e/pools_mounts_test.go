@@ -36,7 +36,7 @@ func (p *pools) cloneInVolume() {
 	g.Expect(p.script(`findmnt -rno TARGET -S ` + name + `/data/c || echo nowhere`)).To(gomega.Equal("nowhere"))
 	g.Expect(p.script(`cat /srv/e2e-victim/file; findmnt -rno SOURCE --mountpoint /srv/e2e-victim || echo bare`)).To(gomega.Equal("untouched\nbare"))
 
-	// What is mounted there all the same does not stay, although the dataset is in use.
+	// If it is mounted there anyway, the mount does not stay, although the dataset is in use.
 	p.script(`rm ` + point + `/c; mkdir ` + point + `/c; sleep 1000 <` + point + `/data >/dev/null 2>&1 & echo $! >/run/e2e-user
 		mkdir -p /run/e2e-kubelet; mount --bind ` + point + ` /run/e2e-kubelet; mount -t zfs -o zfsutil ` + name + `/data/c ` + point + `/c; findmnt --mountpoint /run/e2e-kubelet/c >/dev/null`)
 	eventually(p.t, "the mount within the dataset is gone, with its copies", func(g gomega.Gomega) {
@@ -117,7 +117,7 @@ func (p *pools) bareFolder() {
 	g.Expect(p.script(`ls -d ` + point + ` 2>/dev/null || echo gone`)).To(gomega.Equal("gone"))
 }
 
-// lab says whether the node has an agent.
+// lab sets the label by which the node has an agent, or has none.
 func (p *pools) lab(is bool) {
 	ctx, cancel := afterwards(p.t)
 	defer cancel()

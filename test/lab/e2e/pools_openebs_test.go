@@ -32,8 +32,8 @@ const (
 	driverUnit    = "zfsdriver-node"
 )
 
-// openebs are the benchmarks on volumes that the OpenEBS driver makes: the stand-in, or, where it is installed in the lab, the
-// real one (E2E_OPENEBS=installed). What the workload gets and what the results say is as with datasets of the agent.
+// openebs runs the benchmarks on volumes that the OpenEBS driver makes: the stand-in, or, where it is installed in the lab, the
+// real one (E2E_OPENEBS=installed). What the workload gets and what the results say is the same as with datasets of the agent.
 func (p *pools) openebs() {
 	if os.Getenv("E2E_OPENEBS") != "installed" {
 		p.driver()
@@ -112,7 +112,7 @@ gates:
 // mistakenBlockSize is a size of blocks for which the stand-in makes a volume with the default one.
 const mistakenBlockSize = "32k"
 
-// otherwise: a volume that is not as asked is found out before anything is written to it, whatever mistake the driver has made.
+// otherwise: a volume that is not as requested is detected before anything is written to it, whatever mistake the driver has made.
 func (p *pools) otherwise(s *space, before []string) {
 	benchmark := s.benchmark("otherwise", p.paths(`
 target:
@@ -133,7 +133,7 @@ phases:
 // driver installs the stand-in until the end of the test: its node service as a process on the node, all else here.
 func (p *pools) driver() {
 	p.t.Helper()
-	id := "id-of-" + p.node // as some clusters name their nodes otherwise
+	id := "id-of-" + p.node // some clusters give their nodes other names in the driver
 	if err := zfsdriver.Install(p.t.Context(), cluster); err != nil {
 		p.t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func (p *pools) startNodeService(id string) {
 	p.run("systemd-run", "--quiet", "--collect", "--unit="+driverUnit, driverProgram, "--node-id", id)
 }
 
-// removeDriver takes away what driver has installed.
+// removeDriver removes what driver has installed.
 func (p *pools) removeDriver() {
 	ctx, cancel := afterwards(p.t)
 	defer cancel()
@@ -193,7 +193,7 @@ func (p *pools) removeDriver() {
 			p.t.Errorf("%v", err)
 		}
 	}
-	// The kubelet leaves its label, and would refuse a driver that knows the node by another name.
+	// The kubelet leaves the driver's label, and would refuse a driver that knows the node by another name.
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: p.node}}
 	unlabel := fmt.Appendf(nil, `{"metadata": {"labels": {%q: null}}}`, zfsdriver.Topology)
 	if err := cluster.Patch(ctx, node, client.RawPatch(types.MergePatchType, unlabel)); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// properties: what is asked for is in effect, as ZFS says itself and as the counters show. One benchmark, a variant for each property.
+// properties: what is requested is in effect, as ZFS itself says and as the counters show. One benchmark, a variant for each property.
 func (p *pools) properties() {
 	g := gomega.NewWithT(p.t)
 	s := p.team()
@@ -93,7 +93,7 @@ func medianFor(p *pools, experiment results.Experiment, variant, phase, name str
 	return 0
 }
 
-// writtenTo is what a disk was written while a phase ran, as its agent counted.
+// writtenTo is how much was written to a disk while a phase ran, as its agent counted.
 func (p *pools) writtenTo(experiment results.Experiment, variant, phase string, disk int) int64 {
 	p.t.Helper()
 	s := &space{t: p.t, name: teamNamespace}

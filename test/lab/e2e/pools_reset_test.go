@@ -20,8 +20,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// resets keep a pool from one repetition to the next: with Dataset the second begins on a new dataset, with None on what the first has
-// left. What another user puts on such a pool keeps it.
+// resets keeps a pool from one repetition to the next: with Dataset the second begins on a new dataset, with None on what the first has
+// left. A pool on which another user has put something is not destroyed.
 func (p *pools) resets() {
 	s := p.team()
 	before := s.settled()

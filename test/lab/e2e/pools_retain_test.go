@@ -37,8 +37,8 @@ func (p *pools) retained() {
 	p.remove(next)
 }
 
-// restored is a pool whose object is older than it. That its mark is of a later generation is all that a restored etcd looks like to the
-// agent.
+// restored is a pool that is newer than its object, as after etcd was restored from a backup. All that the agent sees of this is that the
+// mark on the pool is of a later generation.
 func (p *pools) restored() {
 	g := gomega.NewWithT(p.t)
 	pool := p.make("restored", `{vdevs: [{type: mirror, devices: [$1, $2]}]}`)

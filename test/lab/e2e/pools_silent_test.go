@@ -15,7 +15,7 @@ import (
 // releasePatience is ample for a release, which waits for nothing on the node: less than any look at a disk may take.
 const releasePatience = 25 * time.Second
 
-// silentDisk lets two disks answer nothing any more: one with a pool on it, and one that a pool is to be made on. Other pools of the node
+// silentDisk makes two disks stop answering: one with a pool on it, and one that a pool is to be made on. Other pools of the node
 // are made and destroyed meanwhile, and the stuck one is released.
 func (p *pools) silentDisk() {
 	g := gomega.NewWithT(p.t)

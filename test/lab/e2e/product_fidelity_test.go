@@ -36,8 +36,8 @@ const (
 // logged is where a job writes its log, which is another folder each time.
 var logged = regexp.MustCompile(`(?m)^write_lat_log=.*$`)
 
-// TestFidelity compares fio as the runner runs it with plain fio and the same options: in one pod, in pairs, one and then the other
-// first. The runner reports what plain fio reports.
+// TestFidelity compares fio as the runner runs it with plain fio and the same options: in one pod, in pairs, each first in turn.
+// The runner reports what plain fio reports.
 func TestFidelity(t *testing.T) {
 	onlyAsBench(t, "fidelity")
 	needsBlockVolume(t, 400, fidelityRate)
@@ -79,7 +79,7 @@ type fidelity struct {
 	capacity int64
 }
 
-// start makes the pod. There is nothing in the image that idles but fio, waiting for a client that never comes.
+// start makes the pod. The only program in its image that can idle is fio, which waits for a client that never comes.
 func (f *fidelity) start() {
 	class := lab.BlockClass
 	claim := newClaim("data", &class, corev1.PersistentVolumeBlock)
@@ -122,7 +122,7 @@ func (f *fidelity) run(phase v1alpha1.Phase) results.PhaseDocument {
 	return document
 }
 
-// jobFile is the only one that the runner gave to fio, but for the name of its log.
+// jobFile is the only job file that the runner gave to fio, with another name for its log.
 func (f *fidelity) jobFile(document results.PhaseDocument) string {
 	f.t.Helper()
 	var details engine.Details
@@ -132,7 +132,7 @@ func (f *fidelity) jobFile(document results.PhaseDocument) string {
 	return logged.ReplaceAllString(details.JobFiles[0], "write_lat_log=/tmp/plain")
 }
 
-// plainJob is what fio says of a group of jobs.
+// plainJob is what fio says about a group of jobs.
 type plainJob struct {
 	Error       int `json:"error"`
 	Read, Write struct {
@@ -159,7 +159,7 @@ func (f *fidelity) plain(jobFile string) plainJob {
 	return report.Jobs[0]
 }
 
-// compare measures in pairs. A run before the first pair tells the job file; it is the same every time, for the seed is.
+// compare measures in pairs. A run before the first pair provides the job file, which is the same every time because the seed is.
 func (f *fidelity) compare(phase v1alpha1.Phase, metrics []string,
 	figure func(plainJob) float64) (ratio bench.Ratio, runner, plain []float64) {
 	f.t.Helper()

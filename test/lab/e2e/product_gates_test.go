@@ -18,7 +18,7 @@ import (
 // gatedIOPS is the limit of the disk that gates judge: an emulated machine reaches it with ease.
 const gatedIOPS = 300
 
-// writes measure what the limit is of, without data that would have to be there before.
+// writes measures what the limit applies to. It needs no data to be there before.
 const writes = `
 target: {storageClass: {name: ` + lab.BlockClass + `, volumeMode: Block, size: 64Mi}}
 phases:
@@ -39,7 +39,7 @@ phases:
 podTemplate: {nodeSelector: {kubernetes.io/hostname: %s}}
 `
 
-// TestVerdicts lets gates judge disks whose truth is known. Statistics take repetitions, so it is a bench.
+// TestVerdicts lets gates judge disks whose truth is known. Statistics need repetitions, so it is a bench.
 func TestVerdicts(t *testing.T) {
 	onlyAsBench(t, "verdicts")
 	installOperator(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/history"
 )
 
-// goodExperiments come before the disk is made slower, and the change is to be found by the last of so many. A reference has ten at least.
+// goodExperiments come before the disk is made slower. The change has to be found within allExperiments. A reference needs at least ten.
 const goodExperiments, allExperiments = 11, 16
 
 const declining = "writeOperationsPerSecond"

@@ -89,7 +89,7 @@ const (
 
 var partsOfTime = []string{partPrepare, partStart, partWork, partBetween, partVerdict}
 
-// learn takes the Jobs of a benchmark that keeps them. It also makes both sides find warm caches.
+// learn takes the Jobs of a benchmark that keeps them. It also warms the caches for both sides.
 func (o *overhead) learn() {
 	benchmark := o.benchmark("template", fmt.Sprintf(overheadSpec, lab.BlockClass, v1alpha1.RetainAlways))
 	o.ended(benchmark, v1alpha1.VerdictPassed)

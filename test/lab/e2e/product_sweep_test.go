@@ -44,7 +44,7 @@ func slowNode(t *testing.T) {
 	g.Expect(said).To(gomega.MatchRegexp(`OUTLIER  %s: scan.readBytesPerSecond .*, which is worse`, nodes[1]))
 }
 
-// plugin runs kubectl-storagebench in the namespace, and returns what it says and its exit code.
+// plugin runs kubectl-storagebench in the namespace, and returns its output and its exit code.
 func (s *space) plugin(words ...string) (said string, code int) {
 	s.t.Helper()
 	kubeconfig, err := theLab.Kubeconfig()

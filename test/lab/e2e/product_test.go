@@ -27,7 +27,7 @@ import (
 // benchmarkPatience is how long two runs of a benchmark may take: each of their pods takes long to start.
 const benchmarkPatience = 4 * patience
 
-// benchmark makes a StorageBenchmark on the first node. The text is its spec.
+// benchmark creates a StorageBenchmark on the first node. The text is its spec.
 func (s *space) benchmark(name, spec string) *v1alpha1.StorageBenchmark {
 	s.t.Helper()
 	made := s.parsed(name, spec)
@@ -48,7 +48,7 @@ func (s *space) parsed(name, spec string) *v1alpha1.StorageBenchmark {
 	return parsed
 }
 
-// ended waits until the verdict on a benchmark is out, and checks it and all that says the same in other words.
+// ended waits for the verdict on a benchmark. It checks the verdict, and everything that says the same in other words.
 func (s *space) ended(benchmark *v1alpha1.StorageBenchmark, verdict v1alpha1.Verdict) outcome {
 	s.t.Helper()
 	g := gomega.NewWithT(s.t)
@@ -82,7 +82,7 @@ func (s *space) ended(benchmark *v1alpha1.StorageBenchmark, verdict v1alpha1.Ver
 	return o
 }
 
-// over waits until a benchmark has come to its end.
+// over waits until a benchmark has ended.
 func (s *space) over(benchmark *v1alpha1.StorageBenchmark) {
 	s.t.Helper()
 	gomega.NewWithT(s.t).Eventually(func(g gomega.Gomega) {
@@ -112,7 +112,7 @@ type outcome struct {
 	documents     map[string]results.PhaseDocument // by phase
 }
 
-// keepReport leaves a report to people: a benchmark goes with its test.
+// keepReport saves a report for people, because a benchmark is deleted with its test.
 func keepReport(t *testing.T, name, report string) {
 	t.Helper()
 	const folder = "../../../dist/e2e-reports"
@@ -124,7 +124,7 @@ func keepReport(t *testing.T, name, report string) {
 	}
 }
 
-// outcome reads all results of a benchmark, and makes sure that they are whole and agree with each other.
+// outcome reads all results of a benchmark, and checks that they are complete and agree with each other.
 func (s *space) outcome(benchmark *v1alpha1.StorageBenchmark) outcome {
 	s.t.Helper()
 	g := gomega.NewWithT(s.t)
@@ -173,7 +173,7 @@ func (s *space) configMap(name string) *corev1.ConfigMap {
 	return found
 }
 
-// settled is what the cluster holds, once a new namespace has what every namespace gets.
+// settled lists what is in the cluster, once a new namespace has what every namespace gets.
 func (s *space) settled() []string {
 	s.t.Helper()
 	var found []string
@@ -208,7 +208,7 @@ func (s *space) leavesNothing(before []string, benchmarks ...*v1alpha1.StorageBe
 	fmt.Printf("nothing is left of %d benchmarks %.0f s after they were deleted\n", len(benchmarks), time.Since(started).Seconds())
 }
 
-// working waits until the pod of a phase is in the middle of its work: it tells that so many percent are done.
+// working waits until the pod of a phase is in the middle of its work: it reports that so many percent are done.
 func (s *space) working(benchmark *v1alpha1.StorageBenchmark, phase string, percent int) *corev1.Pod {
 	s.t.Helper()
 	found := &corev1.Pod{}
@@ -226,7 +226,7 @@ func (s *space) working(benchmark *v1alpha1.StorageBenchmark, phase string, perc
 	return found
 }
 
-// progressIn is the last percentage that a runner's log tells.
+// progressIn is the last percentage that a runner's log reports.
 func progressIn(log string) int {
 	percent := 0
 	for line := range strings.Lines(log) {

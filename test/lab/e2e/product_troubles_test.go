@@ -104,8 +104,8 @@ phases:
 	s.leavesNothing(before, first, second)
 }
 
-// podTimes are when the first pod of a benchmark that keeps its pods began to work and the last one ended. Those of its Jobs would
-// not do: a Job is marked as complete some time after its pod has ended.
+// podTimes are when the first pod of a benchmark that keeps its pods began to work and when the last one ended. The times of its Jobs
+// would not do: a Job is marked as complete some time after its pod has ended.
 func (s *space) podTimes(benchmark *v1alpha1.StorageBenchmark) (start, end time.Time) {
 	s.t.Helper()
 	for _, phase := range benchmark.Spec.Phases {
@@ -142,10 +142,10 @@ gates:
 	s.leavesNothing(before, benchmark)
 }
 
-// ballast takes up the disk of the file system volumes but for some room.
+// ballast is a file that fills the disk of the file system volumes except for some room.
 const ballast = "/var/lib/lab/volumes/ballast"
 
-// diskFull: a user's job that outgrows its volume is stopped before the disk is full that others use too.
+// diskFull: a user's job that outgrows its volume is stopped before it fills the disk, which others use too.
 func diskFull(t *testing.T) {
 	s := newSpace(t, levelRestricted)
 	before := s.settled()

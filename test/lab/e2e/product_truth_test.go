@@ -23,15 +23,15 @@ func onlyAsBench(t *testing.T, name string) {
 	}
 }
 
-// truthSettings are the limits that the product has to find. An emulated machine has to reach them with ease, for else it is the
-// machine that is measured.
+// truthSettings are the limits that the product has to find. An emulated machine has to reach them with ease: otherwise the
+// machine is measured instead of the disk.
 var truthSettings = []struct{ iops, bytesPerSecond int64 }{{400, 16 << 20}, {150, 6 << 20}}
 
 // truthSeconds is how long each phase works. After a pause a disk does some work at once, before its throttle takes hold, and
 // each worker has a request under way at the end: both together are then less than 1% of all.
 const truthSeconds = 20
 
-// truthPoints are what phases measure, and which limit that is.
+// truthPoints are what phases measure, and the limit that this has to reach: operations or bytes per second.
 var truthPoints = []struct {
 	phase, name string
 	metrics     []string
@@ -141,8 +141,8 @@ phases:
 	return points
 }
 
-// latencyTruths are what a disk with service times makes known through OpenZFS. Appends and commits change a part of a record: with
-// primarycache: metadata, each would read its record first, so they have a benchmark of their own.
+// latencyTruths are the figures that show the service times of a disk through OpenZFS. Appends and commits change a part of a record:
+// with primarycache: metadata, each would read its record first, so they have a benchmark of their own.
 var latencyTruths = []struct {
 	benchmark, properties, phases string
 	points                        []latencyPoint
@@ -166,7 +166,7 @@ var latencyTruths = []struct {
 		}},
 }
 
-// latencyPoint is a figure that takes as long as the disk: for a request, and if it is synced also for a flush.
+// latencyPoint is a latency that equals the service time of the disk: for a request and, if it is synced, also for a flush.
 type latencyPoint struct {
 	name, phase, metric string
 	synced              bool
@@ -208,7 +208,7 @@ func (point latencyPoint) check(t *testing.T, o outcome, disk vm.Disk) {
 		t.Fatalf("phase %s has no %s: %s", point.phase, point.metric, o.report)
 	}
 	want, most, took := disk.Delay, emulation, time.Duration(got)
-	if point.synced { // by another request
+	if point.synced { // a second request
 		want, most = want+disk.FlushDelay, 2*emulation
 	}
 	fmt.Printf("%-30s %8s of the disk, measured %8s\n", point.name, want, took.Round(10*time.Microsecond))
@@ -217,7 +217,7 @@ func (point latencyPoint) check(t *testing.T, o outcome, disk vm.Disk) {
 	}
 }
 
-// medianOf finds a figure where the report has it from.
+// medianOf finds a figure where the report takes it from.
 func medianOf(o outcome, phase, metric string) (int64, bool) {
 	for _, variant := range o.experiment.Variants {
 		for _, measured := range variant.Phases {

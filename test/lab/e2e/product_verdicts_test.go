@@ -47,9 +47,9 @@ gates:
 	s.leavesNothing(before, benchmark)
 }
 
-// blockVolume: on a whole disk, random and sequential reads find the limits that the disk has. These are ones that an emulated
-// machine reaches with ease, also when others work beside it: then it is the disk that is measured. A machine that is busy may be slower, so
-// less is measured again; more is wrong at once.
+// blockVolume: on a whole disk, random and sequential reads find the limits of the disk. An emulated machine reaches them with ease, even
+// when others work beside it, so that the disk is measured and not the machine. A busy machine may be slower, so a lower figure is measured
+// again; a higher one is wrong at once.
 func blockVolume(t *testing.T) {
 	disk := needsBlockVolume(t, 300, 10<<20)
 	g, s := gomega.NewWithT(t), newSpace(t, levelRestricted)
@@ -98,7 +98,7 @@ gates:
 	return o
 }
 
-// failedGate: numbers that are good, and not good enough.
+// failedGate: numbers that are valid, but not good enough.
 func failedGate(t *testing.T) {
 	g, s := gomega.NewWithT(t), newSpace(t, levelRestricted)
 	before := s.settled()

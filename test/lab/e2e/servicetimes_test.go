@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/test/lab/vm"
 )
 
-// emulation is what a request may take longer than the disk takes for it, in the guest and in QEMU, without KVM.
+// emulation is how much longer than on the disk itself a request may take, in the guest and in QEMU, without KVM.
 const emulation = 8 * time.Millisecond
 
 // TestServiceTimes: plain fio finds how long a disk with service times takes for a request, alone and beside others.

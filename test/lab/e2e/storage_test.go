@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/test/lab/vm"
 )
 
-// poolPrefix begins the names of the tests' pools, so that those of a killed run are known and taken away.
+// poolPrefix begins the names of the tests' pools, so that those of a killed run are recognised and removed.
 const poolPrefix = "e2e-"
 
 // device is the name by which a node knows a disk.
@@ -34,8 +34,8 @@ wipefs --all --quiet "$device"
 udevadm settle
 `
 
-// blank defines a shell function that leaves nothing on a disk: the agent looks at all of it. A discarded block of the lab's disks is a
-// hole in a file.
+// blank defines a shell function that leaves nothing on a disk, because the agent looks at all of it. A discarded block of the lab's disks
+// is a hole in a file.
 const blank = `blank() {
 	blkdiscard -f "$1"
 	blockdev --rereadpt "$1"
@@ -80,7 +80,7 @@ func takeDisks(t *testing.T, node string, count int) []vm.Disk {
 	return taken
 }
 
-// vdev is a part of a pool, as `zpool status -j` tells it.
+// vdev is a part of a pool, as `zpool status -j` reports it.
 type vdev struct {
 	State          string          `json:"state"`
 	ReadErrors     int64           `json:"read_errors"`
@@ -111,7 +111,7 @@ func (v vdev) leaf(disk string) vdev {
 	return vdev{}
 }
 
-// pool is what `zpool status -j` tells of a pool.
+// pool is what `zpool status -j` reports about a pool.
 type pool struct {
 	State string          `json:"state"`
 	Vdevs map[string]vdev `json:"vdevs"`

@@ -15,8 +15,8 @@ import (
 // tolerance of what fio reads back.
 const tolerance = 0.02
 
-// Block sizes of the two measurements. 512 KiB is one request of the disk, for QEMU takes up to 254 pages at once; with 1 MiB
-// it would depend on how the memory lies whether it is one or two.
+// Block sizes of the two measurements. 512 KiB is one request of the disk, because QEMU takes up to 254 pages at once. 1 MiB
+// would be one request or two, depending on the layout of the memory.
 const (
 	smallBlock = 4 << 10
 	largeBlock = 512 << 10
@@ -93,8 +93,8 @@ func limit(value int64) float64 {
 	return float64(value)
 }
 
-// fio reads a disk for a few seconds and returns operations and bytes per second. The first seconds do not count: in them the
-// throttle gives away what it has saved up while the disk was idle.
+// fio reads a disk for a few seconds and returns operations and bytes per second. The first seconds do not count: during them
+// the throttle lets through a burst that it has saved up while the disk was idle.
 func (s *space) fio(pod, device, pattern string, block int) (iops, bytes float64) {
 	s.t.Helper()
 	output := s.must(pod, `fio --name=limit --filename="$1" --readonly --direct=1 --ioengine=libaio --rw="$2" --bs="$3" --iodepth=16 \

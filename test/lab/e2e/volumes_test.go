@@ -63,7 +63,7 @@ func (s *space) volumeOf(claim string) *corev1.PersistentVolume {
 	return volume
 }
 
-// TestFilesystemVolume: what one pod writes, a later one reads; neither is root. With its claim the volume goes, and its data.
+// TestFilesystemVolume: what one pod writes, a later one reads; neither is root. The volume and its data go with the claim.
 func TestFilesystemVolume(t *testing.T) {
 	long(t)
 	for _, node := range nodes {

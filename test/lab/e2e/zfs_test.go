@@ -19,7 +19,7 @@ const makePool = `pool=$1; shift
 	zpool sync "$pool"
 	sha256sum "/$pool/data/file"`
 
-// TestZFS: a privileged pod makes a pool on a disk of its node, finds on it what it wrote, and takes it away again.
+// TestZFS: a privileged pod makes a pool on a disk of its node, finds on it what it wrote, and destroys it again.
 func TestZFS(t *testing.T) {
 	long(t)
 	for _, node := range nodes {

@@ -1,7 +1,7 @@
 // Package netswitch is an Ethernet switch for virtual machines: each connection to its socket is a port, and speaks the
 // framing of QEMU's stream network, which is the length in 4 bytes, most significant first, and then the frame.
 //
-// It exists because nodes must reach each other, and bridges of the host would want rights and leave traces there.
+// It exists because nodes must reach each other, and bridges of the host would need privileges and leave traces there.
 package netswitch
 
 import (
@@ -28,13 +28,13 @@ const (
 
 type address [6]byte
 
-// A port is one connection.
+// port is one connection.
 type port struct {
 	queue chan []byte
 	done  chan struct{}
 }
 
-// A fabric knows all ports, and which port was last heard from each address.
+// fabric knows all ports, and from which port each address was last heard.
 type fabric struct {
 	mutex sync.RWMutex
 	ports map[*port]struct{}
@@ -66,7 +66,7 @@ func Serve(ctx context.Context, listener net.Listener) error {
 	}
 }
 
-// serve is the life of a port. A connection that breaks or talks nonsense only loses itself: QEMU connects again.
+// serve is the life of a port. A connection that breaks or sends something invalid ends only itself: QEMU connects again.
 func (f *fabric) serve(ctx context.Context, connection net.Conn) {
 	p := &port{queue: make(chan []byte, queueLength), done: make(chan struct{})}
 	stop := context.AfterFunc(ctx, func() { _ = connection.Close() })
@@ -140,7 +140,7 @@ func (f *fabric) learn(from *port, source address) {
 	}
 }
 
-// group tells addresses of many, such as broadcast: they are never learnt.
+// group reports whether an address stands for several machines, such as broadcast: these are never learned.
 func (a address) group() bool { return a[0]&1 == 1 }
 
 // offer never waits: a guest that does not read must not hold up the others.

@@ -236,7 +236,7 @@ func TestInventedAddressesAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzFraming reads frames from any bytes: what is read, written again, is what was there; nothing else is taken.
+// FuzzFraming reads frames from any bytes: frames that are read, and written again, give the same bytes. Nothing else is accepted.
 func FuzzFraming(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{0, 0, 0, 13})

@@ -116,7 +116,7 @@ func Stop(ctx context.Context, lab string, processes []Process, grace time.Durat
 	deadline := time.Now().Add(grace)
 	handles := map[int]Process{}
 	for _, process := range processes {
-		// The handle keeps meaning this process, also when its number is given to another; it is ours if it is so now.
+		// The handle refers to this process even if its PID is reused later. So it is enough to check once that it belongs to the lab.
 		handle, err := unix.PidfdOpen(process.PID, 0)
 		if err != nil {
 			continue

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// What the NBD protocol calls things, as far as QEMU uses it: https://github.com/NetworkBlockDevice/nbd/blob/master/doc/proto.md
+// Constants of the NBD protocol, as far as QEMU uses it: https://github.com/NetworkBlockDevice/nbd/blob/master/doc/proto.md
 const (
 	magicServer  = 0x4e42444d41474943 // NBDMAGIC
 	magicOption  = 0x49484156454F5054 // IHAVEOPT
@@ -94,7 +94,7 @@ func negotiate(connection io.ReadWriter, size int64) (goesOn bool, err error) {
 	}
 }
 
-// A request is one for the disk.
+// request is one request to the disk.
 type request struct {
 	kind           uint16
 	cookie         uint64

@@ -1,6 +1,6 @@
-// Package slowdisk serves a file as a disk with service times, by the NBD protocol. QEMU's throttle limits how much a disk does in
-// a second; here each request takes its time, as on a disk with a head or behind a slow link. Without heads, requests are served beside
-// each other; with heads, as many as there are heads, and the others wait in one line, reads and writes alike.
+// Package slowdisk serves a file as a disk with service times, over the NBD protocol. QEMU's throttle limits how much a disk does in
+// a second; here each request takes its time, as on a disk with a head or behind a slow link. Without heads, all requests are served at
+// the same time. With heads, as many are served as there are heads, and the others wait in one queue, reads and writes alike.
 package slowdisk
 
 import (
@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Disk is a file with service times.
+// Disk is a file with service times.
 type Disk struct {
 	// Path of the file. It is opened for each connection, so it need not exist before the machine is prepared.
 	Path string
@@ -26,13 +26,13 @@ type Disk struct {
 	Delay time.Duration
 	// FlushDelay is how long a flush takes at least.
 	FlushDelay time.Duration
-	// UnalignedDelay is what a write takes longer if it does not begin and end at sectors of SectorBytes: the disk reads what it
-	// must not change first.
+	// UnalignedDelay is how much longer a write takes if it does not begin and end at sectors of SectorBytes: the disk first reads
+	// what it must not change.
 	UnalignedDelay time.Duration
 	SectorBytes    int64
 	// Heads is how many requests are served at the same time; 0 serves all at once.
 	Heads int
-	// SeekDelay is what a read or write takes longer if it does not begin where the last one of its head ended.
+	// SeekDelay is how much longer a read or write takes if it does not begin where the last one of its head ended.
 	SeekDelay time.Duration
 }
 
@@ -61,7 +61,7 @@ func (d Disk) Serve(ctx context.Context, listener net.Listener) error {
 	return group.Wait()
 }
 
-// talkTo serves one connection. A client that goes away, or speaks wrongly, does not end the others.
+// talkTo serves one connection. A client that goes away, or violates the protocol, does not end the others.
 func (d Disk) talkTo(ctx context.Context, connection net.Conn) {
 	if err := d.talk(ctx, connection); err != nil && ctx.Err() == nil {
 		_, _ = fmt.Fprintf(os.Stderr, "slow disk %s: %v\n", d.Path, err)
@@ -113,7 +113,7 @@ func (d Disk) talk(ctx context.Context, connection net.Conn) error {
 	}
 }
 
-// A head serves one request at a time.
+// head serves one request at a time.
 type head struct {
 	free time.Time // when its last request ends
 	at   int64     // where on the disk that one ends
@@ -144,7 +144,7 @@ func (d Disk) ends(heads []head, asked request, now time.Time) time.Time {
 	return next.free
 }
 
-// takes is the service time of a request, without the way to its place.
+// takes is the service time of a request, without a seek.
 func (d Disk) takes(asked request) time.Duration {
 	switch asked.kind {
 	case kindRead:

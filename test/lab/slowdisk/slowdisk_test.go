@@ -133,7 +133,7 @@ func (c *client) reply() (cookie uint64, code uint32) {
 	return header.Cookie, header.Code
 }
 
-// TestContents writes, reads, and takes away again.
+// TestContents writes data, reads it, and overwrites a part with zeroes.
 func TestContents(t *testing.T) {
 	c := serveDisk(t, Disk{})
 	data := bytes.Repeat([]byte("storage "), 1024)
@@ -184,7 +184,7 @@ func TestServiceTimes(t *testing.T) {
 	}
 }
 
-// TestBesideEachOther: requests that wait do not hold up others: a read of no delay comes back before a flush that takes longer than
+// TestBesideEachOther: requests that wait do not hold up others. A read without delay comes back before a flush that takes longer than
 // the test has.
 func TestBesideEachOther(t *testing.T) {
 	c := serveDisk(t, Disk{FlushDelay: time.Hour})
@@ -254,7 +254,7 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// conversation is a connection that has said all beforehand.
+// conversation is a connection whose client has already sent everything.
 type conversation struct {
 	io.Reader
 	io.Writer

@@ -24,8 +24,8 @@ const (
 // Root is a folder with an unpacked Debian tree.
 type Root string
 
-// Command prepares a program of the tree, given by its name (mke2fs) or by its path in the tree (usr/sbin/mke2fs). What
-// is wrong with the tree is in Err of the command, so it is returned by Start and Run.
+// Command prepares a program of the tree, given by its name (mke2fs) or by its path in the tree (usr/sbin/mke2fs). A
+// problem with the tree is in Err of the command, so Start and Run return it.
 //
 // The environment is that of this process with some additions: append to Env rather than replacing it.
 func (r Root) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
@@ -41,7 +41,7 @@ func (r Root) Command(ctx context.Context, program string, args ...string) *exec
 	return cmd
 }
 
-// QemuData is the arguments that tell QEMU where its firmware is: it would look for it below /usr/share of the host.
+// QemuData returns the arguments that tell QEMU where its firmware is. Without them it would look below /usr/share of the host.
 func (r Root) QemuData() []string {
 	var args []string
 	for _, dir := range []string{"usr/share/qemu", "usr/share/seabios", "usr/lib/ipxe/qemu"} {
@@ -50,7 +50,7 @@ func (r Root) QemuData() []string {
 	return args
 }
 
-// Check says whether the programs can be run, without running them.
+// Check returns an error if one of the programs cannot be run. It does not run them.
 func (r Root) Check(programs ...string) error {
 	for _, program := range programs {
 		if _, _, err := r.find(program); err != nil {
@@ -60,7 +60,7 @@ func (r Root) Check(programs ...string) error {
 	return nil
 }
 
-// find is the loader and the program.
+// find returns the paths of the loader and the program.
 func (r Root) find(program string) (ld, path string, err error) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return "", "", fmt.Errorf("the lab's tools are made for linux/amd64, and this is %s/%s", runtime.GOOS, runtime.GOARCH)
@@ -81,7 +81,7 @@ func (r Root) find(program string) (ld, path string, err error) {
 	return "", "", fmt.Errorf("there is no %s among the tools in %s: remove that folder, and it is made again", program, r)
 }
 
-// libraryPath is the folders that the loader looks into instead of those of the host.
+// libraryPath lists the folders that the loader looks into instead of those of the host.
 func (r Root) libraryPath() string {
 	var dirs []string
 	for _, dir := range []string{"usr/lib/" + triple, "usr/lib", "usr/lib64"} {
@@ -90,7 +90,7 @@ func (r Root) libraryPath() string {
 	return strings.Join(dirs, ":")
 }
 
-// environment is that of this process, but for what would mix the host's libraries and settings in.
+// environment is that of this process, except for what would mix in the host's libraries and settings.
 func (r Root) environment() []string {
 	var env []string
 	for _, variable := range os.Environ() {
@@ -115,7 +115,7 @@ func (r Root) resolve(path string) (string, error) {
 		next := filepath.Join(at, rest[0])
 		rest = rest[1:]
 		target, err := os.Readlink(filepath.Join(string(r), next))
-		if err != nil { // not a link, or not there: the last Stat tells
+		if err != nil { // not a link, or it does not exist: the last Stat finds out
 			at = next
 			continue
 		}

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Where Linux tells what Accelerator wants to know.
+// Where Linux provides what Accelerator checks.
 const (
 	cpuinfoPath = "/proc/cpuinfo"
 	kvmPath     = "/dev/kvm"
 )
 
-// Accelerator gives the arguments that make QEMU as fast as this machine allows: KVM if the processor has vmx or svm
+// Accelerator returns the arguments that make QEMU as fast as this machine allows: KVM if the processor has vmx or svm
 // and the device is writable, otherwise software emulation. Both are needed: there are machines with a /dev/kvm that runs
 // only paravirtual guests. Of the emulated processors, Nehalem is the newest that ran without faults.
 func Accelerator(cpuinfo, kvm string) []string {
@@ -23,7 +23,7 @@ func Accelerator(cpuinfo, kvm string) []string {
 	return []string{"-accel", "tcg,thread=multi,tb-size=512", "-cpu", "Nehalem"}
 }
 
-// Emulated says that nodes run on an emulated processor.
+// Emulated reports whether nodes run on an emulated processor.
 func Emulated() bool { return !slices.Contains(Accelerator(cpuinfoPath, kvmPath), "kvm") }
 
 func virtualizes(cpuinfo string) bool {

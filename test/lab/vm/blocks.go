@@ -3,7 +3,7 @@ package vm
 import "strings"
 
 // A data disk is a chain of QEMU's block nodes: the file, a throttle with the disk's limits, perhaps a fault, and the
-// device that the guest sees. The names say which is which, so that any process can tell from QEMU how things stand.
+// device that the guest sees. The names say which is which, so that any process can read the state from QEMU.
 
 func deviceID(disk string) string   { return "data-" + disk }
 func fileID(disk string) string     { return "file-" + disk }
@@ -25,8 +25,8 @@ func faultOf(node string) (disk string, fault Fault, is bool) {
 	return disk, Fault(kind), true
 }
 
-// limits are those of a throttle group. Without a -max QEMU lets pass at once what makes up 100 ms, the least it can;
-// without iops-size a request counts once, whatever its size.
+// limits are those of a throttle group. Without a -max, QEMU lets a burst of 100 ms pass at once, the smallest that it can.
+// Without iops-size, a request counts once, whatever its size.
 type limits struct {
 	IOPS           int64 `json:"iops-total"`
 	BytesPerSecond int64 `json:"bps-total"`
@@ -73,14 +73,14 @@ func errorNode(id, below string, kinds []string) map[string]any {
 	return map[string]any{"driver": "blkdebug", "node-name": id, "image": below, "discard": "unmap", "inject-error": rules}
 }
 
-// A blockDevice is a disk as the guest sees it.
+// blockDevice is a disk as the guest sees it.
 type blockDevice struct {
 	Driver string `json:"driver"`
 	ID     string `json:"id"`
 	Slot   string `json:"addr"`
 	Drive  string `json:"drive"`
 	Serial string `json:"serial"`
-	// Queues as many as processors, as real NVMe disks have them.
+	// Queues is the number of processors, as with real NVMe disks.
 	Queues         int `json:"num-queues"`
 	LogicalSector  int `json:"logical_block_size,omitempty"`
 	PhysicalSector int `json:"physical_block_size,omitempty"`
@@ -88,11 +88,11 @@ type blockDevice struct {
 	Discard bool `json:"discard"`
 	// Merging would make one request of several before they are counted.
 	Merging bool `json:"request-merging"`
-	// WriteCache on is a disk that wants flushes, as most are; the guest must not change it.
+	// WriteCache is on for a disk that needs flushes, as most do; the guest must not change it.
 	WriteCache string `json:"write-cache"`
 	Changeable bool   `json:"config-wce"`
-	// A full disk of the host stops the machine, which Status tells, instead of looking like a broken disk. All other
-	// errors are told to the guest.
+	// A full disk of the host stops the machine, which Status reports, instead of looking like a broken disk. All other
+	// errors are reported to the guest.
 	OnReadError  string `json:"rerror"`
 	OnWriteError string `json:"werror"`
 }

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// kernelArguments find the root by its label, whatever the disks are called, and show what happens in console.log. The guards against
-// other programs on the processor cost an emulated one a third of its time, and there are none in a lab.
+// kernelArguments find the root by its label, whatever the disks are called, and show what happens in console.log. The mitigations against
+// other programs on the processor cost an emulated one a third of its time, and there are no such programs in a lab.
 const kernelArguments = "root=LABEL=lab-root rw console=ttyS0 net.ifnames=0 quiet mitigations=off init_on_alloc=0 audit=0 nowatchdog"
 
-// Slots of the devices that every machine has. They are fixed, so that a disk more or less renames nothing.
+// Slots of the devices that every machine has. They are fixed, so that adding or removing a disk renames nothing.
 const (
 	rootSlot = iota + 3
 	configSlot

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// A DiskState is how a data disk is now.
+// DiskState is how a data disk is now.
 type DiskState struct {
 	Name string `json:"name"`
-	// Plugged is false after Unplug. A fault of an unplugged disk meets it again when it is plugged in.
+	// Plugged is false after Unplug. An unplugged disk keeps its fault, and has it again when it is plugged in.
 	Plugged        bool  `json:"plugged"`
 	IOPS           int64 `json:"iops"`
 	BytesPerSecond int64 `json:"bytesPerSecond"`
@@ -107,7 +107,7 @@ func (m *Machine) Plug(ctx context.Context, disk string) error {
 	return nil
 }
 
-// A chain is how a disk is put together now.
+// chain is how a disk is put together now.
 type chain struct {
 	disk    string
 	plugged bool

@@ -26,7 +26,7 @@ const (
 	greeting = `{"QMP": {"version": {}, "capabilities": ["oob"]}}`
 	done     = `{"return": {}, "id": "ID"}`
 	hangUp   = "hang up"
-	// continued at the end of a line is no end of the line.
+	// continued at the end of a line means that the line goes on: no newline is sent.
 	continued = "..."
 )
 

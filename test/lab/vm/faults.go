@@ -18,13 +18,13 @@ const (
 	FaultReads Fault = "reads"
 	// FaultWrites fails writes and discards with EIO. Flushes succeed.
 	FaultWrites Fault = "writes"
-	// FaultHang lets reads, writes and discards wait until the disk is healed, and then does them. Flushes succeed. QEMU
-	// also finishes what waits whenever its block nodes change, be it for another disk, and at a reset; what comes
-	// afterwards waits again.
+	// FaultHang makes reads, writes and discards wait until the disk is healed, and then does them. Flushes succeed. QEMU
+	// also finishes waiting requests whenever its block nodes change, even for another disk, and at a reset; later
+	// requests wait again.
 	FaultHang Fault = "hang"
 )
 
-// Faults are all that FailDisk knows.
+// Faults are all faults that FailDisk knows.
 func Faults() []Fault { return []Fault{FaultAll, FaultReads, FaultWrites, FaultHang} }
 
 // FailDisk breaks a disk, from the next request on. A fault that it has is replaced.
@@ -73,7 +73,7 @@ func (m *Machine) use(ctx context.Context, c chain, node string) error {
 	return nil
 }
 
-// addFault makes the node, above the throttle: what fails takes nothing from the limits.
+// addFault adds the node of a fault, above the throttle, so that failed requests do not count against the limits.
 func (m *Machine) addFault(ctx context.Context, disk string, fault Fault, id string) error {
 	below := throttleID(disk)
 	add := func(node map[string]any) error { return m.qmp.execute(ctx, "blockdev-add", node, nil) }
@@ -91,8 +91,8 @@ func (m *Machine) addFault(ctx context.Context, disk string, fault Fault, id str
 	}
 }
 
-// addHang makes a second throttle of one byte a second. QEMU makes a request wait for those before it, not for itself, so
-// the first one would pass: a read of 64 KiB here is what the guest's first one then waits for, 18 hours long.
+// addHang adds a second throttle of one byte a second. QEMU makes a request wait for those before it, not for itself, so
+// the guest's first request would pass. Therefore a read of 64 KiB goes first, and the guest's request waits 18 hours for it.
 func (m *Machine) addHang(ctx context.Context, disk, id string) error {
 	if err := m.removeHang(ctx, disk); err != nil {
 		return err

@@ -9,14 +9,14 @@ import (
 	"syscall"
 )
 
-// A Machine is a running virtual machine.
+// Machine is a running virtual machine.
 type Machine struct {
 	folder string
 	qmp    *qmp
 }
 
-// Connect reaches the machine whose files are in the folder. QEMU talks to one at a time: Connect waits until all others
-// have closed, so close soon.
+// Connect connects to the machine whose files are in the folder. QEMU talks to one client at a time: Connect waits until all
+// others have closed, so close soon.
 func Connect(ctx context.Context, folder string) (*Machine, error) {
 	path := filepath.Join(folder, qmpFile)
 	if err := checkSocket(path); err != nil {
@@ -43,8 +43,8 @@ func Connect(ctx context.Context, folder string) (*Machine, error) {
 // Close ends the connection, not the machine.
 func (m *Machine) Close() error { return m.qmp.close() }
 
-// Status is QEMU's word for how the machine is: running; paused; prelaunch before its first instruction; io-error when it
-// was stopped because a disk of the host is full; guest-panicked and more.
+// Status is QEMU's word for the state of the machine: running; paused; prelaunch before its first instruction; io-error when
+// it was stopped because a disk of the host is full; guest-panicked and more.
 func (m *Machine) Status(ctx context.Context) (string, error) {
 	var answer struct {
 		Status string `json:"status"`

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Prepare makes the machine's files that are missing. What exists keeps its data, also if the machine was cut off.
+// Prepare makes the machine's files that are missing. Existing files keep their data, even if the machine's power was cut.
 func (s Spec) Prepare(ctx context.Context) error {
 	if err := s.validate(); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (s Spec) prepareOverlay(ctx context.Context) error {
 
 // checkOverlay refuses an overlay of another image: together they would be a broken file system.
 func (s Spec) checkOverlay(ctx context.Context, overlay string) error {
-	// The machine may be running and hold the lock, which only looking does not need.
+	// The machine may be running and hold the lock; just looking does not need it.
 	output, err := s.image(ctx, "info", "--force-share", "--output=json", overlay)
 	if err != nil {
 		return fmt.Errorf("look at the root disk of machine %s: %w", s.Name, err)
@@ -111,7 +111,7 @@ func prepareDisk(path string, disk Disk) error {
 	}
 }
 
-// writeDevices notes how the disks are attached: QEMU forgets it of a disk that is unplugged.
+// writeDevices notes how the disks are attached: QEMU forgets this when a disk is unplugged.
 func (s Spec) writeDevices() error {
 	devices := map[string]blockDevice{}
 	for n, disk := range s.Disks {

@@ -83,7 +83,7 @@ func start(t *testing.T, command *exec.Cmd, folder string) (*Machine, *output) {
 		_ = command.Process.Kill()
 		<-ended
 	})
-	ticks := time.NewTicker(20 * time.Millisecond) // nothing tells that a socket has appeared
+	ticks := time.NewTicker(20 * time.Millisecond) // there is no notification when a socket appears
 	defer ticks.Stop()
 	for {
 		machine, err := Connect(patient(t), folder)
@@ -117,7 +117,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// request lets the device make a request as the guest would, and tells how it ended.
+// request lets the device make a request as the guest would, and returns how it ended.
 func request(t *testing.T, machine *Machine, said *output, disk, what string) string {
 	t.Helper()
 	before := len(said.String())
@@ -126,7 +126,7 @@ func request(t *testing.T, machine *Machine, said *output, disk, what string) st
 	if err := machine.qmp.execute(patient(t), "human-monitor-command", command, &answer); err != nil {
 		t.Fatal(err)
 	}
-	// Printed through a pipe, so what was said may come a little later: wait for something said after it.
+	// QEMU prints through a pipe, so its output may come a little later: wait for something that is printed after it.
 	end := fmt.Sprintf("end%d", before)
 	command["command-line"] = fmt.Sprintf("qemu-io -d %s/virtio-backend \"help %s\"", devicePath(disk), end)
 	if err := machine.qmp.execute(patient(t), "human-monitor-command", command, nil); err != nil {
@@ -140,7 +140,7 @@ func request(t *testing.T, machine *Machine, said *output, disk, what string) st
 
 func TestFaultsOfARealDisk(t *testing.T) {
 	machine, _, said := realQEMU(t)
-	requests := []string{"read 0 4k", "write 0 4k", "write -z 0 4k", "discard 0 4k"} // qemu-io does not tell how a flush ended
+	requests := []string{"read 0 4k", "write 0 4k", "write -z 0 4k", "discard 0 4k"} // qemu-io does not say how a flush ended
 	for _, test := range []struct {
 		fault Fault
 		fails []string

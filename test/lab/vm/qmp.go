@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// qmp speaks QEMU's machine protocol, one command at a time. Events that come between are kept until a caller waits
+// qmp speaks QEMU's machine protocol, one command at a time. Events that arrive in between are kept until a caller waits
 // for them.
 type qmp struct {
 	mutex      sync.Mutex
@@ -29,7 +29,7 @@ type qmp struct {
 	broken error
 }
 
-// An event is something that QEMU tells by itself.
+// event is something that QEMU reports by itself.
 type event struct {
 	Name string          `json:"event"`
 	Data json.RawMessage `json:"data"`
@@ -109,7 +109,7 @@ func (q *qmp) execute(ctx context.Context, command string, arguments, result any
 	}
 }
 
-// await waits for an event, which may have come already. It is taken, so that the next to wait gets the next one.
+// await waits for an event, which may have come already. The event is removed, so that the next caller gets the next one.
 func (q *qmp) await(ctx context.Context, wanted func(event) bool) (event, error) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
@@ -172,7 +172,7 @@ func (q *qmp) receive(ctx context.Context) (message, error) {
 	return m, nil
 }
 
-// obey lets the context end what waits for the connection, until the returned function is called.
+// obey lets the context interrupt what waits for the connection, until the returned function is called.
 func (q *qmp) obey(ctx context.Context) func() {
 	_ = q.connection.SetDeadline(time.Time{})
 	interrupted := make(chan struct{})
@@ -182,12 +182,12 @@ func (q *qmp) obey(ctx context.Context) func() {
 	})
 	return func() {
 		if !stop() {
-			<-interrupted // not later, when it would end another caller's waiting
+			<-interrupted // now, because later it would interrupt another caller
 		}
 	}
 }
 
-// errGone is the end of the connection, and with it mostly of QEMU.
+// errGone means that the connection has ended, usually because QEMU has.
 var errGone = errors.New("QEMU has closed the connection: the machine is off")
 
 func (q *qmp) fail(err error) error {

@@ -1,9 +1,9 @@
 // Package vm runs a node of the lab as a QEMU virtual machine, whose disks have limits and faults that can be changed
 // while it runs.
 //
-// A Spec says what a machine is and gives the command that starts it; a Machine talks to one that runs. Nothing is kept in
-// memory: what is true now is asked of QEMU, so each call may come from a new process. Power off and on again takes away
-// all faults, plugs in all disks and restores the limits of the Spec, but keeps the data.
+// A Spec says what a machine is and gives the command that starts it; a Machine talks to one that runs. No state is kept in
+// memory: QEMU is asked for it, so each call may come from a new process. Power off and on again removes all faults, plugs in
+// all disks and restores the limits of the Spec, but keeps the data.
 package vm
 
 import (
@@ -39,7 +39,7 @@ const (
 	minDisk  = 1 << 20
 )
 
-// A Disk is a data disk of a machine, seen there as /dev/disk/by-id/virtio-MACHINE-DISK.
+// Disk is a data disk of a machine, seen there as /dev/disk/by-id/virtio-MACHINE-DISK.
 type Disk struct {
 	Name      string `json:"name"`
 	SizeBytes int64  `json:"sizeBytes"`
@@ -58,7 +58,7 @@ type Disk struct {
 	Heads int `json:"heads,omitempty"`
 }
 
-// Slow says that the disk has service times.
+// Slow reports whether the disk has service times.
 func (d Disk) Slow() bool {
 	return d.Delay > 0 || d.FlushDelay > 0 || d.UnalignedDelay > 0 || d.SeekDelay > 0
 }
@@ -69,14 +69,14 @@ const maxDelay = 5 * time.Second
 // maxHeads is how many requests QEMU has under way at the server of a disk.
 const maxHeads = 16
 
-// A Forward makes a TCP port of the machine reachable on an address of the host.
+// Forward makes a TCP port of the machine reachable on an address of the host.
 type Forward struct {
 	HostAddress string `json:"hostAddress"`
 	HostPort    int    `json:"hostPort"`
 	GuestPort   int    `json:"guestPort"`
 }
 
-// A Spec is all that makes a machine. Paths are absolute.
+// Spec is all that makes a machine. Paths are absolute.
 type Spec struct {
 	// Name is the beginning of the serials of the disks.
 	Name string
@@ -98,13 +98,13 @@ type Spec struct {
 
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
-// Command gives the command that runs the machine; Prepare comes first. The end of the context does not end the
-// machine, which shall outlive the program that starts it.
+// Command returns the command that runs the machine; call Prepare first. The end of the context does not end the
+// machine, which is to outlive the program that starts it.
 func (s Spec) Command(ctx context.Context) *exec.Cmd {
 	return s.Tools.Command(context.WithoutCancel(ctx), "qemu-system-x86_64", s.arguments(Accelerator(cpuinfoPath, kvmPath))...)
 }
 
-// validate finds mistakes that QEMU would tell less well, or too late.
+// validate finds mistakes that QEMU would report less clearly, or too late.
 func (s Spec) validate() error {
 	errs := []error{checkName("machine", s.Name)}
 	if s.CPUs < 1 || s.MemoryMiB < 64 || s.Index < 0 || s.Index > 0xffff || len(s.Disks) > MaxDisks {

@@ -1,4 +1,4 @@
-// Command lab makes, breaks and removes a real Kubernetes cluster with ZFS nodes on this machine. See docs/tasks/lab.md.
+// Command lab creates, breaks and removes a real Kubernetes cluster with ZFS nodes on this machine. See docs/tasks/lab.md.
 package main
 
 import (
@@ -163,7 +163,7 @@ func disk(ctx context.Context, one *lab.Lab, _ *options, rest []string) error {
 	return one.Disk(ctx, rest[0], rest[1], rest[2], limits...)
 }
 
-// options of up and soak, as they are written.
+// options are the flags of up and soak, as they are written.
 type options struct {
 	nodes, disks, volumes, cpus, memory, logical, physical int
 	size, iops, bps, until                                 string
