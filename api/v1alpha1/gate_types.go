@@ -203,11 +203,11 @@ type GateComparison struct {
 	// confidencePartsPerMillion is the confidence level of the interval.
 	// +optional
 	ConfidencePartsPerMillion int64 `json:"confidencePartsPerMillion,omitempty"`
-	// worseProbabilityPartsPerMillion is p of "worse by more than the tolerance and the noise", corrected for all
-	// comparisons.
+	// worseProbabilityPartsPerMillion is the p-value of "worse by more than the tolerance and the noise", corrected for
+	// all comparisons.
 	// +required
 	WorseProbabilityPartsPerMillion int64 `json:"worseProbabilityPartsPerMillion"`
-	// withinProbabilityPartsPerMillion is p of "worse by less than the tolerance".
+	// withinProbabilityPartsPerMillion is the p-value of "worse by less than the tolerance".
 	// +required
 	WithinProbabilityPartsPerMillion int64 `json:"withinProbabilityPartsPerMillion"`
 	// runs is the number of runs compared. Runs of two interleaved variants count as pairs, and experiments of a history as runs.

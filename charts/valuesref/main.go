@@ -74,7 +74,7 @@ func rows(page *strings.Builder, above string, mapping *yaml.Node) error {
 	return nil
 }
 
-// described says whether the values of a mapping have comments of their own. Those of a map of Kubernetes have none.
+// described reports whether the values of a mapping have comments of their own. Those of a map of Kubernetes have none.
 func described(mapping *yaml.Node) bool {
 	return len(mapping.Content) > 0 && mapping.Content[0].HeadComment != ""
 }

@@ -32,7 +32,7 @@ func (x *Index) Ahead(uid string, nodes []string) []experiment.Place {
 	return places[:min(len(places), experiment.PlacesShown)]
 }
 
-// Length is the number of benchmarks other than the given one that wait for a node, and of those that hold it.
+// Length is the number of benchmarks that wait for a node, without the given one, and one more if the node is held.
 func (x *Index) Length(uid, node string) int {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()

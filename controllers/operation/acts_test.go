@@ -300,7 +300,7 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// crashAfter says whether there was such an event.
+// crashAfter reports whether there was such an event.
 func crashAfter(t *testing.T, one act, at int, resets bool) bool {
 	t.Helper()
 	w := newWorld(t, wanted("op", one.action))

@@ -208,7 +208,7 @@ func (w *world) rest(name string) {
 	w.t.Fatal("the job does not end")
 }
 
-// sampled says whether an observation has taken the sample of this moment.
+// sampled reports whether an observation has taken the sample of this moment.
 func (w *world) sampled() bool {
 	w.node.mutex.Lock()
 	defer w.node.mutex.Unlock()

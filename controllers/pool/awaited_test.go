@@ -34,7 +34,7 @@ func (w *world) clone(mark string) {
 	}
 }
 
-// freshIsReady says whether the status of the pool reports that dataset fresh is ready for pods.
+// freshIsReady reports whether the status of the pool reports that dataset fresh is ready for pods.
 func freshIsReady(pool *v1alpha1.BenchmarkPool) bool {
 	return slices.ContainsFunc(pool.Status.Properties, func(is v1alpha1.EffectiveProperty) bool {
 		return is.Dataset == "bench0/fresh" && is.Name == naming.PropertyOperation

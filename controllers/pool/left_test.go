@@ -58,7 +58,7 @@ func TestWhatHasLeftIsLeftClean(t *testing.T) {
 	}
 }
 
-// leaves says whether the agent died.
+// leaves reports whether the agent died.
 func leaves(t *testing.T, steps []func(*world, *fakePool), version string, resets, looks bool, at int) (died bool) {
 	t.Helper()
 	w := newWorld(t, withAuxiliaries())

@@ -399,7 +399,7 @@ func (n *fakeNode) MakeVolumeFolder(_, point, dataset string) error {
 	return nil
 }
 
-// Mounted says whether there is the folder for pods.
+// Mounted reports whether there is the folder for pods.
 func (n *fakeNode) Mounted(_, point, _ string) (bool, error) { return n.made[point] == "ready", nil }
 
 // NestedMounts are the datasets mounted below the points, and those set by the test, until they are unmounted.

@@ -39,7 +39,7 @@ func created(args []string, guid string) *fakePool {
 	return pool
 }
 
-// in says whether a command looks at all disks of the pool.
+// in reports whether a command looks at all disks of the pool.
 func (p *fakePool) in(devices []string) bool {
 	return !slices.ContainsFunc(slices.Concat(p.mirror...), func(disk string) bool { return !slices.Contains(devices, disk+"-part1") })
 }

@@ -46,7 +46,7 @@ func (n *hangingNode) Answer(path string) error {
 	return nil
 }
 
-// waiting says whether a command waits for a silent disk.
+// waiting reports whether a command waits for a silent disk.
 func (n *hangingNode) waiting() bool { return n.asked.Load() > 0 }
 
 func (n *hangingNode) Check(wish host.Wish) (host.Disk, error) {

@@ -129,7 +129,7 @@ func filesOf(path string) ([]string, error) {
 	return files, nil
 }
 
-// kustomized says whether a folder has a kustomization.
+// kustomized reports whether a folder has a kustomization.
 func kustomized(folder string) bool {
 	return slices.ContainsFunc([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, func(name string) bool {
 		info, err := os.Stat(filepath.Join(folder, name))

@@ -185,7 +185,7 @@ func (d datasets) destroySnapshot(gone snapshot) string {
 	return ""
 }
 
-// below says whether a dataset is a descendant of another one.
+// below reports whether a dataset is a descendant of another one.
 func below(path, ancestor v1alpha1.DatasetPath) bool {
 	return path != ancestor && (ancestor == "" || strings.HasPrefix(string(path), string(ancestor)+"/"))
 }

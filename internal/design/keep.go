@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// KeepsForSchedule says whether the pools of a slot stay for the next experiment of the schedule.
+// KeepsForSchedule reports whether the pools of a slot stay for the next experiment of the schedule.
 func KeepsForSchedule(slot *Slot) bool {
 	return naming.KeepsPools(slot.Target.ZFS) && slot.Target.ZFS.KeepFor == v1alpha1.KeepForSchedule
 }

@@ -260,7 +260,7 @@ func checkCopy(slot *Slot, action *v1alpha1.CopyAction, own v1alpha1.VolumeName)
 	return ""
 }
 
-// CopiesFill says whether a phase copies the data of a fill, from which volume and to which.
+// CopiesFill reports whether a phase copies the data of a fill, from which volume and to which.
 func CopiesFill(slot *Slot, phase *v1alpha1.Phase) (from, to v1alpha1.VolumeName, copies bool) {
 	if phase.Operate == nil {
 		return "", "", false

@@ -35,7 +35,7 @@ func slotsInUse(state State) []design.Slot {
 	return state.Slots[:asked] // variants are interleaved, so the additional repetitions come last
 }
 
-// extend says whether more repetitions could decide the undecided gates and fit into the remaining time.
+// extend reports whether more repetitions could decide the undecided gates and fit into the remaining time.
 func extend(spec *v1alpha1.StorageBenchmarkSpec, experiment *results.Experiment) bool {
 	if spec.Adaptive == nil || experiment.Repetitions >= design.MostRepetitions(spec) || experiment.State != results.StateComplete ||
 		experiment.Verdict != string(v1alpha1.VerdictInconclusive) {
@@ -47,7 +47,7 @@ func extend(spec *v1alpha1.StorageBenchmarkSpec, experiment *results.Experiment)
 	return open && fitsInto(spec, experiment)
 }
 
-// fitsInto says whether all repetitions, at the pace so far, finish within the budget and the deadline.
+// fitsInto reports whether all repetitions, at the pace so far, finish within the budget and the deadline.
 func fitsInto(spec *v1alpha1.StorageBenchmarkSpec, experiment *results.Experiment) bool {
 	if experiment.StartedAt == nil || experiment.FinishedAt == nil || experiment.Repetitions < 1 {
 		return false

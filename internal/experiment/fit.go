@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/design"
 )
 
-// Fits says whether pods of a benchmark could run on a node now, and whether all its zfs targets may use it. The scheduler has the final
+// Fits reports whether pods of a benchmark could run on a node now, and whether all its zfs targets may use it. The scheduler has the final
 // say: this only prevents a benchmark from choosing a node that can never run its pods.
 func Fits(node *corev1.Node, template v1alpha1.PodTemplate, slots []design.Slot) bool {
 	return Ready(node) && node.DeletionTimestamp.IsZero() && !node.Spec.Unschedulable &&
@@ -21,13 +21,13 @@ func Fits(node *corev1.Node, template v1alpha1.PodTemplate, slots []design.Slot)
 		!slices.ContainsFunc(slots, func(slot design.Slot) bool { return slot.Target.ZFS != nil && !mayUse(node, slot.Target.ZFS) })
 }
 
-// mayUse says whether a zfs target may use a node: it has an agent, and the target's selector matches it.
+// mayUse reports whether a zfs target may use a node: it has an agent, and the target's selector matches it.
 func mayUse(node *corev1.Node, target *v1alpha1.ZFSTarget) bool {
 	return node.Labels[v1alpha1.LabelLabNode] == "true" &&
 		labels.SelectorFromSet(target.Nodes.MatchLabels).Matches(labels.Set(node.Labels))
 }
 
-// Ready says whether the kubelet of a node is ready.
+// Ready reports whether the kubelet of a node is ready.
 func Ready(node *corev1.Node) bool {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {

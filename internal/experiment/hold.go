@@ -50,7 +50,7 @@ func holdToReport(state State, decision Decision) *metav1.Time {
 	return stampAt(holdUntil(state))
 }
 
-// busy says whether a run may be running on a node of the benchmark.
+// busy reports whether a run may be running on a node of the benchmark.
 func busy(state State) bool {
 	return slices.ContainsFunc(state.Runs, func(run v1alpha1.BenchmarkRun) bool { return !runs.Resting(&run) })
 }

@@ -156,7 +156,7 @@ func giveBackBeside(state State, decision *Decision) {
 	giveBack(state, decision, fit(state, wanted))
 }
 
-// KeepsNode says whether a kept pool prevents the release of its node, because its disks are not free. A pool that stays for the next
+// KeepsNode reports whether a kept pool prevents the release of its node, because its disks are not free. A pool that stays for the next
 // experiment, that its agent could not destroy within the grace period, or whose run is stuck, blocks only its disks.
 func KeepsNode(state State, node string) bool {
 	stay := between(state)

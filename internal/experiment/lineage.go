@@ -46,7 +46,7 @@ func between(state State) map[string]bool {
 	return stay
 }
 
-// passesOn says whether a run of an earlier experiment still owns one of the pools that stay. Until the next experiment takes the pool
+// passesOn reports whether a run of an earlier experiment still owns one of the pools that stay. Until the next experiment takes the pool
 // over, the run has to stay too: its outcome says what is on the pool, and deleting the run would delete the pool. So do later runs: the
 // cache may lag behind, and one of them may already own the pool.
 func passesOn(state State, run *v1alpha1.BenchmarkRun, stay map[string]bool) bool {
@@ -59,7 +59,7 @@ func passesOn(state State, run *v1alpha1.BenchmarkRun, stay map[string]bool) boo
 	})
 }
 
-// passedOn says whether a run of an earlier experiment has passed its pool on to this one.
+// passedOn reports whether a run of an earlier experiment has passed its pool on to this one.
 func passedOn(state State, old *v1alpha1.BenchmarkRun) bool {
 	lineage := old.Labels[v1alpha1.LabelLineage]
 	return lineage != "" && lineage == state.Lineage && slices.ContainsFunc(state.Runs, func(run v1alpha1.BenchmarkRun) bool {

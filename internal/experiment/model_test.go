@@ -600,7 +600,7 @@ func (w *world) applyRun(r *worldRun, action runs.Action) {
 	}
 }
 
-// recorded says whether the making of a phase's Job is in the status.
+// recorded reports whether the making of a phase's Job is in the status.
 func (r *worldRun) recorded(i int) bool {
 	return slices.ContainsFunc(r.run.Status.Phases, func(p v1alpha1.RunPhaseStatus) bool {
 		return p.Name == r.run.Spec.Phases[i].Name && p.ExecutorUID != ""

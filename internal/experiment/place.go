@@ -24,7 +24,7 @@ type Place struct {
 	Since    time.Time
 }
 
-// Before says whether a place comes before another. The order is the same for all nodes. If it were not, two benchmarks on several
+// Before reports whether a place comes before another. The order is the same for all nodes. If it were not, two benchmarks on several
 // nodes could wait for each other.
 func (p Place) Before(other Place) bool {
 	switch {
@@ -57,12 +57,12 @@ func PlaceOf(benchmark *v1alpha1.StorageBenchmark, limits Limits) Place {
 	return place
 }
 
-// Waits says whether a benchmark is in a queue.
+// Waits reports whether a benchmark is in a queue.
 func Waits(benchmark *v1alpha1.StorageBenchmark) bool {
 	return benchmark.Status.Queue != nil && benchmark.DeletionTimestamp.IsZero() && !benchmark.Spec.Suspend
 }
 
-// Joins says whether a decision gives the benchmark a new place, because it had none, or one in other queues.
+// Joins reports whether a decision gives the benchmark a new place, because it had none, or one in other queues.
 func Joins(state State, decision Decision) bool {
 	status := state.Benchmark.Status
 	return decision.InLine && (status.Queue == nil || status.NodeName != decision.NodeName)

@@ -20,7 +20,7 @@ func held(state State) []string {
 	return nodes
 }
 
-// holds says whether the benchmark holds a node.
+// holds reports whether the benchmark holds a node.
 func holds(state State) bool {
 	return len(held(state)) > 0
 }
@@ -122,7 +122,7 @@ func Chooses(state State) bool {
 	})
 }
 
-// Next says whether no benchmark is ahead of this one, or it already holds a node: then it matters whether a holder is gone.
+// Next reports whether no benchmark is ahead of this one, or it already holds a node: then it matters whether a holder is gone.
 func Next(state State) bool {
 	return holds(state) || ahead(state, state.Benchmark.Status.Queue != nil) == 0
 }

@@ -31,7 +31,7 @@ func (w *world) begin(at time.Time) {
 // schedulesTried counts the runs made by the number of times begun so far.
 var schedulesTried = map[int]int{}
 
-// scheduled says whether the benchmark waits for that moment by its schedule.
+// scheduled reports whether the benchmark waits for that moment by its schedule.
 func (w *world) scheduled(at time.Time) bool {
 	return w.last.Schedule != nil && w.last.Schedule.NextTime != nil && w.last.Schedule.NextTime.Time.Equal(at)
 }

@@ -218,7 +218,7 @@ func hasControl(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// has says whether a flag is set for a section, in the section itself or for all jobs. As in fio, the last line counts.
+// has reports whether a flag is set for a section, in the section itself or for all jobs. As in fio, the last line counts.
 func (f File) has(s Section, name string) bool {
 	set := false
 	for _, option := range slices.Concat(f.Global, s.Options) {

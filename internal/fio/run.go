@@ -191,7 +191,7 @@ func readReport(path string, ended error, messages string, asked bool) (Report, 
 	return report, nil
 }
 
-// signalled says whether a signal ended fio early: on SIGTERM and SIGINT, it reports as if all was well.
+// signalled reports whether a signal ended fio early: on SIGTERM and SIGINT, it reports as if all was well.
 func signalled(notes []string) bool {
 	return slices.ContainsFunc(notes, func(note string) bool { return strings.Contains(note, "terminating on signal") })
 }

@@ -45,7 +45,7 @@ func workersOf(job UserJob) int64 {
 	return max(1, workers)
 }
 
-// laysOut says whether fio writes the files of a job completely, and with incompressible data, before the job begins.
+// laysOut reports whether fio writes the files of a job completely, and with incompressible data, before the job begins.
 func (f UserFile) laysOut(section Section, job UserJob) bool {
 	for _, other := range []string{"filename", "filesize", "zero_buffers", "buffer_compress_percentage", "dedupe_percentage",
 		"create_on_open"} {

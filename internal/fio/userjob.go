@@ -31,10 +31,10 @@ func (j UserJob) Mode() Mode {
 	return Mode(cmp.Or(mode, string(Read)))
 }
 
-// Reads says whether the job reads.
+// Reads reports whether the job reads.
 func (j UserJob) Reads() bool { return j.Mode() != Write && j.Mode() != RandomWrite }
 
-// Writes says whether the job writes.
+// Writes reports whether the job writes.
 func (j UserJob) Writes() bool { return j.Mode() != Read && j.Mode() != RandomRead }
 
 // jobsWith are the names of the jobs that satisfy a condition.

@@ -159,7 +159,7 @@ func ReadOption(line string) Option {
 	return Option{name, value}
 }
 
-// Known says whether a name is that of an option, allowed or not.
+// Known reports whether a name is that of an option, allowed or not.
 func Known(name string) bool { return allowed[name] != nil || remedies[name] != "" }
 
 // Refused says why a user's job file may not set an option, and what to do. Empty if it may.
@@ -319,7 +319,7 @@ func (f UserFile) On(place Place, random int64) File {
 	return file
 }
 
-// endsAtOnce says whether the sync after all jobs serves each of them: there is only one job, or all begin together and run for the same
+// endsAtOnce reports whether the sync after all jobs serves each of them: there is only one job, or all begin together and run for the same
 // time.
 func (f UserFile) endsAtOnce() bool {
 	if len(f.Sections) == 1 {

@@ -109,7 +109,7 @@ func placesOf(slot *design.Slot) (all places) {
 	return all
 }
 
-// brings says whether the operations of a variant write data.
+// brings reports whether the operations of a variant write data.
 func brings(slot *design.Slot) bool {
 	return slices.ContainsFunc(slot.Phases, func(phase v1alpha1.Phase) bool {
 		return slices.ContainsFunc(operate.Of(&phase), func(action *v1alpha1.PoolAction) bool {
@@ -156,7 +156,7 @@ func (on places) first(holds func(*place) bool) *place {
 
 func (on places) any(holds func(*place) bool) bool { return on.first(holds) != nil }
 
-// all says whether all places have the same given value of a property.
+// all reports whether all places have the same given value of a property.
 func (on places) all(name, value string) bool {
 	return len(on) > 0 && !on.any(func(p *place) bool { return p.get(name) != value })
 }
@@ -166,7 +166,7 @@ func (on places) differs(name string) *place {
 	return on.first(func(p *place) bool { return p.get(name) != on[0].get(name) })
 }
 
-// does says whether a phase of any variant does something on the volume.
+// does reports whether a phase of any variant does something on the volume.
 func (on places) does(what func(*task) bool) bool {
 	return on.any(func(p *place) bool {
 		return slices.ContainsFunc(p.tasks, func(one task) bool { return what(&one) })
@@ -207,7 +207,7 @@ func wholePath(field string) string {
 	return field
 }
 
-// covers says whether a field applies to this volume and variant.
+// covers reports whether a field applies to this volume and variant.
 func (p *place) covers(spec *v1alpha1.StorageBenchmarkSpec, field string) bool {
 	at := slices.IndexFunc(spec.Variants, func(one v1alpha1.Variant) bool { return string(one.Name) == p.slot.Base })
 	switch variant := fmt.Sprintf("spec.variants[%d].", at); {

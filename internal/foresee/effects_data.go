@@ -52,7 +52,7 @@ func (j job) has(name string) bool {
 	return is && (value == "" || strings.Trim(value, "0") != "")
 }
 
-// does says whether any job satisfies a condition. The jobs of an unknown file may.
+// does reports whether any job satisfies a condition. The jobs of an unknown file may.
 func (f fileJobs) does(what func(job) bool) bool {
 	return !f.known || slices.ContainsFunc(f.jobs, what)
 }
@@ -64,7 +64,7 @@ func isMetadata(one *task) bool {
 // selectOnly is the mode of postgres whose transactions only read.
 const selectOnly = "SelectOnly"
 
-// syncs says whether a phase measures synchronous writes.
+// syncs reports whether a phase measures synchronous writes.
 func syncs(one *task) bool {
 	if one.Phase.Measure == nil {
 		return false
@@ -93,7 +93,7 @@ func duplicates(one *task, record uint64) bool {
 	})
 }
 
-// compressible says whether a phase may write data that compresses by itself, in records of the given size.
+// compressible reports whether a phase may write data that compresses by itself, in records of the given size.
 func compressible(one *task, record uint64) bool {
 	return databaseOf(&one.Phase) != nil || one.file.does(func(j job) bool {
 		block := j.block()

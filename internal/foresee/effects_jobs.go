@@ -141,7 +141,7 @@ func (j job) untimed(*v1alpha1.MeasurePhase, bool) string {
 	return ""
 }
 
-// syncs says whether writes of a job are synchronous.
+// syncs reports whether writes of a job are synchronous.
 func (j job) syncs() bool {
 	return j.has("fsync") || j.has("fdatasync") || j.has("fsync_on_close") || j.opensSync()
 }

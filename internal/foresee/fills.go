@@ -78,7 +78,7 @@ func (l levels) after(slot *design.Slot, part *workload.Part) (problem string) {
 	return ""
 }
 
-// hasSize says whether the size of the volume of a phase is specified.
+// hasSize reports whether the size of the volume of a phase is specified.
 func hasSize(target v1alpha1.Target, phase *v1alpha1.Phase) bool {
 	for _, one := range volume.TargetVolumes(target) {
 		if one.Dataset != nil && one.Name == string(design.VolumeOf(phase)) {

@@ -54,7 +54,7 @@ func (c careful) WriteAt(data []byte, offset int64) (int, error) {
 
 var errAbandoned = errors.New("it took too long and was aborted: nothing more is written")
 
-// given says whether the caller has given up.
+// given reports whether the caller has given up.
 func given(up <-chan struct{}) bool {
 	select {
 	case <-up:

@@ -162,7 +162,7 @@ func (l *labelLook) tell(imported map[string]bool) {
 	}
 }
 
-// hasFront says whether one of the first two labels of the same vdev was found: at a place where a vdev may begin, or far before another
+// hasFront reports whether one of the first two labels of the same vdev was found: at a place where a vdev may begin, or far before another
 // label of that vdev.
 func (l *labelLook) hasFront(label PoolLabel) bool {
 	same := slices.DeleteFunc(slices.Clone(l.found), func(f foundLabel) bool { return f.GUID != label.GUID || f.VdevGUID != label.VdevGUID })
@@ -171,7 +171,7 @@ func (l *labelLook) hasFront(label PoolLabel) bool {
 	})
 }
 
-// Left says whether the disk was taken out of its pool: ZFS then writes a label with transaction group 0.
+// Left reports whether the disk was taken out of its pool: ZFS then writes a label with transaction group 0.
 func (l PoolLabel) Left() bool { return l.State == PoolActive && l.Txg == 0 }
 
 // judge says what a label means. The label of an active pool is never set aside, because the pool may be in use by another node.
@@ -352,7 +352,7 @@ func cleared(labels []byte) []byte {
 	return labels
 }
 
-// labelsCleared says whether zpool labelclear has cleared all four labels of a vdev: it leaves the checksums of their empty boot areas.
+// labelsCleared reports whether zpool labelclear has cleared all four labels of a vdev: it leaves the checksums of their empty boot areas.
 func labelsCleared(file io.ReaderAt, vdev part) (bool, error) {
 	for _, offset := range labelOffsets(vdev.size) {
 		left, err := readAt(file, vdev.start+offset+configStart-checksumSize, checksumSize)

@@ -45,7 +45,7 @@ func (n *Node) seal(top, at string, set bool) bool {
 	return errors.Join(err, found.Close()) == nil && changed
 }
 
-// covered says whether anything is mounted on or below a folder of the node, in any mount namespace. The kernel refuses to remove such a
+// covered reports whether anything is mounted on or below a folder of the node, in any mount namespace. The kernel refuses to remove such a
 // folder only if the mount is in the caller's namespace, here that of the pod. Mounts in other namespaces would be unmounted.
 func (n *Node) covered(folder string) (bool, error) {
 	mounts, err := n.mountsOf(nodeProcess)

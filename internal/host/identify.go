@@ -41,7 +41,7 @@ type Disk struct {
 	wiped *marker
 }
 
-// Stable says whether a path names the same disk after a reboot, and can be looked at.
+// Stable reports whether a path names the same disk after a reboot.
 func Stable(path string) bool { return stablePattern.MatchString(path) }
 
 // identify reads the properties of the disk. Reasons not to use it are added to the findings.

@@ -73,7 +73,7 @@ func newMarker(disk *Disk, file io.ReaderAt, now func() time.Time) (*marker, err
 	return m, err
 }
 
-// same says whether the middle is unchanged. A disk that has become slower gets the long time, but all samples have to be read.
+// same reports whether the middle is unchanged. A disk that has become slower gets the long time, but all samples have to be read.
 func (m *marker) same(disk *Disk, file io.ReaderAt, now func() time.Time) (bool, error) {
 	from, to := disk.middle()
 	places := seed(m.Seed).places(from, to)

@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// immutableNow says whether a folder has the flag, and whether its file system knows it.
+// immutableNow reports whether a folder has the flag, and whether its file system knows it.
 func immutableNow(t *testing.T, at string) (set, known bool) {
 	t.Helper()
 	file, err := os.Open(at)

@@ -35,7 +35,7 @@ const (
 	UnknownData    Reason = "UnknownData"
 )
 
-// Contents says whether the reason is only about what is written on the disk.
+// Contents reports whether the reason is only about what is written on the disk.
 func (r Reason) Contents() bool {
 	return r == PoolMember || r == PartitionTable || r == Signature || r == UnknownData
 }
@@ -89,7 +89,7 @@ func (e *RefusedError) Error() string {
 	return text
 }
 
-// OnContents says whether only its contents prevent the use of the disk.
+// OnContents reports whether only its contents prevent the use of the disk.
 func (e *RefusedError) OnContents() bool {
 	return !slices.ContainsFunc(e.Findings, func(f Finding) bool { return !f.Reason.Contents() && f.Reason != PoolRemains })
 }
@@ -131,7 +131,7 @@ func (n *Node) Check(wish Wish) (Disk, error) {
 	return disk, nil
 }
 
-// reusable says whether a serial number identifies this disk and no other.
+// reusable reports whether a serial number identifies this disk and no other.
 func (n *Node) reusable(disk Disk, serial string) (bool, error) {
 	if serial == "" || disk.Serial != serial {
 		return false, nil

@@ -24,7 +24,7 @@ var expendable = []string{"ext", "xfs", "f2fs", "nilfs2", "jfs", "reiserfs", "vf
 // shared are file systems for several hosts: others may be using them, which nothing on the disk shows. They are never set aside.
 var shared = []string{"VMFS", "VMFS_volume_member", "ocfs", "ocfs2", "gfs2", "scoutfs", "oracleasm"}
 
-// gives says whether a finding may be set aside.
+// gives reports whether a finding may be set aside.
 func (r Right) gives(f Finding) bool {
 	switch r {
 	case AnyContents:

@@ -15,8 +15,8 @@ type mark struct {
 	table bool
 }
 
-// marks are those that libblkid knows and some more, by their places; see contents for what has none. They give a
-// name to what is found: data without a known mark at these places is refused all the same.
+// marks are those that libblkid knows and some more, at fixed offsets. They only give a name to what is found: data without a known mark is
+// refused too.
 var marks = []mark{
 	{kind: "LVM2_member", at: 0x018, magic: "LVM2 001"}, {kind: "LVM2_member", at: 0x218, magic: "LVM2 001"},
 	{kind: "LVM2_member", at: 0x418, magic: "LVM2 001"}, {kind: "LVM2_member", at: 0x618, magic: "LVM2 001"},

@@ -63,7 +63,7 @@ func readTable(disk io.ReaderAt, at, sector int64) ([]gptEntry, error) {
 	return entries, nil
 }
 
-// afterPool says whether the table is the one that ZFS makes: partition 1 for the data, 9 reserved, nothing else.
+// afterPool reports whether the table is the one that ZFS makes: partition 1 for the data, 9 reserved, nothing else.
 // The kernel must see the same two, so that what is checked is what is there.
 func afterPool(entries []gptEntry, parts []part, sector int64) bool {
 	if len(entries) != 2 || len(parts) != 2 {
@@ -84,7 +84,7 @@ func afterPool(entries []gptEntry, parts []part, sector int64) bool {
 // ldmPartition is the partition type in the boot record of a dynamic disk of Windows.
 const ldmPartition = 0x42
 
-// dynamicDisk says whether a boot record leaves the disk to the Logical Disk Manager of Windows.
+// dynamicDisk reports whether a boot record leaves the disk to the Logical Disk Manager of Windows.
 func dynamicDisk(sector []byte) bool {
 	return bootRecord(sector) && slices.ContainsFunc(slices.Collect(slices.Chunk(sector[446:510], 16)),
 		func(entry []byte) bool { return entry[4] == ldmPartition })

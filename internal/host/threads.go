@@ -80,7 +80,7 @@ type tables struct {
 	compare func(a, b int) (int, error)
 }
 
-// add says whether no earlier thread has the descriptor table of a thread. In doubt it says yes.
+// add reports whether no earlier thread has the descriptor table of a thread. In doubt it says yes.
 func (t *tables) add(thread int) bool {
 	var failed error
 	at, found := slices.BinarySearchFunc(t.threads, thread, func(a, b int) int {

@@ -76,7 +76,7 @@ func others(datasets []seenMount, own []string) []seenMount {
 	})
 }
 
-// ofPool says whether a dataset or snapshot is one of the pool.
+// ofPool reports whether a dataset or snapshot is one of the pool.
 func ofPool(dataset, pool string) bool {
 	rest, found := strings.CutPrefix(dataset, pool)
 	return found && (rest == "" || rest[0] == '/' || rest[0] == '@')

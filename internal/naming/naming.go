@@ -97,7 +97,7 @@ func shorten(name string, length int) string {
 	return strings.TrimRight(strings.ReplaceAll(name[:length], ".", "-"), "-")
 }
 
-// KeepsPools says whether the pools of a target are kept between repetitions.
+// KeepsPools reports whether the pools of a target are kept between repetitions.
 func KeepsPools(target *v1alpha1.ZFSTarget) bool {
 	return target != nil && (target.Reset == v1alpha1.ResetDataset || target.Reset == v1alpha1.ResetNone)
 }

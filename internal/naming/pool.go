@@ -93,7 +93,7 @@ func DatasetName(pool *v1alpha1.BenchmarkPool, dataset v1alpha1.PoolDataset) str
 // dataset sets it together with PropertyUID. A dataset of a kept pool without both belongs to others.
 const PropertyRun = "storagebench.dev:run"
 
-// KeptPool says whether a BenchmarkPool is kept between runs.
+// KeptPool reports whether a BenchmarkPool is kept between runs.
 func KeptPool(pool *v1alpha1.BenchmarkPool) bool { return pool.Labels[v1alpha1.LabelReset] != "" }
 
 // RunMarks are the marks in the status of a kept pool that say for which run its datasets are ready.

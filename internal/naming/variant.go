@@ -8,7 +8,7 @@ import (
 // The name of a variant has parts: the variant of the spec, and PATH=VALUE of each path of the matrix. A gate names a variant by some of
 // them.
 
-// IsVariant says whether a variant has all parts of a name.
+// IsVariant reports whether a variant has all parts of a name.
 func IsVariant(variant, name string) bool {
 	has := strings.Split(variant, ",")
 	for part := range strings.SplitSeq(name, ",") {

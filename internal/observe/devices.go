@@ -264,7 +264,7 @@ func (t *deviceTree) doubt() string {
 	return ""
 }
 
-// has says whether there is a device of that kind.
+// has reports whether there is a device of that kind.
 func (t *deviceTree) has(kind string) bool {
 	return slices.ContainsFunc(t.all, func(d *device) bool { return d.kind == kind })
 }

@@ -119,7 +119,7 @@ func numeric(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }
 
-// cgroupIsOurs says whether the cgroup holds only this process and its descendants: only then are its counters the workload's.
+// cgroupIsOurs reports whether the cgroup holds only this process and its descendants: only then are its counters the workload's.
 func (o *Observer) cgroupIsOurs() bool {
 	if o.cgroup == "" {
 		return false

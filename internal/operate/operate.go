@@ -53,7 +53,7 @@ func Measured(operation *v1alpha1.PoolOperation) (took time.Duration, known bool
 	return 0, false
 }
 
-// LeavesTraces says whether an operation creates or removes something besides the workload's data: a dataset, a snapshot or a disk. One
+// LeavesTraces reports whether an operation creates or removes something besides the workload's data: a dataset, a snapshot or a disk. One
 // that is not listed is taken to do so. Changed properties are set back before the next run, and a disk is back before the operation ends.
 func LeavesTraces(action *v1alpha1.PoolAction) bool {
 	none := action.Observe != nil || action.Scrub != nil || action.Trim != nil || action.OfflineDevice != nil || action.ExportImport != nil ||

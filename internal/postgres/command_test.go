@@ -31,7 +31,7 @@ func TestRunKeepsWhatProgramsSay(t *testing.T) {
 	}
 }
 
-// within says whether a fact came true before the deadline.
+// within reports whether a fact came true before the deadline.
 func within(deadline time.Duration, fact func() bool) bool {
 	over, look := time.After(deadline), time.NewTicker(20*time.Millisecond)
 	defer look.Stop()

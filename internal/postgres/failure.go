@@ -47,7 +47,7 @@ var otherDiagnoses = []diagnosis{
 	{"Operation not permitted", syscall.EPERM, "the file system denies an operation that PostgreSQL needs"},
 }
 
-// failingStorage says whether a line of the server's log reports failing storage. Mistakes of a script do not count.
+// failingStorage reports whether a line of the server's log reports failing storage. Mistakes of a script do not count.
 func failingStorage(line string) bool {
 	return slices.ContainsFunc(storageDiagnoses, func(known diagnosis) bool { return strings.Contains(line, known.text) })
 }

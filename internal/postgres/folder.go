@@ -115,7 +115,7 @@ func remove(root *os.Root, name string) error {
 	return nil
 }
 
-// marked says whether the marker exists. A file of that name with another text belongs to others.
+// marked reports whether the marker exists. A file of that name with another text belongs to others.
 func marked(root *os.Root, name string) (bool, error) {
 	info, err := root.Lstat(markerName)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -105,7 +105,7 @@ func parsePart(line string, total int) (number int, data []byte, ok bool) {
 	return number, data, true
 }
 
-// IsPart says whether a line of a log is a part of a result, which means nothing to people.
+// IsPart reports whether a line of a log is a part of a result, which means nothing to people.
 func IsPart(line string) bool { return strings.Contains(line, resultPrefix) }
 
 // eachLine calls a function for every line that is not too long. A bufio.Scanner would stop at the first long one.

@@ -79,7 +79,7 @@ func Differences(baseline, current map[string][]string, allow []string) []Differ
 	return found
 }
 
-// DifferenceAllowed says whether one of the entries of allow matches the key.
+// DifferenceAllowed reports whether one of the entries of allow matches the key.
 func DifferenceAllowed(key string, allow []string) bool {
 	return slices.ContainsFunc(allow, func(pattern string) bool {
 		if strings.HasSuffix(pattern, ".") {
@@ -106,7 +106,7 @@ func ignoredKey(key string) bool {
 	return slices.ContainsFunc(ignoredKeys, func(pattern string) bool { return isKey(pattern, key) })
 }
 
-// isKey says whether a key is meant, also under the name of one of several workloads or volumes: log.zfs.pool.
+// isKey reports whether a key is meant, also under the name of one of several workloads or volumes: log.zfs.pool.
 func isKey(pattern, key string) bool {
 	_, unnamed, named := strings.Cut(key, ".")
 	return matches(pattern, key) || named && matches(pattern, unnamed)

@@ -68,7 +68,7 @@ func LookupMetric(name string) (Metric, bool) {
 	return derived.Metric, err == nil
 }
 
-// IsPrimary says whether people gate on a metric, and summaries show it. A metric of one of several jobs or workloads is primary if it
+// IsPrimary reports whether people gate on a metric, and summaries show it. A metric of one of several jobs or workloads is primary if it
 // would be so in a phase of its own: all else that such a phase has are sums.
 func IsPrimary(name string) bool {
 	return byName[name[strings.LastIndexByte(name, '.')+1:]].Primary

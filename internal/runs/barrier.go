@@ -149,7 +149,7 @@ func barrier(state State, i int, decision Decision) Decision {
 	return decision
 }
 
-// ReadyFor says whether a run is ready for a phase.
+// ReadyFor reports whether a run is ready for a phase.
 func ReadyFor(ready *v1alpha1.RunReadiness, phase v1alpha1.PhaseName) bool {
 	return ready != nil && ready.Phase == phase
 }

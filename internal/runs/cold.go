@@ -10,7 +10,7 @@ import (
 // cannot drop that.
 const Emptying Companion = "empty"
 
-// Empties says whether the caches of a phase's pool have to be emptied for it: it declares a cold cache, and the phase before it has not
+// Empties reports whether the caches of a phase's pool have to be emptied for it: it declares a cold cache, and the phase before it has not
 // done so.
 func Empties(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) bool {
 	if run.Spec.Target.ZFS == nil || phase.Measure == nil || phase.Measure.Cache != v1alpha1.CacheCold {

@@ -38,7 +38,7 @@ func ObservationOf(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, volume v1al
 	return otherVolume + Companion(pool)
 }
 
-// Observes says whether it is an observation, and names the volume that has the pool if that is not the phase's own.
+// Observes reports whether it is an observation, and names the volume that has the pool if that is not the phase's own.
 func (c Companion) Observes() (other v1alpha1.VolumeName, is bool) {
 	if name, found := strings.CutPrefix(string(c), string(otherVolume)); found {
 		return v1alpha1.VolumeName(name), true
@@ -72,7 +72,7 @@ func CompanionName(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, companion C
 	return naming.RunOperationName(run, phase) + "." + string(companion)
 }
 
-// Lasts says whether an action is continuous: then the workload is measured only while it runs.
+// Lasts reports whether an action is continuous: then the workload is measured only while it runs.
 func Lasts(action v1alpha1.PoolAction) bool {
 	return action.Scrub != nil || action.Trim != nil || action.Replicate != nil || action.Copy != nil || action.RemoveVdev != nil ||
 		action.ReplaceDevice != nil || action.OfflineDevice != nil || action.ModuleParameter != nil || action.DestroySnapshot != nil ||
@@ -140,7 +140,7 @@ func HasBegun(operation *v1alpha1.PoolOperation) bool {
 	return operation.Status.Progress != nil || HasEnded(operation)
 }
 
-// HasEnded says whether a companion of a phase has ended.
+// HasEnded reports whether a companion of a phase has ended.
 func HasEnded(operation *v1alpha1.PoolOperation) bool { return operation.Status.Outcome != "" }
 
 func operationWords(operation *v1alpha1.PoolOperation) string {

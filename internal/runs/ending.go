@@ -19,7 +19,7 @@ func RecordedEnding(run *v1alpha1.BenchmarkRun) *Ending {
 	return &Ending{Valid: valid.Status == "True", Reason: valid.Reason, Message: valid.Message, Retryable: run.Status.Retryable}
 }
 
-// Retains says whether spec.retain keeps the volumes and pods of a run with this ending.
+// Retains reports whether spec.retain keeps the volumes and pods of a run with this ending.
 func Retains(policy v1alpha1.RetainPolicy, ending Ending) bool {
 	return policy == v1alpha1.RetainAlways || policy == v1alpha1.RetainOnFailure && !ending.Valid
 }

@@ -91,7 +91,7 @@ func (s *PhaseState) ExecuteByOperation(run *v1alpha1.BenchmarkRun, phase v1alph
 	return nil
 }
 
-// Recorded says whether the status contains the executor of a phase. If it does, its absence is confirmed with the API server.
+// Recorded reports whether the status contains the executor of a phase. If it does, its absence is confirmed with the API server.
 func Recorded(run *v1alpha1.BenchmarkRun, name v1alpha1.PhaseName) bool {
 	return slices.ContainsFunc(run.Status.Phases, func(p v1alpha1.RunPhaseStatus) bool { return p.Name == name && p.ExecutorUID != "" })
 }

@@ -21,7 +21,7 @@ var refused = map[string]bool{
 	results.ReasonQuotaExceeded: true,
 }
 
-// mayPass says whether another attempt at a phase may end differently.
+// mayPass reports whether another attempt at a phase may end differently.
 func mayPass(phase *v1alpha1.Phase, reason string) bool {
 	switch {
 	case phase.Operate != nil:

@@ -38,7 +38,7 @@ func recreateKept(state State, decision Decision) *Decision {
 // of a deleted run are deleted with it, because their contents are unknown.
 func (s State) handsPoolsOn() bool { return s.Pools.Kept && s.Run.DeletionTimestamp.IsZero() }
 
-// HandsOn says whether a run leaves its pools in a known state for the next one: it is finished, valid, and torn down.
+// HandsOn reports whether a run leaves its pools in a known state for the next one: it is finished, valid, and torn down.
 func HandsOn(run *v1alpha1.BenchmarkRun) bool {
 	ending := RecordedEnding(run)
 	return ending != nil && ending.Valid && Settled(run) && run.DeletionTimestamp.IsZero()

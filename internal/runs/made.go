@@ -61,7 +61,7 @@ func DueClaim(state State, wanted volume.RunVolume) ClaimDue {
 	return NotDue
 }
 
-// worksOn says whether the pod of a phase mounts a volume.
+// worksOn reports whether the pod of a phase mounts a volume.
 func worksOn(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, name string) bool {
 	return slices.ContainsFunc(PodVolumes(run, phase), func(one PodVolume) bool { return one.Name == name })
 }

@@ -63,7 +63,7 @@ func unsoundEnding(state State) *Ending {
 	return parametersEnding(state)
 }
 
-// disksChangeBy says whether a phase or one before it gives a pool other disks.
+// disksChangeBy reports whether a phase or one before it gives a pool other disks.
 func disksChangeBy(run *v1alpha1.BenchmarkRun, last v1alpha1.PhaseName) bool {
 	for i := range run.Spec.Phases {
 		if changesDisks(&run.Spec.Phases[i]) {
@@ -76,7 +76,7 @@ func disksChangeBy(run *v1alpha1.BenchmarkRun, last v1alpha1.PhaseName) bool {
 	return false
 }
 
-// changesDisks says whether a phase itself gives its pool other disks than in the spec.
+// changesDisks reports whether a phase itself gives its pool other disks than in the spec.
 func changesDisks(phase *v1alpha1.Phase) bool {
 	return slices.ContainsFunc(operate.Of(phase), func(action *v1alpha1.PoolAction) bool {
 		return action.AddVdev != nil || action.RemoveVdev != nil || action.ReplaceDevice != nil
@@ -273,7 +273,7 @@ func failedPod(state State, i int) *Ending {
 	return nil
 }
 
-// killed says whether an exit code is that of a container that the kubelet stopped, by SIGTERM or SIGKILL.
+// killed reports whether an exit code is that of a container that the kubelet stopped, by SIGTERM or SIGKILL.
 func killed(exitCode int32) bool { return exitCode == 128+15 || exitCode == 128+9 }
 
 // ErrForeign marks a document that belongs to another run or phase.

@@ -175,7 +175,7 @@ func (p *Pools) addKept(wanted volume.RunVolume, pool *v1alpha1.BenchmarkPool) {
 	p.KeptFrom[wanted.Name] = results.RunIdentity{Namespace: pool.Labels[v1alpha1.LabelNamespace], Name: name, UID: uid}
 }
 
-// handedOn says whether the agent has reset a kept pool for a run: a status about an earlier run does not apply.
+// handedOn reports whether the agent has reset a kept pool for a run: a status about an earlier run does not apply.
 func handedOn(run *v1alpha1.BenchmarkRun, pool *v1alpha1.BenchmarkPool) bool {
 	return !slices.ContainsFunc(naming.RunMarks(pool), func(mark naming.Setting) bool {
 		return !slices.ContainsFunc(pool.Status.Properties, func(is v1alpha1.EffectiveProperty) bool {

@@ -141,7 +141,7 @@ func MadeLate(run *v1alpha1.BenchmarkRun, made time.Time) bool {
 // lateObjects is how long after the end of a run its Job may have created a pod, allowing for clock differences.
 const lateObjects = time.Minute
 
-// AtWork says whether a pod or an operation of the run may load its node. A Job that is being deleted creates no pods.
+// AtWork reports whether a pod or an operation of the run may load its node. A Job that is being deleted creates no pods.
 func (s State) AtWork() bool {
 	for _, phase := range s.Phases {
 		job := phase.Executor

@@ -92,8 +92,8 @@ type family struct {
 	signs int // number of repetitions
 }
 
-// ranking is a member with the ranks of its pairs, which makes the statistic of each flip a sum of integers: a tenant may have hundreds of
-// members with 50 pairs, and each has thousands of flips.
+// ranking is a member with the ranks of its pairs, which makes the statistic of each flip a sum of integers: a benchmark may have
+// hundreds of comparisons with 50 pairs each, and each comparison has thousands of flips.
 type ranking struct {
 	below []float64
 	// unflipped is the statistic without flips, and byFlip what the flip of a repetition adds to it, for pairs with a rank of their own.

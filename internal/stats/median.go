@@ -13,8 +13,8 @@ func Binomial(n, k int) float64 {
 	return min(1, sum)
 }
 
-// MedianOutside is the place of the sorted value, counted from each end, beyond which the true median lies with at most this
-// chance. 0 if the values are too few to say. It needs no assumption on how they are distributed.
+// MedianOutside is the place of the sorted value, counted from one end, beyond which the true median lies with at most this chance on that
+// side. 0 if there are too few values. It makes no assumption about their distribution.
 func MedianOutside(n int, level float64) int {
 	outside := 0
 	for outside < n && Binomial(n, outside) <= level*(1+closeness) {

@@ -33,7 +33,7 @@ type Standards struct {
 // definitionKey is the name of a variant's definition in allowDifferences.
 const definitionKey = "definition"
 
-// compared is what compare gates need besides the runs.
+// compared is what compare gates need: the runs, and what they are compared with.
 func compared(spec *v1alpha1.StorageBenchmarkSpec, standards Standards, experiment *results.Experiment) gate.Evidence {
 	evidence := gate.Evidence{
 		Summary: experiment.Variants, Runs: experiment.Runs, Order: spec.Order,

@@ -173,7 +173,7 @@ func openebsClass(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[strin
 var notInherited = []string{"quota", "refquota", "reservation", "refreservation", "volsize", "volblocksize", "filesystem_limit",
 	"snapshot_limit", "version", "volthreading"}
 
-// inherited says whether datasets inherit a property from their parent.
+// inherited reports whether datasets inherit a property from their parent.
 func inherited(property string) bool { return !slices.Contains(notInherited, property) }
 
 // cannotMake says why the driver cannot create a dataset.
@@ -233,7 +233,7 @@ func cannotBear(volume string, phase *v1alpha1.Phase) string {
 	return ""
 }
 
-// ofDriver says whether a dataset is the volume of a driver, by the name that phases use, its parent, or anything in it.
+// ofDriver reports whether a dataset is the volume of a driver, by the name that phases use, its parent, or anything in it.
 func ofDriver(volume string, path v1alpha1.DatasetPath) bool {
 	return path == naming.RunDataset(volume) || path == naming.RunParent || strings.HasPrefix(string(path), string(naming.RunParent)+"/")
 }

@@ -23,7 +23,7 @@ const (
 	longestEnd = 256
 )
 
-// EndsWithOperation says whether a phase lasts as long as the operation beside it.
+// EndsWithOperation reports whether a phase lasts as long as the operation beside it.
 func EndsWithOperation(phase *v1alpha1.Phase) bool {
 	return phase.Measure != nil && phase.Measure.Until == v1alpha1.UntilOperationEnds
 }

@@ -95,7 +95,7 @@ func Mixes(phase *v1alpha1.Phase, metric string) (dates string, mixes bool) {
 	return "", true
 }
 
-// CanMeasure says whether a phase can have a metric, on a target with or without pools. In doubt it can.
+// CanMeasure reports whether a phase can have a metric, on a target with or without pools. In doubt it can.
 func CanMeasure(phase *v1alpha1.Phase, onPool bool, metric string) bool {
 	return canMeasure(phase, nil, onPool, metric)
 }
@@ -162,7 +162,7 @@ func never(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) bool {
 		onPool && (begins(metric, plain) || !measures && begins(metric, times))
 }
 
-// transacts says whether a phase can have transactions.
+// transacts reports whether a phase can have transactions.
 func transacts(phase *v1alpha1.Phase) bool {
 	traits, measures := PhaseTraits(phase)
 	return measures && (traits.Yields == "" || begins("transactions", traits.Yields))
@@ -283,7 +283,7 @@ func begins(name, patterns string) bool {
 	return pattern.(*regexp.Regexp).MatchString(name) //nolint:forcetypeassert // nothing else is stored
 }
 
-// hasJob says whether a phase can have metrics of a single job: a fio job file with several jobs, if its text is known.
+// hasJob reports whether a phase can have metrics of a single job: a fio job file with several jobs, if its text is known.
 func hasJob(phase *v1alpha1.Phase, job string) bool {
 	traits, measures := PhaseTraits(phase)
 	if !measures || traits.Name == "" || traits.Name == "fio" && phase.Measure.Workload.FIO.JobFile == "" {

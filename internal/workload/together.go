@@ -99,7 +99,7 @@ func WALOf(phase *v1alpha1.Phase) (wal Part, apart bool) {
 	return wal, true
 }
 
-// IsWAL says whether the part is a write-ahead log on another volume, and not a workload.
+// IsWAL reports whether the part is a write-ahead log on another volume, and not a workload.
 func (p *Part) IsWAL() bool {
 	return p.Name == WAL && p.Phase.Measure != nil && p.Phase.Measure.Workload.Postgres != nil
 }

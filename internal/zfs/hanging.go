@@ -117,7 +117,7 @@ func (u *Unended) add(ended <-chan struct{}) {
 	u.ended = append(u.ended, ended)
 }
 
-// Any says whether there is such a program.
+// Any reports whether there is such a program.
 func (u *Unended) Any() bool {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()

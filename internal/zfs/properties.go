@@ -18,7 +18,7 @@ type Property struct {
 	Source string
 }
 
-// Local says whether it was set on this very object: only such a mark identifies the owner, not an inherited one.
+// Local reports whether it was set on this very object: only such a mark identifies the owner, not an inherited one.
 func (p Property) Local() bool { return p.Source == "local" }
 
 // DatasetProperties reads properties of datasets or snapshots; "all" reads all.

@@ -41,7 +41,7 @@ func worse(a, b State) State {
 	return a
 }
 
-// Good says whether the vdev is fully functional.
+// Good reports whether the vdev is fully functional.
 func (s State) Good() bool {
 	rank, known := badness[s]
 	return known && rank == 0
@@ -189,7 +189,7 @@ func (v VdevStatus) Health() State {
 	}
 }
 
-// Bears says whether the vdev keeps its data if it loses this many more of its disks.
+// Bears reports whether the vdev keeps its data if it loses this many more of its disks.
 func (v VdevStatus) Bears(more int) bool {
 	for _, child := range v.Children {
 		if !child.Health().Good() {
@@ -240,7 +240,7 @@ func (s Status) Leaves() []VdevStatus {
 	return leaves
 }
 
-// Resilvering says whether data is being rebuilt, or waits for that.
+// Resilvering reports whether data is being rebuilt, or waits for that.
 func (s Status) Resilvering() bool {
 	if s.Scan != nil && s.Scan.Function == "resilver" && s.Scan.State == Running {
 		return true
@@ -248,7 +248,7 @@ func (s Status) Resilvering() bool {
 	return slices.ContainsFunc(s.Vdevs, VdevStatus.replacing)
 }
 
-// replacing says whether a device of the vdev is being replaced.
+// replacing reports whether a device of the vdev is being replaced.
 func (v VdevStatus) replacing() bool {
 	return strings.HasPrefix(v.Name, "replacing-") || slices.ContainsFunc(v.Children, VdevStatus.replacing)
 }

@@ -80,19 +80,19 @@ func numbersOf(text string) (version Version, known bool) {
 // Full is how the programs and the module call themselves.
 func (v Version) Full() string { return strings.TrimSpace(v.Userland + " " + v.Kernel) }
 
-// since says whether this is OpenZFS 2.MINOR or newer.
+// since reports whether this is OpenZFS 2.MINOR or newer.
 func (v Version) since(minor int) bool { return v.Major > 2 || v.Major == 2 && v.Minor >= minor }
 
 // String is the version of the programs.
 func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch) }
 
-// JSON says whether zpool status can print JSON.
+// JSON reports whether zpool status can print JSON.
 func (v Version) JSON() bool { return v.since(3) }
 
-// VdevProperties says whether zpool get knows vdevs, with their counters since import.
+// VdevProperties reports whether zpool get knows vdevs, with their counters since import.
 func (v Version) VdevProperties() bool { return v.since(2) }
 
-// Snapdir says whether access to .zfs can be disabled. An older module refuses it when the disks already have labels.
+// Snapdir reports whether access to .zfs can be disabled. An older module refuses it when the disks already have labels.
 func (v Version) Snapdir() bool {
 	module, _ := numbersOf(v.Kernel)
 	return v.since(3) && module.since(3)

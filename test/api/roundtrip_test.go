@@ -219,7 +219,7 @@ func survives(t *testing.T, door client.Client, kind client.Object, shape shape,
 	}
 }
 
-// ours says whether a struct is written as an object of fields, rather than as a text as a Time or a Quantity is.
+// ours reports whether a struct is written as an object of fields, rather than as a text as a Time or a Quantity is.
 func ours(kind reflect.Type) bool {
 	switch kind {
 	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), reflect.TypeFor[resource.Quantity]():

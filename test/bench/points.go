@@ -23,7 +23,7 @@ func (p Point) Error() float64 {
 	return p.Measured/p.Limit - 1
 }
 
-// Within says whether the figure is that near to the limit.
+// Within reports whether the figure is that near to the limit.
 func (p Point) Within(tolerance float64) bool { return math.Abs(p.Error()) <= tolerance }
 
 // Table shows points, one in a line.

@@ -77,7 +77,7 @@ func Median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// Within says whether the ratio of the medians and the whole interval are that near to 1.
+// Within reports whether the ratio of the medians and the whole interval are that near to 1.
 func (r Ratio) Within(tolerance float64) bool {
 	low, high := min(r.Medians, r.Low), max(r.Medians, r.High)
 	return low >= 1-tolerance && high <= 1+tolerance

@@ -74,7 +74,7 @@ func blocksOf(t *testing.T, folder, page string) (blocks []block, lost []int) {
 	return blocks, lost
 }
 
-// commands says whether a block is for readers to enter.
+// commands reports whether a block is for readers to enter.
 func (b block) commands() bool { return b.language == "sh" || b.language == "console" }
 
 // statements are what a reader enters, one after another.

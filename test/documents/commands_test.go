@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// strict says whether each command of a page is executed here, or marked. Those of other pages are vetted.
+// strict reports whether each command of a page is executed here, or marked. Those of other pages are vetted.
 func strict(page string) bool {
 	return page == "README.md" || page == "docs/tutorial.md" || strings.HasPrefix(page, "docs/tasks/")
 }
@@ -93,7 +93,7 @@ func (v *vetter) review(folder, page string, strict bool) (blocks []block, spans
 	return blocks, spans, problems
 }
 
-// entered says whether a line is one that a reader enters.
+// entered reports whether a line is one that a reader enters.
 func entered(line string) bool {
 	first, _, _ := strings.Cut(line, " ")
 	return first == "$" || slices.Contains([]string{"make", "kubectl", "kubectl-storagebench", "helm", "dist/bin/lab"}, first)

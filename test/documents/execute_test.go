@@ -101,7 +101,7 @@ func offline(text string) string {
 	return ""
 }
 
-// withoutCluster says whether a command of the plugin looks at files only. A device is never written to.
+// withoutCluster reports whether a command of the plugin looks at files only. A device is never written to.
 func withoutCluster(command string, arguments []word) bool {
 	has := func(flag string) bool { return slices.Contains(arguments, flag) }
 	switch command {

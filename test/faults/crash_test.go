@@ -340,7 +340,7 @@ func sample(points []moment, n int, journal []string) []moment {
 	return some
 }
 
-// handsOver says whether a write passes a pool on, or deletes the run that had it.
+// handsOver reports whether a write passes a pool on, or deletes the run that had it.
 func handsOver(write string) bool {
 	return strings.HasPrefix(write, "patch *v1alpha1.BenchmarkPool ") || strings.HasPrefix(write, "delete *v1alpha1.BenchmarkRun ")
 }

@@ -171,7 +171,7 @@ func (d *Driver) provision(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// here says whether a claim is for this node, and its turn has come.
+// here reports whether a claim is for this node, and its turn has come.
 func (d *Driver) here(class *storagev1.StorageClass, claim *corev1.PersistentVolumeClaim) bool {
 	if ptr.Deref(class.VolumeBindingMode, "") == storagev1.VolumeBindingWaitForFirstConsumer &&
 		claim.Annotations["volume.kubernetes.io/selected-node"] == "" {

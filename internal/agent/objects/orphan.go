@@ -39,7 +39,7 @@ func finalizing(object metav1.Object) bool {
 	return object.GetDeletionTimestamp() != nil && slices.Contains(object.GetFinalizers(), v1alpha1.FinalizerTeardown)
 }
 
-// Decide says whether to remove the finalizer without an agent, and otherwise what to report. The report is empty if there is nothing to
+// Decide reports whether to remove the finalizer without an agent, and otherwise what to report. The report is empty if there is nothing to
 // report. why is the reason why the node has no agent.
 func (o Orphan) Decide(why string) (letGo bool, report string) {
 	switch {
@@ -53,7 +53,7 @@ func (o Orphan) Decide(why string) (letGo bool, report string) {
 	return false, why
 }
 
-// HasAgent says whether an agent may run on a node.
+// HasAgent reports whether an agent may run on a node.
 func HasAgent(node metav1.Object) bool { return node.GetLabels()[v1alpha1.LabelLabNode] == "true" }
 
 // WithoutAgent is the reason why no agent runs on a node. Empty if one may run. A nil node does not exist.

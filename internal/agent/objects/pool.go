@@ -11,12 +11,12 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// Destroys says whether a pool is destroyed with its object, which requires an explicit policy.
+// Destroys reports whether a pool is destroyed with its object, which requires an explicit policy.
 func Destroys(pool *v1alpha1.BenchmarkPool) bool {
 	return pool.Spec.DeletionPolicy == v1alpha1.DeletionDestroy
 }
 
-// LetsGo says whether a deleted object goes without its pool: because of its policy, or because a user released it.
+// LetsGo reports whether a deleted object goes without its pool: because of its policy, or because a user released it.
 func LetsGo(pool *v1alpha1.BenchmarkPool) bool {
 	return Released(pool) || !Destroys(pool)
 }

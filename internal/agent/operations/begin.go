@@ -191,7 +191,7 @@ func (s State) notReady(name string, pool *v1alpha1.BenchmarkPool, live *Pool, k
 	return nil
 }
 
-// Queued says whether an operation that has not started waits for another one. Only Operation and Others are needed to decide.
+// Queued reports whether an operation that has not started waits for another one. Only Operation and Others are needed to decide.
 func (s State) Queued() bool { return s.queueObstacle() != nil }
 
 // queueObstacle lets one operation at a time change a pool, oldest first, and one at a time set a module parameter.
@@ -206,7 +206,7 @@ func (s State) queueObstacle() *obstacle {
 	return nil
 }
 
-// before says whether the first operation precedes the second, which has not started.
+// before reports whether the first operation precedes the second, which has not started.
 func before(a, b *v1alpha1.PoolOperation) bool {
 	if a.Status.StartedAt != nil {
 		return true
@@ -220,7 +220,7 @@ func before(a, b *v1alpha1.PoolOperation) bool {
 	return a.UID < b.UID
 }
 
-// collide says whether two operations must not run at the same time.
+// collide reports whether two operations must not run at the same time.
 func collide(a, b *v1alpha1.PoolOperation) bool {
 	if first, second := a.Spec.Action.ModuleParameter, b.Spec.Action.ModuleParameter; first != nil && second != nil {
 		return first.Name == second.Name

@@ -13,7 +13,7 @@ func OperationDataset(pool *v1alpha1.BenchmarkPool, path v1alpha1.DatasetPath) s
 	return naming.PoolName(pool) + "/" + string(path)
 }
 
-// ours says whether this operation created an object.
+// ours reports whether this operation created an object.
 func (s State) ours(object Object) bool {
 	return object.Exists && object.Mark == string(s.Operation.UID)
 }

@@ -145,7 +145,7 @@ func (s State) stage() operationStage {
 	return kind.stage(s)
 }
 
-// Permanent says whether an error needs a change by a user: ZFS would refuse the command again.
+// Permanent reports whether an error needs a change by a user: ZFS would refuse the command again.
 func Permanent(err error) bool {
 	for _, refusal := range []error{zfs.Invalid, zfs.Unsupported, zfs.DeviceInUse, zfs.DeviceTooSmall, zfs.OtherHost, zfs.Exists,
 		zfs.NotFound, zfs.NoSpace, zfs.HasDependents, zfs.NoReplicas, zfs.BadStream, ErrPermanent} {

@@ -41,7 +41,7 @@ func (s State) Offlined(status zfs.Status) (leaf zfs.VdevStatus, found bool) {
 	return leaves[at], true
 }
 
-// Offline says whether the disk of the operation is offline now.
+// Offline reports whether the disk of the operation is offline now.
 func (s State) Offline() bool {
 	leaf, found := s.Offlined(s.Live.Status)
 	return found && leaf.State == zfs.StateOffline

@@ -232,7 +232,7 @@ func (s State) lostAgents() *ending {
 			s.Operation.Spec.NodeName, operationAttempts, operate.Name(s.Operation.Spec.Action))}
 }
 
-// counted says whether this agent process may start the work. The attempt is recorded first.
+// counted reports whether this agent process may start the work. The attempt is recorded first.
 func (s State) counted() bool {
 	return !s.kind().job || slices.Contains(s.Operation.Status.Attempts, s.Agent)
 }

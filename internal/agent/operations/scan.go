@@ -11,12 +11,12 @@ import (
 // clockSlack is the allowance for the kernel's coarse clock, which may be behind ours.
 const clockSlack = time.Second
 
-// since says whether a time, in whole seconds, belongs to this operation.
+// since reports whether a time, in whole seconds, belongs to this operation.
 func (s State) since(moment time.Time) bool {
 	return !moment.IsZero() && !moment.Before(s.Operation.Status.StartedAt.Add(-clockSlack))
 }
 
-// byUs says whether this operation started a scan, trim or removal. Before OpenZFS 2.3, only the end of a finished one is reported.
+// byUs reports whether this operation started a scan, trim or removal. Before OpenZFS 2.3, only the end of a finished one is reported.
 func (s State) byUs(progress *zfs.Progress) bool {
 	if progress == nil {
 		return false

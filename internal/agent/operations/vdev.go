@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// isDisk says whether a leaf of the pool is the disk of a path: the same path, or the same device.
+// isDisk reports whether a leaf of the pool is the disk of a path: the same path, or the same device.
 func (s State) isDisk(leaf zfs.VdevStatus, path string) bool {
 	number := s.Disks[path].Number
 	return slices.ContainsFunc(pools.LeafPaths(leaf), func(other string) bool {

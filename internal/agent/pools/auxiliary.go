@@ -30,7 +30,7 @@ func AuxiliaryGUIDs(pool *v1alpha1.BenchmarkPool, live *LivePool) []string {
 	return guids
 }
 
-// OwnAuxiliary says whether a label belongs to a cache device or spare with one of these guids.
+// OwnAuxiliary reports whether a label belongs to a cache device or spare with one of these guids.
 func OwnAuxiliary(label host.PoolLabel, guids []string) bool {
 	return (label.State == host.PoolSpare || label.State == host.PoolCache) &&
 		slices.Contains(guids, strconv.FormatUint(label.VdevGUID, 10))

@@ -14,7 +14,7 @@ func (l *LivePool) MadeByOperation(dataset string) (uid string) {
 	return l.localMark(dataset, naming.PropertyOperation)
 }
 
-// Unfinished says whether the pool has awaited datasets whose operations alone can tell whether they are complete.
+// Unfinished reports whether the pool has awaited datasets whose operations alone can tell whether they are complete.
 func (s State) Unfinished() bool {
 	return slices.ContainsFunc(s.Pool.Spec.Datasets, func(dataset v1alpha1.PoolDataset) bool {
 		return dataset.Awaited && s.Live.MadeByOperation(naming.DatasetName(s.Pool, dataset)) != "" && !s.finished(dataset)

@@ -56,7 +56,7 @@ func ParseDeviceGrant(text string) (DeviceGrant, error) {
 	return grant, nil
 }
 
-// Allows says whether a namespace may use a device. A grant to one namespace is no grant to another.
+// Allows reports whether a namespace may use a device. A grant to one namespace is no grant to another.
 func (p DevicePolicy) Allows(namespace, device string) bool {
 	return slices.ContainsFunc(p, func(grant DeviceGrant) bool { return grant.matches(namespace, device) })
 }
@@ -162,7 +162,7 @@ func holdsDisk(pool *v1alpha1.BenchmarkPool, path string) bool {
 	return slices.ContainsFunc(pool.Status.Vdevs, func(vdev v1alpha1.VdevStatus) bool { return objects.WholeDisk(vdev.Name) == path })
 }
 
-// prevails says whether the claim of a rival has priority over that of a pool which does not hold the disk.
+// prevails reports whether the claim of a rival has priority over that of a pool which does not hold the disk.
 func prevails(rival *v1alpha1.BenchmarkPool, holds bool, own *v1alpha1.BenchmarkPool) bool {
 	if holds || !rival.CreationTimestamp.Equal(&own.CreationTimestamp) {
 		return holds || rival.CreationTimestamp.Before(&own.CreationTimestamp)

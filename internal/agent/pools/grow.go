@@ -149,7 +149,7 @@ func (s State) takes(devices []string, message string, action Action) *Decision 
 	return new(act(message, Action{Kind: RecordDisks, Disks: taken}, action))
 }
 
-// disksChanged says whether the disks of the spec differ from those that the pool was last changed to.
+// disksChanged reports whether the disks of the spec differ from those that the pool was last changed to.
 func (s State) disksChanged() bool {
 	mark, _ := s.Live.Property(s.Live.Name, naming.PropertyDisks)
 	return !mark.Local() || mark.Value != layoutMark(s.Pool)
@@ -270,7 +270,7 @@ func (s State) misplaced(asked zfs.Layout, there map[string]place) (wrong []stri
 	return wrong
 }
 
-// fits says whether a top-level vdev is as requested, or can become it: a disk and a mirror can be converted to each other.
+// fits reports whether a top-level vdev is as requested, or can become it: a disk and a mirror can be converted to each other.
 func fits(vdev zfs.Vdev, top zfs.VdevStatus) bool {
 	alone := len(top.Children) == 0
 	switch {

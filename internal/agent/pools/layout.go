@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// SameWords says whether the live pool has exactly the disks of the spec, under the same paths. Then no disk needs to be read.
+// SameWords reports whether the live pool has exactly the disks of the spec, under the same paths. Then no disk needs to be read.
 func SameWords(pool *v1alpha1.BenchmarkPool, live *LivePool) bool {
 	wanted := objects.SpecDevices(pool)
 	leaves := Disks(live.Status)

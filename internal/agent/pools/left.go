@@ -78,7 +78,7 @@ func (s State) withLeft(decision Decision) Decision {
 	return decision
 }
 
-// within says whether the live pool has a disk, by whatever path.
+// within reports whether the live pool has a disk, by whatever path.
 func (s State) within(disk Disk) bool {
 	return disk.Number != "" && slices.ContainsFunc(s.Live.Status.Leaves(), func(leaf zfs.VdevStatus) bool {
 		return slices.ContainsFunc(LeafPaths(leaf), func(path string) bool { return s.Disks[path].Number == disk.Number })

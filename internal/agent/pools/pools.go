@@ -94,7 +94,7 @@ func (l *LivePool) Property(dataset, name string) (zfs.Property, bool) {
 	return properties[at], true
 }
 
-// OwnedBy says whether the pool was created for an object. An inherited mark does not count.
+// OwnedBy reports whether the pool was created for an object. An inherited mark does not count.
 func (l *LivePool) OwnedBy(uid string) bool {
 	mark, found := l.Property(l.Name, naming.PropertyUID)
 	return found && uid != "" && mark.Local() && mark.Value == uid
@@ -262,7 +262,7 @@ func (s State) ownGUID() string {
 	return ""
 }
 
-// labelled says whether all data disks of the spec belong to a pool that was not exported.
+// labelled reports whether all data disks of the spec belong to a pool that was not exported.
 func (s State) labelled(guid string) bool {
 	for _, vdev := range s.Pool.Spec.Vdevs {
 		for _, path := range vdev.Devices {

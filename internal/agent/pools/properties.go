@@ -136,7 +136,7 @@ func poolProperties(state State) *Decision {
 	return &decision
 }
 
-// specIsSet says whether the properties of this generation of the spec have been set.
+// specIsSet reports whether the properties of this generation of the spec have been set.
 func (s State) specIsSet() bool {
 	mark, _ := s.Live.Property(s.Live.Name, naming.PropertyGeneration)
 	return mark.Local() && mark.Value == strconv.FormatInt(s.Pool.Generation, 10)

@@ -43,7 +43,7 @@ func (s State) OutdatedDataset() *zfs.Dataset {
 	return nil
 }
 
-// ours says whether a BenchmarkPool created a dataset of its kept pool, for one of its runs.
+// ours reports whether a BenchmarkPool created a dataset of its kept pool, for one of its runs.
 func (s State) ours(dataset string) bool {
 	uid := string(s.Pool.UID)
 	return uid != "" && s.Live.localMark(dataset, naming.PropertyUID) == uid && s.Live.localMark(dataset, naming.PropertyRun) != ""

@@ -69,7 +69,7 @@ func (s State) noteSpec(value string) Action {
 		Settings: []naming.Setting{{Dataset: s.Live.Name, Name: PropertySpec, Value: value}}}
 }
 
-// acceptsSpec says whether a user has accepted the current spec.
+// acceptsSpec reports whether a user has accepted the current spec.
 func acceptsSpec(pool *v1alpha1.BenchmarkPool) bool {
 	return pool.Annotations[v1alpha1.AnnotationAcceptSpec] == strconv.FormatInt(pool.Generation, 10)
 }

@@ -29,7 +29,7 @@ func (m Mount) String() string {
 	return fmt.Sprintf("%s from %s (its folder %s)", m.FSType, m.Source, m.Root)
 }
 
-// ReadOnly says whether the mount, or its whole file system, is read-only.
+// ReadOnly reports whether the mount, or its whole file system, is read-only.
 func (m Mount) ReadOnly() bool {
 	return slices.Contains(strings.Split(m.Options+","+m.SuperOptions, ","), "ro")
 }

@@ -38,7 +38,7 @@ func (m Mount) PlaceOf(below string) Place {
 	return Place{Device: m.Device, Path: path.Join(m.Root, strings.TrimPrefix(below, m.Point))}
 }
 
-// Contains says whether another place is this one or below it.
+// Contains reports whether another place is this one or below it.
 func (p Place) Contains(other Place) bool {
 	return p.Device == other.Device && above(p.Path, other.Path)
 }
@@ -79,7 +79,7 @@ func NewPropagation(from Standing, all []Standing) Propagation {
 	return p
 }
 
-// Reaches says whether a mount is unmounted together with the given one. What counts is its parent mount: a bind mount of the same
+// Reaches reports whether a mount is unmounted together with the given one. What counts is its parent mount: a bind mount of the same
 // file system elsewhere is a slave of it too, and stays.
 func (p Propagation) Reaches(mount Standing) bool {
 	place, known := mount.Place()

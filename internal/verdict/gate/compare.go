@@ -21,7 +21,7 @@ const (
 	toHistory  = "History"
 )
 
-// AsksHistory says whether a gate compares with earlier experiments.
+// AsksHistory reports whether a gate compares with earlier experiments.
 func AsksHistory(gate v1alpha1.Gate) bool { return gate.Compare != nil && gate.Compare.To == toHistory }
 
 // compareRule requires that a metric is not worse than the reference by more than a tolerance.
@@ -187,8 +187,8 @@ func (c compareRule) tooFew(one *comparison, then, now span) *opinion {
 // it.
 const leastBinned = 0.03
 
-// finest is the smallest tolerance at which rounded numbers are evaluated: even with zero tolerance, 1000 cannot be distinguished from
-// 1000.4.
+// finest is the tolerance that a smaller one counts as when rounded numbers are checked: even with zero tolerance, 1000 cannot be
+// distinguished from 1000.4.
 const finest = 0.01
 
 // coarse refuses to compare small numbers that are rounded, such as rates of a few operations a second: rounding alone would decide,

@@ -74,7 +74,7 @@ func (f *findings) checkSelect(node ast.Expr) {
 	f.refer(node, selection.Operand(), selection.FieldName(), f.known.checkMetric)
 }
 
-// readsPhase says whether a call is phase('NAME') or phase('NAME').workload('NAME').
+// readsPhase reports whether a call is phase('NAME') or phase('NAME').workload('NAME').
 func readsPhase(operand ast.Expr) bool {
 	calls := func(name string) bool {
 		return operand.Kind() == ast.CallKind && operand.AsCall().FunctionName() == name

@@ -26,7 +26,7 @@ type scope struct {
 	workloads map[string][]string
 }
 
-// has says whether a variant has a phase. Given only parts of a name, it says whether one of the variants with these parts has it.
+// has reports whether a variant has a phase. Given only parts of a name, it says whether one of the variants with these parts has it.
 func (s scope) has(name, phase string) bool {
 	only := s.only[phase]
 	return len(only) == 0 || slices.ContainsFunc(s.variants, func(variant string) bool {
@@ -75,7 +75,7 @@ func (s scope) limitedTo(names []v1alpha1.VariantParts) (limited scope, mistakes
 	return s, mistakes
 }
 
-// among says whether a variant is one of those named.
+// among reports whether a variant is one of those named.
 func among(variant string, names []v1alpha1.VariantParts) bool {
 	return slices.ContainsFunc(names, func(name v1alpha1.VariantParts) bool { return naming.IsVariant(variant, string(name)) })
 }

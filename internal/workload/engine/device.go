@@ -77,7 +77,7 @@ func contents(head, tail []byte) string {
 	return ""
 }
 
-// blank says whether an area contains only zeros, or only 0xff as erased flash does.
+// blank reports whether an area contains only zeros, or only 0xff as erased flash does.
 func blank(area []byte) bool {
 	return len(area) == 0 || (area[0] == 0 || area[0] == 0xff) && bytes.Count(area, area[:1]) == len(area)
 }

@@ -287,5 +287,5 @@ func (s *session) direct(e extent, blockSize int64, warm bool) bool {
 	return does
 }
 
-// compresses says whether the file system may store data in less space than its size, so that the space proves nothing.
+// compresses reports whether the file system may store data in less space than its size, so that the space proves nothing.
 func compresses(fsType string) bool { return fsType == "zfs" || fsType == "btrfs" || fsType == "f2fs" }

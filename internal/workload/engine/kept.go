@@ -66,7 +66,7 @@ func (s *session) fillKept(ctx context.Context, f *filling, phase v1alpha1.FillP
 	return s.verifyAllocation(f)
 }
 
-// missing says whether there is less data than a fill asks for.
+// missing reports whether there is less data than a fill asks for.
 func (s *session) missing(ctx context.Context, f *filling, phase v1alpha1.FillPhase, capacity int64) (bool, error) {
 	there := f.had * int64(f.files)
 	if phase.Size != nil {

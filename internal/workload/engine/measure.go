@@ -360,7 +360,7 @@ func (s *session) measureFIO(ctx context.Context, message string, file fio.File,
 	return sum, report, err
 }
 
-// staged says whether jobs of the file wait for others before them.
+// staged reports whether jobs of the file wait for others before them.
 func staged(file fio.File) bool {
 	stages := file.Stages()
 	return len(stages) > 0 && stages[len(stages)-1] > 0

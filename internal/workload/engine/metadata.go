@@ -166,7 +166,7 @@ func (m *metadata) inTime(ctx context.Context, measuring time.Duration) func() e
 	}
 }
 
-// late says whether the time that is left is too short to create the other files, even twice as fast.
+// late reports whether the time that is left is too short to create the other files, even twice as fast.
 func late(made, all int64, spent, left time.Duration) bool {
 	rest := float64(spent) / float64(made) * float64(all-made) / 2
 	return spent > (spent+left)/lateShare && rest > float64(left)

@@ -136,7 +136,7 @@ func (s *session) parts() []*session {
 	return parts
 }
 
-// alone says whether no other workload uses the volume or the disks of workload i.
+// alone reports whether no other workload uses the volume or the disks of workload i.
 func alone(parts []workload.PartRequest, i int) bool {
 	for k, other := range parts {
 		if k != i && shareDisks(parts[i].Request, other.Request) {
@@ -146,7 +146,7 @@ func alone(parts []workload.PartRequest, i int) bool {
 	return true
 }
 
-// shareDisks says whether two volumes are one, or on the same disks.
+// shareDisks reports whether two volumes are one, or on the same disks.
 func shareDisks(one, other workload.Request) bool {
 	same := slices.ContainsFunc(other.Disks, func(disk workload.Disk) bool {
 		return slices.ContainsFunc(one.Disks, func(of workload.Disk) bool { return of.Number == disk.Number })
@@ -168,7 +168,7 @@ func (s *session) namedChecks() []results.Check {
 	return named
 }
 
-// ofVolume says whether a counter is of the devices of one volume. The others are of the node, or of all processes of the pod.
+// ofVolume reports whether a counter is of the devices of one volume. The others are of the node, or of all processes of the pod.
 func ofVolume(metric string) bool {
 	return strings.HasPrefix(metric, "device") || strings.HasPrefix(metric, "disk") || strings.HasSuffix(metric, "PerApplicationByteMilli")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// operationOver says whether a workload that lasts as long as the operation beside it has to end now. It uses the clock of the document,
+// operationOver reports whether a workload that lasts as long as the operation beside it has to end now. It uses the clock of the document,
 // because that clock also decides later whether enough was measured after the operation.
 func (s *session) operationOver() bool {
 	if !workload.EndsWithOperation(&s.request.Phase) {

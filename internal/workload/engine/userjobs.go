@@ -155,7 +155,7 @@ func (u *userJobs) finish(s *session, _ fio.Sum) error {
 	for i, job := range u.jobs {
 		sum := fio.Report{Jobs: []fio.JobReport{job}}.Sum(nil)
 		if i < len(stages) && stages[i] == last && sum.Write.Operations > 0 && atOnce(sum.Duration, longest[last]) {
-			sum.Flushed(u.flush) // one that ended before others has synced for itself
+			sum.Flushed(u.flush) // a job that ended earlier has synced its own writes
 		}
 		s.addFiguresOf(job.Name+".", sum)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // walVolume is a separate volume for the write-ahead log of a database. Its place is verified like that of the phase, and its counters are
-// taken at the same moments. Its methods do nothing if there is none.
+// taken at the same moments. It is nil, and its methods do nothing, if the log is on the volume of the phase.
 type walVolume struct {
 	*session
 

@@ -59,7 +59,7 @@ func judged(set *gate.Set, series []float64) v1alpha1.Verdict {
 	return set.Judge(evidence)[0].Verdict
 }
 
-// ever says whether a verdict comes in any night from one to another, each counted from 1.
+// ever reports whether a verdict comes in any night from one to another, each counted from 1.
 func (n nightly) ever(verdict v1alpha1.Verdict, from, to int) func(*rand.Rand) (bool, error) {
 	return func(random *rand.Rand) (bool, error) {
 		set, err := historyGate()
@@ -76,7 +76,7 @@ func (n nightly) ever(verdict v1alpha1.Verdict, from, to int) func(*rand.Rand) (
 	}
 }
 
-// on says whether a verdict comes on a night.
+// on reports whether a verdict comes on a night.
 func (n nightly) on(verdict v1alpha1.Verdict, night int) func(*rand.Rand) (bool, error) {
 	return n.ever(verdict, night, night)
 }

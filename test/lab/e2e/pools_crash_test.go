@@ -110,7 +110,7 @@ func (p *pools) idle() {
 	g := gomega.NewWithT(p.t)
 	pool := p.make("idle", `{vdevs: [{devices: [$1]}], datasets: [{path: data, properties: {recordsize: 8k}}]}`)
 	p.ready(pool)
-	// A new pool frees the last of its making in the time until the next look.
+	// A new pool frees some space after its creation, which the next observation reports.
 	settled, since := pool.DeepCopy(), time.Now()
 	eventually(p.t, "the pool has settled", func(g gomega.Gomega) {
 		g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(pool), pool)).To(gomega.Succeed())

@@ -113,7 +113,7 @@ type chain struct {
 	plugged bool
 	// top is the node that the device uses, or would use.
 	top string
-	// faults are the nodes of faults, also of those that a killed process has not brought into use or removed.
+	// faults are the nodes of faults, including those that a killed process has created but not inserted, or taken out but not removed.
 	faults []string
 }
 
