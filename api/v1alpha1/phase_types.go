@@ -198,7 +198,7 @@ type MeasurePhase struct {
 	// operate runs a pool operation during the workload, such as a scrub. Only for zfs targets.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="(!has(self.replicate) || has(self.replicate.toVolume)) && (!has(self.copy) || !has(self.copy.toPool))",message="write toVolume, the name of another volume of the target: a phase replicates and copies only within its target"
-	// +kubebuilder:validation:XValidation:rule="(!has(self.clone) || !has(self.clone.as)) && (!has(self.replicate) || !has(self.replicate.as)) && (!has(self.copy) || !has(self.copy.as))",message="write to in place of as: a volume is made in a phase with operate"
+	// +kubebuilder:validation:XValidation:rule="(!has(self.clone) || !has(self.clone.as)) && (!has(self.replicate) || !has(self.replicate.as)) && (!has(self.copy) || !has(self.copy.as))",message="use 'to' instead of 'as': a volume is made in a phase with operate"
 	Operate *PoolAction `json:"operate,omitempty"`
 	// operateAfter starts the operation this long after the pod. The operation has to end before the workload does, and the phase has rates
 	// before, during and after the operation. Without operateAfter, it starts with the pod and lasts as long as the workload.

@@ -10,7 +10,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.pool == oldSelf.pool",message="pool is immutable: create another PoolOperation"
 // +kubebuilder:validation:XValidation:rule="self.action == oldSelf.action",message="action is immutable: create another PoolOperation"
 // +kubebuilder:validation:XValidation:rule="!oldSelf.cancel || self.cancel",message="a cancelled operation stays cancelled: create another PoolOperation"
-// +kubebuilder:validation:XValidation:rule="(!has(self.action.clone) || !has(self.action.clone.as)) && (!has(self.action.replicate) || !has(self.action.replicate.as)) && (!has(self.action.copy) || !has(self.action.copy.as))",message="write the new dataset in to: as makes a volume in the phases of a benchmark"
+// +kubebuilder:validation:XValidation:rule="(!has(self.action.clone) || !has(self.action.clone.as)) && (!has(self.action.replicate) || !has(self.action.replicate.as)) && (!has(self.action.copy) || !has(self.action.copy.as))",message="write the new dataset in 'to': 'as' makes a volume in the phases of a benchmark"
 // +kubebuilder:validation:XValidation:rule="!has(self.action.replicate) || has(self.action.replicate.toPool)",message="write the name of a BenchmarkPool in toPool: volumes have names only in the phases of a benchmark"
 // +kubebuilder:validation:XValidation:rule="!has(self.action.copy) || !has(self.action.copy.toVolume)",message="write the name of a BenchmarkPool in toPool: volumes have names only in the phases of a benchmark"
 // +kubebuilder:validation:XValidation:rule="!has(self.action.copy) || !has(self.action.copy.toPool) || self.action.copy.toPool != self.pool",message="remove toPool, or write another BenchmarkPool: without it, copy stays within the pool of this operation"

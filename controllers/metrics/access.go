@@ -84,7 +84,7 @@ func newQueue(config *rest.Config, client *http.Client) (*queue, error) {
 }
 
 var (
-	errUnknown   = errors.New("show the token of an account of the cluster")
+	errUnknown   = errors.New("send the bearer token of an account of this cluster")
 	errForbidden = errors.New("bind the ClusterRole storagebench-metrics-reader to the account")
 	errBusy      = errors.New("too many callers ask at the same time: try again")
 )
@@ -109,7 +109,7 @@ func (a *access) filter(log logr.Logger, next http.Handler) (http.Handler, error
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		default:
 			a.complain(log, err)
-			http.Error(w, "the API server does not say who this is", http.StatusServiceUnavailable)
+			http.Error(w, "the API server could not check your access: try again", http.StatusServiceUnavailable)
 		}
 	}), nil
 }

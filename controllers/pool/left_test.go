@@ -103,7 +103,7 @@ func TestLabelsThatStay(t *testing.T) {
 		}, ""},
 		"as in the pool": {func(_ *world, on *fakePool) {
 			on.left[diskC] = host.PoolLabel{Name: "bench0", GUID: 700, State: host.PoolActive, Txg: 4}
-		}, "does not say so"},
+		}, "still says that the disk is in the pool"},
 		"silent": {func(w *world, _ *fakePool) { w.node.refused = map[string]error{diskC: refusedFor(host.Silent)} }, "cannot be cleared"},
 		"not granted": {func(w *world, _ *fakePool) {
 			w.agent.Policy = pools.DevicePolicy{{Pattern: diskA}, {Pattern: diskB}, {Pattern: diskD}}

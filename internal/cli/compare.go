@@ -75,7 +75,7 @@ func (a *App) compare(ctx context.Context, nameA, nameB string, options compareO
 		a.say("%c: %s", 'A'+i, clean(originOf(side)))
 	}
 	c.print(a)
-	a.say("\nEach interval is about the runs of these two experiments: how days differ is not in it, and of 20 metrics that did\n" +
+	a.say("\nEach interval covers only the runs of these two experiments, not how days differ, and of 20 metrics that did\n" +
 		"not change, one interval excludes 0 by chance. For a verdict use a gate that compares with a variant, a baseline or the history.")
 	return nil
 }

@@ -299,7 +299,7 @@ func TestDoctorFinds(t *testing.T) {
 			[]string{"OpenZFS differs: zfs-2.1.5 on node-a, zfs-2.3.9 on node-b"}},
 		{"an old OpenZFS", func(i *installation) { i.pools[0].Status.ZFSVersion = "zfs-0.8.3-1ubuntu" }, ExitFailed,
 			[]string{"OpenZFS is too old: zfs-0.8.3-1ubuntu on node-a"}},
-		{"no pool yet", func(i *installation) { i.pools = nil }, ExitPassed, []string{"not seen  openzfs   OpenZFS: no pool tells its version"}},
+		{"no pool yet", func(i *installation) { i.pools = nil }, ExitPassed, []string{"not seen  openzfs   OpenZFS: no pool reports its version"}},
 		{"no driver", func(i *installation) { i.driver = nil }, ExitPassed, []string{"zfs targets use provisioner Local"}},
 		{"a CRD is missing", func(i *installation) { i.crds = i.crds[1:] }, ExitFailed, []string{"there is no CRD"}},
 		{"a CRD of another release", func(i *installation) {
@@ -310,7 +310,7 @@ func TestDoctorFinds(t *testing.T) {
 					spec.Properties["zeal"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 				}
 			}
-		}, ExitPassed, []string{"differs from this plugin's: only here: spec.deadline; only there: spec.zeal"}},
+		}, ExitPassed, []string{"differs from this plugin's: only in the plugin: spec.deadline; only in the cluster: spec.zeal"}},
 	} {
 		i := installed(t)
 		test.spoil(i)

@@ -220,10 +220,10 @@ func examineClock(ctx context.Context, p *patient) []finding {
 	}
 	switch ahead := here.Sub(server).Round(time.Second); {
 	case ahead > mostClockError:
-		return []finding{warningFound("synchronize this machine's clock, for ages and remaining times are wrong by as much",
+		return []finding{warningFound("synchronize this machine's clock: ages and remaining times are wrong by this difference",
 			"this machine is %s ahead of the API server", brief(ahead))}
 	case ahead < -mostClockError:
-		return []finding{warningFound("synchronize this machine's clock, for ages and remaining times are wrong by as much",
+		return []finding{warningFound("synchronize this machine's clock: ages and remaining times are wrong by this difference",
 			"this machine is %s behind the API server", brief(-ahead))}
 	}
 	return []finding{fine("this machine and the API server agree on the time")}

@@ -71,7 +71,7 @@ func examineCRDs(ctx context.Context, p *patient) []finding {
 		olds := slices.DeleteFunc(slices.Clone(there), func(field string) bool { return slices.Contains(here, field) })
 		if len(news)+len(olds) > 0 {
 			findings = append(findings, warningFound("use the plugin and the CRDs of the same release",
-				"CRD %s differs from this plugin's: only here: %s; only there: %s", own.Name, orNone(news), orNone(olds)))
+				"CRD %s differs from this plugin's: only in the plugin: %s; only in the cluster: %s", own.Name, orNone(news), orNone(olds)))
 		}
 	}
 	if len(findings) == 0 {
@@ -210,7 +210,7 @@ func examineZFS(ctx context.Context, p *patient) []finding {
 		}
 	}
 	if len(versions) == 0 {
-		return []finding{{Health: unseen, Says: "OpenZFS: no pool tells its version yet; needed is 2.1 or newer"}}
+		return []finding{{Health: unseen, Says: "OpenZFS: no pool reports its version yet; 2.1 or newer is required"}}
 	}
 	var words []string
 	for _, node := range slices.Sorted(maps.Keys(versions)) {

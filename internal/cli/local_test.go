@@ -143,7 +143,7 @@ func TestLocalVerdicts(t *testing.T) {
 			document := measured(r, 5000)
 			document.Phase = "other"
 			return document
-		}), fastEnough, ExitInvalid, []string{"the result belongs to something else", "phase other"}},
+		}), fastEnough, ExitInvalid, []string{"the result belongs to another run or phase", "phase other"}},
 		{"cannot be executed", &executor{execute: func(context.Context, workload.Request, func(results.Progress)) (results.PhaseDocument, error) {
 			return results.PhaseDocument{}, errors.New("fio is not installed")
 		}}, fastEnough, ExitInvalid, []string{"it could not be executed: fio is not installed"}},

@@ -65,7 +65,7 @@ The exit code is 1 if a finding is bad, and 2 if something could not be measured
 		"`DURATION` of each measurement; PostgreSQL takes five times that")
 	flags.IntVar(&options.suite.Repetitions, "repetitions", qualify.DefaultRepetitions, "`NUMBER` of repetitions")
 	flags.BoolVar(&options.dryRun, "dry-run", false, "print the StorageBenchmarks, and apply nothing")
-	flags.StringArrayVar(&options.from, "from", nil, "print the card of this results.json `FILE` of the suite, once for each of both")
+	flags.StringArrayVar(&options.from, "from", nil, "print the card of this results.json `FILE` of the suite; use it once for each part")
 	a.addFormat(command, &options.format, []string{"text", "markdown", "json", formatHTML})
 	return command
 }

@@ -42,7 +42,7 @@ func (a *App) resumeCommand() *cobra.Command {
 	return a.changeCommand(&cobra.Command{
 		Use:     "resume NAME",
 		Short:   "Continue a suspended StorageBenchmark",
-		Long:    "Continue a suspended StorageBenchmark: it joins the queue for its node, and starts the run over that was stopped.",
+		Long:    "Continue a suspended StorageBenchmark: it joins the queue for its node, and starts the stopped run over.",
 		Example: "  kubectl storagebench resume nightly",
 		Args:    exactlyOne("resume needs one name: kubectl storagebench resume NAME"),
 	}, a.resume)

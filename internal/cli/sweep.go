@@ -228,8 +228,8 @@ func (a *App) printSweep(table sweep.Table, places int, format string) error {
 func (a *App) saySweep(table sweep.Table, places, outlying int) {
 	a.say("\n%s, %d unlike the others, %d lacking numbers. %s", spelling.Count(places, "place"), outlying, len(table.Missing), sweep.Rule)
 	if table.Unclear {
-		a.say("No outlier can be named where a value is unknown: fewer than 2 places with 3 repetitions have the metric, or the places differ " +
-			"so much that none is apart from the others.")
+		a.say("Outliers cannot be found where a value is unknown: fewer than 2 places with 3 repetitions have the metric, or the places differ " +
+			"so much that none stands out.")
 	}
 	for _, value := range table.Values {
 		if value.Outlier {

@@ -89,7 +89,7 @@ func (p *presence) absent(name v1alpha1.VolumeName) string {
 		return fmt.Sprintf("works on volume %s, whose dataset phase %s has destroyed by then: move it before that phase, or name another volume",
 			name, destroyer)
 	}
-	return fmt.Sprintf("works on volume %s, which phase %s makes later: move it behind that phase", name, one.MadeIn)
+	return fmt.Sprintf("works on volume %s, which phase %s makes later: move it after that phase", name, one.MadeIn)
 }
 
 // checkMade refuses volumes that a phase cannot make.
@@ -126,13 +126,13 @@ func cannotMake(slot *Slot, phase *v1alpha1.Phase, from v1alpha1.DatasetPath, ta
 	})
 	switch {
 	case phase.Operate == nil:
-		return "beside a workload: write to in place of as, or make it in a phase with operate"
+		return "beside a workload: use 'to' instead of 'as', or make it in a phase with operate"
 	case taken:
 		return "and another volume has this name: choose another one in as"
 	case isDevice:
-		return fmt.Sprintf("of dataset %s, which is a device: as makes volumes of type Filesystem; write to in place of as", from)
+		return fmt.Sprintf("of dataset %s, which is a device: 'as' makes volumes of type Filesystem; use 'to' instead of 'as'", from)
 	case made >= mostMade:
-		return fmt.Sprintf("and earlier phases make %d: that is the limit of one benchmark; write to in place of as", mostMade)
+		return fmt.Sprintf("and earlier phases make %d: that is the limit of one benchmark; use 'to' instead of 'as'", mostMade)
 	}
 	return ""
 }
@@ -158,7 +158,7 @@ func misplaces(slot *Slot, phase *v1alpha1.Phase) string {
 		return ""
 	case as != "":
 		return fmt.Sprintf("makes volume %s of a dataset of provisioner %s, whose data workloads would not find there: write provisioner: %s in "+
-			"the dataset of volume %s, or to in place of as", as, from, volume.WithoutDriver, own)
+			"the dataset of volume %s, or 'to', not 'as'", as, from, volume.WithoutDriver, own)
 	}
 	return fmt.Sprintf("copies the data of volume %s to volume %s, where workloads would not find it, for their provisioners are %s and %s: "+
 		"write the same one in the datasets of both, or another dataset in to", own, toVolume, from, to)

@@ -62,7 +62,7 @@ func TestVolumesThatPhasesMake(t *testing.T) {
 		"a copy":             {list{fill(""), files("", "data", "fresh"), scan("fresh")}, nil},
 		"a copy of a copy":   {list{fill(""), files("", "data", "fresh"), files("fresh", "fresh", "again"), scan("again")}, nil},
 		"to measure writes":  {list{snapshot(), clone("fresh"), sized, scan("fresh")}, nil},
-		"too early":          {list{fill(""), scan("fresh"), files("", "data", "fresh")}, []string{"works on volume fresh", "makes later", "move it behind"}},
+		"too early":          {list{fill(""), scan("fresh"), files("", "data", "fresh")}, []string{"works on volume fresh", "makes later", "move it after"}},
 		"never":              {list{fill(""), scan("fresh")}, []string{`volume "fresh"`, "make it in an earlier phase with as"}},
 		"destroyed":          {list{fill(""), files("", "data", "fresh"), destroy("", "fresh"), scan("fresh")}, []string{"has destroyed by then"}},
 		"destroyed, in time": {list{fill(""), files("", "data", "fresh"), scan("fresh"), destroy("fresh", "fresh"), scan("")}, nil},
@@ -73,7 +73,7 @@ func TestVolumesThatPhasesMake(t *testing.T) {
 		"the name data": {list{fill(""), files("", "data", "data")}, []string{"another volume has this name"}},
 		"a known dataset": {list{fill(""), operate("", v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "data", To: "fresh"}}),
 			files("", "data", "fresh")}, []string{"dataset fresh exists by then", "another name in as"}},
-		"beside a workload":      {list{fill(""), beside}, []string{"write to in place of as, or make it in a phase with operate"}},
+		"beside a workload":      {list{fill(""), beside}, []string{"use 'to' instead of 'as', or make it in a phase with operate"}},
 		"of nothing":             {list{snapshot(), clone("fresh"), scan("fresh")}, []string{"no earlier phase fills it"}},
 		"of an earlier snapshot": {list{snapshot(), fill(""), clone("fresh"), scan("fresh")}, []string{"no earlier phase fills it"}},
 		"of a device":            {list{files("disk", "disk", "fresh")}, []string{"dataset disk, which is a device"}},
@@ -88,7 +88,7 @@ func TestVolumesThatPhasesMake(t *testing.T) {
 	driver := &v1alpha1.ZFSTarget{Reset: v1alpha1.ResetPool, Dataset: &v1alpha1.DatasetTemplate{Provisioner: volume.ProvisionerOpenEBS}}
 	checkRefused(t, "a driver's", checkTarget(&Slot{Variant: "v", Target: v1alpha1.Target{ZFS: driver},
 		Phases: list{fill(""), files("", "data", "fresh")}}), v1alpha1.ReasonNotSupported, []string{"makes volume fresh on a pool of provisioner OpenEBS",
-		"write provisioner: Local in the dataset of volume data, or to in place of as"})
+		"write provisioner: Local in the dataset of volume data, or 'to', not 'as'"})
 	kept := &v1alpha1.ZFSTarget{Reset: v1alpha1.ResetDataset}
 	checkRefused(t, "a kept pool", checkTarget(&Slot{Variant: "v", Target: v1alpha1.Target{ZFS: kept},
 		Phases: list{fill(""), files("", "data", "fresh")}}), v1alpha1.ReasonNotSupported, []string{"write reset: Pool"})
@@ -110,7 +110,7 @@ func TestDataOfOtherProvisioners(t *testing.T) {
 		says      string
 	}{
 		{driver, local, sends, "makes volume sent of a dataset of provisioner OpenEBS, whose data workloads would not find there: write " +
-			"provisioner: Local in the dataset of volume data, or to in place of as"},
+			"provisioner: Local in the dataset of volume data, or 'to', not 'as'"},
 		{driver, local, makes, "makes volume fresh of a dataset of provisioner OpenEBS"},
 		{driver, local, copies, "copies the data of volume data to volume log, where workloads would not find it, for their provisioners are OpenEBS " +
 			"and Local: write the same one"},

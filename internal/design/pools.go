@@ -68,7 +68,7 @@ func cannotShare(slot *Slot, one volume.RunVolume) string {
 	for _, other := range others {
 		if names = append(names, other.Name); other.MadeIn != "" {
 			return fmt.Sprintf("phase %s makes volume %s on a pool of provisioner %s, which has one volume for each pool: write provisioner: %s "+
-				"in the dataset of volume %s, or to in place of as", other.MadeIn, other.Name, one.Dataset.Provisioner, volume.WithoutDriver, one.Name)
+				"in the dataset of volume %s, or 'to', not 'as'", other.MadeIn, other.Name, one.Dataset.Provisioner, volume.WithoutDriver, one.Name)
 		}
 	}
 	return fmt.Sprintf("volumes %s lie on one pool, and provisioner %s needs a pool for each volume: write provisioner: %s in the dataset of "+

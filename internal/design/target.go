@@ -99,7 +99,7 @@ func workloadProblem(slot *Slot, phase *v1alpha1.Phase) (field, problem string) 
 	case len(parts) == 0:
 		return "", ""
 	case phase.Measure.OperateAfter != nil:
-		return "operateAfter", "operateAfter: several workloads are not told apart before, during and after an operation: remove operateAfter"
+		return "operateAfter", "operateAfter: several workloads have no rates before, during and after an operation: remove operateAfter"
 	case !own:
 		return "workloads", fmt.Sprintf("none of its workloads is on volume %s, which is that of the phase: write volume: %s in the phase",
 			VolumeOf(phase), VolumeOf(&parts[0].Phase))

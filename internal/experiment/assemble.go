@@ -182,11 +182,11 @@ func incomplete(evidence Evidence) (verdict v1alpha1.Verdict, reason, message st
 	}
 	if tally.Held > 0 {
 		return v1alpha1.VerdictInconclusive, v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf(
-			"only %d of %d runs had finished when the benchmark had held its nodes for %s, the limit set by the admin: request less, or ask "+
+			"only %d of %d runs had finished when the benchmark had held its nodes for %s, the limit set by the admin: request fewer runs, or ask "+
 				"the admin", tally.Done, tally.Total, tally.Held)
 	}
 	return v1alpha1.VerdictInconclusive, v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf(
-		"only %d of %d runs had finished by spec.deadline (%s): increase it or request less", tally.Done, tally.Total,
+		"only %d of %d runs had finished by spec.deadline (%s): increase it or request fewer runs", tally.Done, tally.Total,
 		evidence.Benchmark.Spec.Deadline.Duration.Duration)
 }
 

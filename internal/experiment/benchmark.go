@@ -291,7 +291,7 @@ func stepClass(state State, decision *Decision) bool {
 		case name == "" && standard == "":
 			missing := "the cluster has no default StorageClass"
 			if state.ClusterUnread {
-				missing = "the manager may not read which StorageClass is the default"
+				missing = "the manager is not allowed to list StorageClasses to find the default"
 			}
 			decision.say(PositionWaiting, v1alpha1.ReasonNoDefaultClass,
 				"%s: set spec.target.storageClass.name ('kubectl get storageclass' lists them)", missing)

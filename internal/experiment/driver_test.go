@@ -82,9 +82,9 @@ func TestClusterUnread(t *testing.T) {
 	noClass.Classes = nil
 	runBenchmarkTests(t, []benchmarkTest{
 		{"both are named", settle(testState()), unread, []string{"CreateRun"}, PositionRunning, "Progressing", "", nil},
-		{"no node", settle(testState()), noNode, nil, PositionWaiting, "NoNode", "may not read nodes: set podTemplate.nodeSelector", nil},
+		{"no node", settle(testState()), noNode, nil, PositionWaiting, "NoNode", "is not allowed to read nodes: set podTemplate.nodeSelector", nil},
 		{"no class", noClass, unread, []string{"ReleaseLease"}, PositionWaiting, "NoDefaultStorageClass",
-			"may not read which StorageClass is the default: set", nil},
+			"is not allowed to list StorageClasses to find the default: set", nil},
 	})
 }
 

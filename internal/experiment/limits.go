@@ -124,7 +124,7 @@ func (l Limits) checkTime(field string, asked *v1alpha1.Duration, most time.Dura
 	if most == 0 || asked == nil || asked.Duration.Duration <= most {
 		return nil
 	}
-	return exceeds("the %s is %s, and at most %s may be asked for (%s): make it shorter", field, asked, most, limit)
+	return exceeds("the %s is %s, but at most %s is allowed (%s): make it shorter", field, asked, most, limit)
 }
 
 // kubernetesTaints are the key prefixes of the taints that Kubernetes itself uses to repel or evict pods.

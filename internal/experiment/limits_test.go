@@ -34,7 +34,7 @@ func TestLimits(t *testing.T) {
 			""},
 		"a deadline of a century": {DefaultLimits(), func(b *v1alpha1.StorageBenchmark) {
 			b.Spec.Deadline = runstest.Lasting(999999 * time.Hour)
-		}, "spec.deadline is 999999h0m0s, and at most 24h0m0s may be asked for (max-hold)"},
+		}, "spec.deadline is 999999h0m0s, but at most 24h0m0s is allowed (max-hold)"},
 		"of a phase": {DefaultLimits(), func(b *v1alpha1.StorageBenchmark) {
 			b.Spec.Phases[1].Deadline = runstest.Lasting(25 * time.Hour)
 		}, "deadline of phase scan is 25h0m0s"},
@@ -43,7 +43,7 @@ func TestLimits(t *testing.T) {
 		}, ""},
 		"of a start": {DefaultLimits(), func(b *v1alpha1.StorageBenchmark) {
 			b.Spec.Phases[1].StartDeadline = runstest.Lasting(2 * time.Hour)
-		}, "startDeadline of phase scan is 2h0m0s, and at most 1h0m0s"},
+		}, "startDeadline of phase scan is 2h0m0s, but at most 1h0m0s"},
 		"many nodes": {Limits{NodesPerNamespace: 2}, func(b *v1alpha1.StorageBenchmark) { onNodes(b, 3) },
 			"target.zfs.nodes.count is 3, but the benchmarks of a namespace may hold 2 nodes"},
 		"as many as may be": {Limits{NodesPerNamespace: 3}, func(b *v1alpha1.StorageBenchmark) { onNodes(b, 3) }, ""},

@@ -171,7 +171,7 @@ func TestAMissingTargetCostsNoAge(t *testing.T) {
 		actions []string
 		says    string
 	}{
-		"missing at work":              {ended, gone, []string{"ReleaseLease"}, "was deleted since this experiment began"},
+		"missing at work":              {ended, gone, []string{"ReleaseLease"}, "was deleted after this experiment began"},
 		"missing when the next begins": {next, gone, []string{"ReleaseLease"}, "BenchmarkPool " + pool + " is kept for the next scheduled"},
 		"back as it was":               {next, is, []string{"CreateRun"}, "starting run 1"},
 		"back and changed":             {next, changed, stops, "waiting for 1 run of the earlier"},

@@ -14,7 +14,7 @@ func stepNode(state State, decision *Decision) bool {
 	}
 	if state.ClusterUnread {
 		decision.say(PositionWaiting, v1alpha1.ReasonNoNode,
-			"the manager may not read nodes: set podTemplate.nodeSelector, such as kubernetes.io/hostname: worker-1, if that is also "+
+			"the manager is not allowed to read nodes: set podTemplate.nodeSelector, such as kubernetes.io/hostname: worker-1, if that is also "+
 				"the name of the node")
 		releaseIfIdle(state, decision)
 		return true
@@ -27,7 +27,7 @@ func stepNode(state State, decision *Decision) bool {
 		few, another = fmt.Sprintf("%d of the %d nodes of target.zfs.nodes.count are", len(state.Nodes), count), "more nodes"
 	}
 	decision.say(PositionWaiting, v1alpha1.ReasonNoNode,
-		"%s Ready and fits podTemplate.nodeSelector and tolerations%s: loosen them, or make %s ready", few, zfsNodes(state), another)
+		"%s Ready and allowed by podTemplate.nodeSelector and tolerations%s: relax these, or make %s ready", few, zfsNodes(state), another)
 	releaseIfIdle(state, decision)
 	return true
 }

@@ -49,10 +49,10 @@ func keepTargets(state *State, names []string, found map[string]v1alpha1.Target)
 		design.ReplaceTargets(&benchmark.Spec, used)
 		return
 	}
-	reason, what := v1alpha1.ReasonTargetChanged, "has changed since this experiment began"
+	reason, what := v1alpha1.ReasonTargetChanged, "was changed after this experiment began"
 	for _, name := range names {
 		if _, exists := found[name]; !exists {
-			reason, what = v1alpha1.ReasonTargetNotFound, "was deleted since this experiment began"
+			reason, what = v1alpha1.ReasonTargetNotFound, "was deleted after this experiment began"
 		}
 	}
 	state.TargetError = design.Refuse(reason, "StorageTarget %s %s: recreate it as it was, or change the annotation %s to start another "+

@@ -50,7 +50,7 @@ func cannotKeep(before, now *v1alpha1.PostgresWorkload, maker v1alpha1.PhaseName
 		return ""
 	case before == nil && maker != "":
 		return fmt.Sprintf("phase %s makes the volume of data that had no database by then: put the phase that makes it, and the snapshot that "+
-			"it clones, behind a postgres phase", maker)
+			"it clones, after a postgres phase", maker)
 	case before == nil:
 		return "there is no database on the volume by then: put a postgres phase without keep before it"
 	case sizeOf(before) != sizeOf(now):

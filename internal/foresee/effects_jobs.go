@@ -43,7 +43,7 @@ func holesWritten(_ *comparison, on places) (field, message string) {
 			return ""
 		}
 		return fmt.Sprintf("job [%s] writes into a file that is empty at first, so that ZFS does not have to read records before it overwrites "+
-			"parts of them: write overwrite=1, with which fio fills the file first, or filename=data behind a fill", j.Name)
+			"parts of them: write overwrite=1, with which fio fills the file first, or filename=data after a fill", j.Name)
 	})
 }
 
@@ -56,7 +56,7 @@ func wholeDevice(_ *comparison, on places) (field, message string) {
 			return ""
 		}
 		return fmt.Sprintf("job [%s] works on the whole device, and ZFS reads what was never written without its disks: write filename=data "+
-			"behind a fill", j.Name)
+			"after a fill", j.Name)
 	})
 }
 

@@ -311,7 +311,7 @@ func TestGatesOnMetrics(t *testing.T) {
 		"syncs of libaio": {func(s *spec) {
 			s.Phases = append(s.Phases, jobs("ioengine=libaio\nfdatasync=1"))
 			expression("phase('jobs').share('syncLatency', '>', '1ms') < 0.1")(s)
-		}, "spec.gates[0].expression: has no syncLatency.shareOver1ms: with ioengine=libaio, fio counts the write before into the syncs of log"},
+		}, "spec.gates[0].expression: has no syncLatency.shareOver1ms: with ioengine=libaio, fio times the preceding write with the syncs of log"},
 		"syncs of psync": {func(s *spec) {
 			s.Phases = append(s.Phases, jobs("fdatasync=1"))
 			bound("jobs.syncLatencyP99Nanoseconds")(s)

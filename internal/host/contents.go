@@ -385,7 +385,7 @@ func (e *RefusedError) wayOut() string {
 		"(wipefs, and zeros over its ends alone, leave remains)", e.Path)
 	switch {
 	case e.Right == NoContents:
-		return ". If its data may be lost, ask the cluster's admin to blank it, or to end the grant of this disk with ':reuse'"
+		return ". If its data may be lost, ask the cluster's admin to blank it, or to append ':reuse' to the grant of this disk"
 	case e.Right == FileSystems && slices.ContainsFunc(e.Findings, func(f Finding) bool { return !e.Right.gives(f) }):
 		return ". For a namespace only file systems may be destroyed: ask the cluster's admin to blank it"
 	case errors.Is(e, PoolRemains):

@@ -134,7 +134,7 @@ func (o *Observer) Between(before, after Snapshot) Delta {
 	c.fillDisks(o)
 	found := o.collectEvidence(c.details.Sources)
 	if found.doubt != "" {
-		c.missing = append(c.missing, "The part of the reads that came from memory not available: "+found.doubt+".")
+		c.missing = append(c.missing, "The share of reads that came from memory is not available: "+found.doubt+".")
 	} else if share, ok := found.arcShare(); ok {
 		c.metrics["cacheHitPartsPerMillion"] = million - share
 		c.details.MetricSources["cacheHitPartsPerMillion"] = "zfs.arc"
@@ -174,7 +174,7 @@ func (c *comparison) compare(name string, before, after group, elapsed time.Dura
 		if extra := len(smaller) - 8; extra > 0 {
 			smaller, more = smaller[:8], fmt.Sprintf(" and %d more", extra)
 		}
-		c.missing = append(c.missing, fmt.Sprintf("Changes of %s not available for %s%s: smaller than before, so the counter was reset "+
+		c.missing = append(c.missing, fmt.Sprintf("Changes of %s are not available for %s%s: smaller than before, so the counter was reset "+
 			"or has wrapped around.", name, strings.Join(smaller, ", "), more))
 	}
 }

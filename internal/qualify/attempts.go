@@ -61,5 +61,5 @@ func repeated(facts Facts) []Finding {
 		return nil
 	}
 	return []Finding{{Level: Warning, About: "Attempts without usable numbers", Measured: strings.Join(facts.unusable, "; "),
-		Means: "The figures of this card are from other attempts.", Do: "Look whether the reason is the storage, and run qualify again."}}
+		Means: "The figures of this card are from other attempts.", Do: "Check whether the storage is the cause, and run qualify again."}}
 }

@@ -158,7 +158,7 @@ func sentence(verdict Level, count map[Level]int) string {
 	case Warning:
 		return fmt.Sprintf("Usable for databases. Warnings to mind: %d.", count[Warning])
 	case Good:
-		return "Fit for databases: no rule has found anything to object."
+		return "Fit for databases: no rule found a problem."
 	}
 	return "Not known."
 }

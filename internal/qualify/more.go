@@ -136,7 +136,7 @@ func fromMemory(facts Facts) []Finding {
 		return nil
 	}
 	return []Finding{{Level: Warning, About: "Reads came from memory", Measured: strings.Join(hits, ", ") + " of the reads",
-		Means: "These figures are better than the storage is.", Do: larger}}
+		Means: "The storage itself is slower than these figures.", Do: larger}}
 }
 
 // tooFast doubts commits that no disk can make durable so quickly.

@@ -168,7 +168,7 @@ func (f Facts) ofDisks(finding Finding, phases ...string) Finding {
 			finding.Do = "Read the checks of the phase in the report: they say which counters are missing. " + larger
 			finding.Measured += "; but " + phase + " has no " + hitRate
 		case hits.Median > memoryWarn:
-			finding.Level, finding.Means, finding.Do = Unknown, "These are figures of memory: the disks are not known.", larger
+			finding.Level, finding.Means, finding.Do = Unknown, "These are figures of memory: they do not show what the disks can do.", larger
 			finding.Measured += fmt.Sprintf("; but %s of the reads of %s came from memory", pictures.Write(hitRate, float64(hits.Median)), phase)
 		}
 	}
@@ -206,7 +206,7 @@ func (f Facts) durable(finding Finding, phase string) Finding {
 func (f Facts) ofStorage(finding Finding, phase string) Finding {
 	busy, known := f.metric(phase, "workersBusyPartsPerMillion")
 	if known && busy.Median < leastBusy && finding.Level != Good {
-		finding.Level, finding.Means = Unknown, "More CPU might have shown more: the storage is not known."
+		finding.Level, finding.Means = Unknown, "The CPU was a limit: the figures do not show what the storage can do."
 		finding.Do = "Repeat it on a node with more CPUs, or with less to do."
 		finding.Measured += fmt.Sprintf("; but the node's CPU was a limit: workers of %s waited for the storage for %s of the time", phase,
 			pictures.Write(hitRate, float64(busy.Median)))
@@ -231,7 +231,7 @@ func explained(finding Finding, means, do string) []Finding {
 
 func notMeasured(about, phase, metric string) []Finding {
 	return []Finding{{Level: Unknown, About: about, Measured: fmt.Sprintf("nothing: %s has no %s", phase, metric),
-		Means: "Without it the card is not complete.", Do: "Look at the report why the phase has no numbers, and repeat it."}}
+		Means: "Without it the card is not complete.", Do: "See the notes in the report for the reason, and repeat it."}}
 }
 
 func direction(metric string) results.Direction {

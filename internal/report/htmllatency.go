@@ -170,8 +170,8 @@ func (m *maker) nodes() pageSection {
 			}
 		}
 	}
-	return pageSection{Notes: []string{"Each phase was executed on these nodes at once. The numbers above are of all together: sums of " +
-		"rates and amounts, of times and shares the worst node's."},
+	return pageSection{Notes: []string{"Each phase was executed on these nodes at once. The numbers above combine all nodes: sums of " +
+		"rates and amounts, and the times and shares of the worst node."},
 		After: tables(m.rows(table{Caption: "Medians of each node", Head: []string{"Metric", "Phase", "Variant", "Node", "Median",
 			"Smallest to largest", "Runs"}}, rows...), m.rows(table{Caption: "Stragglers", Head: []string{"Group", "Phase", "What"}}, late...))}
 }

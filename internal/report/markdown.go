@@ -166,7 +166,7 @@ func environmentSection(e results.Experiment) *section {
 		s.row("| %s | %s |", name(key), strings.Join(shown, ", "))
 	}
 	for _, words := range e.UnlikeCheckpoints() {
-		s.row("\n%s: each costs a run, so a comparison is also one of their numbers.", cell(words))
+		s.row("\n%s: each takes time from its run, so a comparison also compares how many there were.", cell(words))
 	}
 	return s
 }

@@ -19,8 +19,8 @@ func nodesSection(e results.Experiment) *section {
 	for _, node := range nodes {
 		shown = append(shown, name(node))
 	}
-	s.frame("Each phase was executed on these nodes at once. The numbers above are of all together: sums of rates and amounts, " +
-		"of times and\nshares the worst node's. Here are the medians of each node; " +
+	s.frame("Each phase was executed on these nodes at once. The numbers above combine all nodes: sums of rates and amounts, " +
+		"and the times and\nshares of the worst node. Here are the medians of each node; " +
 		"the last column is the slowest node as a part of the fastest.\n")
 	s.frame("| Variant | Phase | Metric | " + strings.Join(shown, " | ") + " | Slowest/fastest |\n|---|---|---|" + strings.Repeat("---|",
 		len(nodes)+1))

@@ -92,7 +92,7 @@ func BesideShare(operation *v1alpha1.PoolOperation, from, to time.Time) (partsPe
 	}
 	if !Lasts(operation.Spec.Action) {
 		if operation.Status.Outcome != v1alpha1.OutcomeSucceeded {
-			return 0, fmt.Sprintf("the %s during the workload had not finished when the workload had: %s", name, operationWords(operation))
+			return 0, fmt.Sprintf("the %s during the workload had not finished when the workload ended: %s", name, operationWords(operation))
 		}
 		return 0, ""
 	}
@@ -116,7 +116,7 @@ func BesideShare(operation *v1alpha1.PoolOperation, from, to time.Time) (partsPe
 		partsPerMillion = int64(float64(ended.Sub(began)) / float64(whole) * 1e6)
 	}
 	if partsPerMillion < minBesidePercent*10_000 {
-		problem = fmt.Sprintf("the %s was running for %d%% of the measured time: shorten the measurement, or give it more to do", name,
+		problem = fmt.Sprintf("the %s was running for %d%% of the measured time: shorten the measurement, or give the operation more to do", name,
 			partsPerMillion/10_000)
 	}
 	return partsPerMillion, problem

@@ -74,16 +74,16 @@ func Intervals(operation *v1alpha1.PoolOperation, from, to time.Time, least time
 	case operation.Status.StartedAt == nil:
 		return nil, fmt.Sprintf("the %s during the workload never started: %s", name, operationWords(operation))
 	case operation.Status.Outcome != v1alpha1.OutcomeSucceeded || operation.Status.FinishedAt == nil || !surelyOver(operation).Before(to):
-		return nil, fmt.Sprintf("the %s had not finished when the workload had: write a longer duration, or give it less to do: %s", name,
+		return nil, fmt.Sprintf("the %s had not finished when the workload ended: write a longer duration, or a shorter operation: %s", name,
 			operationWords(operation))
 	}
 	began, after := operation.Status.StartedAt.Time, surelyOver(operation)
 	switch {
 	case began.Sub(from) < leastInterval:
-		return nil, fmt.Sprintf("the %s began %s after the measurement, and %s are needed: write a longer operateAfter", name,
+		return nil, fmt.Sprintf("the %s began only %s into the measurement, but %s are needed: write a longer operateAfter", name,
 			began.Sub(from).Round(time.Second), leastInterval)
 	case to.Sub(after) < least:
-		return nil, fmt.Sprintf("the measurement went on for %s after the %s, and %s are needed: write a longer duration, or give it less to do",
+		return nil, fmt.Sprintf("the measurement went on for %s after the %s, but %s are needed: write a longer duration, or a shorter operation",
 			to.Sub(after).Truncate(time.Second), name, least)
 	}
 	return map[string]results.Interval{workload.Before: {From: from, To: began}, workload.During: atWork(operation),

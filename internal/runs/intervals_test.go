@@ -153,13 +153,13 @@ func TestIntervalsRefused(t *testing.T) {
 		operation *v1alpha1.PoolOperation
 		says      string
 	}{
-		"too early":     {scrubbedFor(began, 14, 80, 90, v1alpha1.OutcomeSucceeded), "began 9s after the measurement"},
+		"too early":     {scrubbedFor(began, 14, 80, 90, v1alpha1.OutcomeSucceeded), "began only 9s into the measurement"},
 		"in time":       {scrubbedFor(began, 15, 80, 90, v1alpha1.OutcomeSucceeded), ""},
 		"too late":      {scrubbedFor(began, 205, 80, 90, v1alpha1.OutcomeSucceeded), "went on for 9s after the scrub"},
-		"cut off":       {scrubbedFor(began, 105, 80, 90, v1alpha1.OutcomeCancelled), "had not finished when the workload had"},
+		"cut off":       {scrubbedFor(began, 105, 80, 90, v1alpha1.OutcomeCancelled), "had not finished when the workload ended"},
 		"failed":        {scrubbedFor(began, 105, 80, 90, v1alpha1.OutcomeFailed), "failed"},
 		"never started": {never, "never started"},
-		"after the end": {scrubbedFor(began, 105, 300, 300, v1alpha1.OutcomeSucceeded), "had not finished when the workload had"},
+		"after the end": {scrubbedFor(began, 105, 300, 300, v1alpha1.OutcomeSucceeded), "had not finished when the workload ended"},
 		"deleted":       {nil, "the workload ended before it could start"},
 	} {
 		document := pacedDocument(t, began, flat, flat)
@@ -171,7 +171,7 @@ func TestIntervalsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, document.Metrics)
 		}
 	}
-	for starts, says := range map[int]string{153: "", 155: "went on for 59s after the scrub, and 1m0s are needed: write a longer duration"} {
+	for starts, says := range map[int]string{153: "", 155: "went on for 59s after the scrub, but 1m0s are needed: write a longer duration"} {
 		document := pacedDocument(t, began, flat, flat)
 		joinBeside(&document, scrubbedFor(began, starts, 80, 90, v1alpha1.OutcomeSucceeded), untilOver)
 		if (document.Outcome == results.OutcomeInvalid) != (says != "") || !strings.Contains(document.Message, says) {

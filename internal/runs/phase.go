@@ -265,7 +265,7 @@ func failedPod(state State, i int) *Ending {
 	case errors.Is(phase.ReceiveError, ErrForeign):
 		return invalid(v1alpha1.ReasonResultForeign, true, "phase %s: %v", spec.Name, phase.ReceiveError)
 	case isCorrupt(phase.ReceiveError) && since >= state.Timings.CollectGrace:
-		return invalid(v1alpha1.ReasonResultCorrupt, true, "the result of phase %s does not verify: %v", spec.Name, phase.ReceiveError)
+		return invalid(v1alpha1.ReasonResultCorrupt, true, "the result of phase %s failed verification: %v", spec.Name, phase.ReceiveError)
 	case since >= state.Timings.UnreadableGrace:
 		return invalid(v1alpha1.ReasonResultUnreadable, true, "the log of phase %s could not be read for %s: %v", spec.Name,
 			state.Timings.UnreadableGrace, phase.ReceiveError)
@@ -277,7 +277,7 @@ func failedPod(state State, i int) *Ending {
 func killed(exitCode int32) bool { return exitCode == 128+15 || exitCode == 128+9 }
 
 // ErrForeign marks a document that belongs to another run or phase.
-var ErrForeign = errors.New("the result belongs to something else")
+var ErrForeign = errors.New("the result belongs to another run or phase")
 
 // Receive takes a document that was read for a phase, if it is that of this run and phase.
 func (s *PhaseState) Receive(run *v1alpha1.BenchmarkRun, phase v1alpha1.PhaseName, document results.PhaseDocument, text []byte,

@@ -331,9 +331,9 @@ func lacking(phase *v1alpha1.Phase, job, metric string) string {
 	of := func(jobs []string) bool { return slices.Contains(jobs, job) || job == "" && len(jobs) > 0 }
 	switch paced, syncs := file.Paced(), file.UntimedSyncs(); {
 	case begins(metric, reads) && !of(file.Readers()):
-		return "rw of its jobs only writes: take a metric of writes"
+		return "its jobs only write (rw): use a metric of writes"
 	case begins(metric, writes) && !of(file.Writers()):
-		return "rw of its jobs only reads, which is what fio does without rw: take a metric of reads, or write rw=randwrite or rw=randrw"
+		return "its jobs only read, which is what fio does without rw: use a metric of reads, or write rw=randwrite or rw=randrw"
 	case !begins(metric, `(read|write|sync)Latency`):
 	case of(paced):
 		return fiofile.WhyPaced(paced)

@@ -141,7 +141,7 @@ func (t Traits) problemWithin(phase *v1alpha1.MeasurePhase) string {
 	case phase.OperateAfter == nil:
 		return ""
 	case !t.Dated:
-		return "operateAfter: this workload does not tell what it did before, during and after the operation: write oltp, redo or metadata"
+		return "operateAfter: this workload has no rates before, during and after the operation: write oltp, redo or metadata"
 	case phase.Operate != nil && phase.Operate.ModuleParameter != nil:
 		return "operateAfter: a module parameter is set until the workload ends: remove operateAfter"
 	case longest <= after:

@@ -57,7 +57,7 @@ var invalidPhases = []invalid{
 		"spec.phases[0].operate.clone", "exactly one of the fields in [to as]"},
 	{"operate-as-beside", "zfs",
 		"spec.phases[0] = {name: s, measure: {workload: {scan: {}}, operate: {copy: {dataset: data, as: copy}}}}",
-		"spec.phases[0].measure.operate", "write to in place of as"},
+		"spec.phases[0].measure.operate", "use 'to' instead of 'as'"},
 	{"operate-as-name", "zfs", "spec.phases[0] = {name: s, operate: {copy: {dataset: data, as: a/b}}}",
 		"spec.phases[0].operate.copy.as", "write a volume name in lower-case letters"},
 	{"volume-of-another-name", "zfs",

@@ -61,7 +61,7 @@ func TestStorageTargetLost(t *testing.T) {
 	experiment := l.get(benchmark).Status.Experiment
 	l.must(l.live.Delete(t.Context(), target))
 	l.cluster.SetBehaviour(nil)
-	l.waits(benchmark, v1alpha1.ReasonTargetNotFound, "deleted since this experiment began")
+	l.waits(benchmark, v1alpha1.ReasonTargetNotFound, "deleted after this experiment began")
 	// Its node is free for others.
 	other := l.submit("other", small)
 	l.finished(other, v1alpha1.VerdictPassed)

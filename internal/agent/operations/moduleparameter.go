@@ -53,13 +53,13 @@ func parameterStage(state State) operationStage {
 	inTime := over > 0 && over <= state.deadline() && state.elapsed() >= over
 	switch {
 	case !record.SameBoot && !record.Restored:
-		return failedStage(v1alpha1.ReasonParameterInterrupted, "the node was rebooted meanwhile: %s has the value of the node", action.Name)
+		return failedStage(v1alpha1.ReasonParameterInterrupted, "the node was rebooted, which reset %s to the node's own value", action.Name)
 	case inTime || stop != nil && stop.reason == v1alpha1.ReasonCancelled:
 		return done([]v1alpha1.OperationMetric{state.seconds()}, "%s was %s and is %s again", action.Name, action.Value, record.Earlier)
 	case stop != nil:
 		return stopped("%s", stop.message)
 	case record.Restored:
-		return failedStage(v1alpha1.ReasonParameterInterrupted, "%s was restored to %s too early", action.Name, record.Earlier)
+		return failedStage(v1alpha1.ReasonParameterInterrupted, "%s was restored to %s before the operation ended", action.Name, record.Earlier)
 	}
 	stage := running("%s is %s, instead of %s", action.Name, action.Value, record.Earlier)
 	stage.progress = &v1alpha1.OperationProgress{Message: "the parameter is set"}

@@ -11,7 +11,7 @@ func beginObserve(state State) (string, *obstacle) { return state.Agent, nil }
 // observeStage never joins two parts of a window: if one agent did not observe all of it, the window is invalid.
 func observeStage(state State) operationStage {
 	interrupted := func(why string) operationStage {
-		return failedStage(v1alpha1.ReasonObservationInterrupted, "the window is incomplete: %s. Create another observation", why)
+		return failedStage(v1alpha1.ReasonObservationInterrupted, "the observation is incomplete: %s. Create another one", why)
 	}
 	job := state.Job
 	if state.handleDetail() != state.Agent {

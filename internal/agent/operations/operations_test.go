@@ -437,7 +437,7 @@ func TestOperationsGoOn(t *testing.T) {
 		"parameter set": {setAction, "", set(ParameterRecord{SameBoot: true, Applied: true, Earlier: "5"}),
 			decided{"", "", isRunning, "instead of 5"}, "CleanUp", "CleanUp", "CleanUp"},
 		"parameter restored": {setAction, "", set(ParameterRecord{SameBoot: true, Applied: true, Restored: true, Earlier: "5"}),
-			decided{"", "Failed", v1alpha1.ReasonParameterInterrupted, "too early"}, "Succeeded", "Failed", "RemoveFinalizer"},
+			decided{"", "Failed", v1alpha1.ReasonParameterInterrupted, "before the operation ended"}, "Succeeded", "Failed", "RemoveFinalizer"},
 		"parameter of another boot": {setAction, "", set(ParameterRecord{Applied: true, Earlier: "5"}),
 			decided{"", "Failed", v1alpha1.ReasonParameterInterrupted, "rebooted"}, "Failed", "Failed", "RemoveFinalizer"},
 	} {

@@ -91,7 +91,7 @@ func (s State) Take(paths []string) ([]Disk, *Decision) {
 	if path := s.reuseDenied(paths); path != "" {
 		return refuse(v1alpha1.ReasonPoolDeviceDenied,
 			"the allowlist of the agent on node %s lets %s use %s, but not destroy its contents: remove spec.reuse, "+
-				"or ask the cluster's admin to end the grant with '%s'", s.Pool.Spec.NodeName, onBehalf(s.Pool), path, reuseSuffix)
+				"or ask the cluster's admin to append '%s' to the grant", s.Pool.Spec.NodeName, onBehalf(s.Pool), path, reuseSuffix)
 	}
 	if problem := s.conflict(paths); problem != "" {
 		return refuse(v1alpha1.ReasonPoolConflict, "%s", problem)

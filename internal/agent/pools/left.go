@@ -102,7 +102,7 @@ func (s State) leftLabel(vdev v1alpha1.VdevStatus, disk Disk) (own bool, lost st
 	case disk.missing() && len(disk.Pools) == 0:
 		return true, ""
 	case slices.ContainsFunc(disk.Pools, member) && !errors.Is(disk.Refusal, host.InUse): // else the pool has it by a path of another name
-		return false, "its label is left, because it does not say so: ZFS could not write to the disk then"
+		return false, "its label is left, because it still says that the disk is in the pool: ZFS could not update it then"
 	case !slices.ContainsFunc(disk.Pools, ours):
 		return false, ""
 	case slices.ContainsFunc(disk.Pools, func(label host.PoolLabel) bool { return !ours(label) }), !disk.AfterPool,

@@ -74,7 +74,7 @@ func TestDisksThatLeft(t *testing.T) {
 		"with a file system":   {func(s *State) { s.Disks[diskC] = also(s.Disks[diskC], host.Signature) }, diskD, diskD, "other contents"},
 		"with unknown data":    {func(s *State) { s.Disks[diskC] = also(s.Disks[diskC], host.UnknownData) }, diskD, diskD, "other contents"},
 		"with another table":   {func(s *State) { disk := s.Disks[diskC]; disk.AfterPool = false; s.Disks[diskC] = disk }, diskD, diskD, "other contents"},
-		"as if it were in":     {func(s *State) { s.Disks[diskC] = labelled(freeDisk(diskC), 77, host.PoolActive) }, diskD, diskD, "does not say so"},
+		"as if it were in":     {func(s *State) { s.Disks[diskC] = labelled(freeDisk(diskC), 77, host.PoolActive) }, diskD, diskD, "still says that the disk is in the pool"},
 		"silent":               {func(s *State) { s.Disks[diskC] = unseen(diskC, host.Silent) }, diskD, diskD, "cannot be cleared"},
 		"not readable":         {func(s *State) { s.Disks[diskC] = also(freeDisk(diskC), host.Unreadable) }, diskD, diskD, "cannot be cleared"},
 		"not granted":          {func(s *State) { s.Policy = DevicePolicy{{Pattern: diskD}} }, diskD, diskD, "not granted"},

@@ -167,9 +167,9 @@ func (h *heat) picture(of results.GateMetric, all []dimension) (one report.Pictu
 	}
 	markBest(&grid, known.Better)
 	grid.Description = heatWords(grid)
-	caption := "Medians of the valid runs; " + cmp.Or(betterWords(of.Metric), "more colour is more") + "."
+	caption := "Medians of the valid runs; " + cmp.Or(betterWords(of.Metric), "stronger colour means more") + "."
 	if known.Better == results.Higher || known.Better == results.Lower {
-		caption += " More colour is more. A best median may be so by chance."
+		caption += " Stronger colour means more. A median may be the best by chance."
 	}
 	if left > 0 {
 		caption += fmt.Sprintf(" %d more combinations are in the table of numbers.", left)

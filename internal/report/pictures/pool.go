@@ -102,7 +102,7 @@ func (r *requests) pictures() []report.Picture {
 		for _, lines := range r.lines.charts() {
 			if chart, any := r.chart(direction, lines); any {
 				drawn = append(drawn, picture("disks", direction+"-"+about(lines), chart.Title,
-					"As the disks got them, with joined neighbours; all runs together.", chart))
+					"As the disks received them, with adjacent ones merged; all runs together.", chart))
 			}
 		}
 	}

@@ -53,7 +53,7 @@ func (s *session) emptyCaches(ctx context.Context, declared v1alpha1.CacheExpect
 		s.check("emptied", true, "%s", words)
 		return nil
 	}
-	s.undropped = words + ", after all that can be dropped was dropped: another program uses the files, or the file system is in memory"
+	s.undropped = words + ", although the caches were dropped before: another program uses the files, or the file system is in memory"
 	s.note("%s", s.undropped)
 	return nil
 }

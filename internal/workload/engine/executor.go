@@ -263,8 +263,8 @@ func (s *session) preparePlace(ctx context.Context) error {
 // machine that was suspended has measured its own sleep.
 func (s *session) checkClock(began watch) error {
 	if step := began.step(); step != 0 {
-		s.check("clock", false, "the time of day was set by %s during the phase, or the machine was suspended", step.Round(time.Millisecond))
-		return invalidf(ReasonClockStepped, "the clock of the node was set by %s during the phase, or the machine was suspended: measure again",
+		s.check("clock", false, "the time of day jumped by %s during the phase, or the machine was suspended", step.Round(time.Millisecond))
+		return invalidf(ReasonClockStepped, "the clock of the node jumped by %s during the phase, or the machine was suspended: measure again",
 			step.Round(time.Millisecond))
 	}
 	s.check("clock", true, "the time of day was continuous")

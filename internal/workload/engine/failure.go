@@ -80,7 +80,7 @@ func classify(ctx context.Context, err error) (reason, message string) {
 	case errors.As(err, &known):
 		return known.reason, err.Error()
 	case errors.As(err, &killed):
-		return ReasonKilled, fmt.Sprintf("%v before it finished: check for a lack of memory, or for what ends processes", err)
+		return ReasonKilled, fmt.Sprintf("%v before it finished: check whether memory ran out, or what else killed it", err)
 	}
 	for _, each := range errnoReasons {
 		if errors.Is(err, each.errno) {

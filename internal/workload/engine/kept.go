@@ -20,10 +20,10 @@ import (
 func (v *volume) takeOver(there bool, before, run results.RunIdentity) error {
 	switch m := v.marker; {
 	case !there:
-		return wrongPlace("the data of run %s/%s was promised on the volume %s, and it carries no marker: it is another volume", before.Namespace,
+		return wrongPlace("the data of run %s/%s was expected on the volume %s, but it carries no marker: it is another volume", before.Namespace,
 			before.Name, v.path)
 	case m.Run != before:
-		return wrongPlace("the data of run %s/%s (%s) was promised on the volume %s, and it carries that of %s/%s (%s): it is another volume",
+		return wrongPlace("the data of run %s/%s (%s) was expected on the volume %s, but it carries that of %s/%s (%s): it is another volume",
 			before.Namespace, before.Name, before.UID, v.path, m.Run.Namespace, m.Run.Name, m.Run.UID)
 	}
 	if err := v.sameAsMarked(); err != nil {

@@ -47,7 +47,7 @@ func (s *session) checkLoop(rounds []figures, brackets []bracket) error {
 	possible := float64(waited) <= float64(had)*(1+loopTolerance)+float64(slack)
 	s.check("closedLoop", possible, "%s", words)
 	if !possible {
-		return invalidf(ReasonLoopBroken, "%s: a latency, a count or a clock is wrong: measure again, and report it if it stays", words)
+		return invalidf(ReasonLoopBroken, "%s: a latency, a count or a clock is wrong: measure again, and report it if it persists", words)
 	}
 	if at.idles {
 		return nil

@@ -218,7 +218,7 @@ func (m *metadata) finish(s *session, sum fio.Sum) error {
 		return err
 	}
 	if len(names) < len(turn) {
-		return invalidf(ReasonNoNumbers, "in %s the workers came only to these operations: %v: measure longer, or use fewer filesPerWorker: a "+
+		return invalidf(ReasonNoNumbers, "in %s the workers reached only these operations: %v: measure longer, or use fewer filesPerWorker: a "+
 			"folder has up to %d files, and is listed after them", m.lasting, names, filesPerFolder)
 	}
 	return nil

@@ -71,7 +71,7 @@ func (s *session) overhead(wall time.Duration, sections int) time.Duration {
 // compareClocks compares fio's time with ours, because a rate is as wrong as the time that it was divided by, and fio may count ticks of
 // the CPU.
 func (s *session) compareClocks(told, wall time.Duration, sections int, expected expectation) error {
-	words := fmt.Sprintf("fio says that it worked for %s, and it was there for %s", told, wall.Round(time.Millisecond))
+	words := fmt.Sprintf("fio reports that it worked for %s, and its process ran for %s", told, wall.Round(time.Millisecond))
 	wrong := ""
 	switch {
 	case told > wall+wall/1000+20*time.Millisecond:

@@ -52,7 +52,7 @@ func (u *userJobs) prepare(ctx context.Context, s *session) error {
 		return invalidf(ReasonJobRefused, "the fio job file cannot be used: %s", missing)
 	}
 	if u.file.Ramps {
-		s.unbracketed = "What the counters say is not in the metrics: fio's ramp_time, which its own figures leave out, is in them."
+		s.unbracketed = "The counters are not in the metrics: they include fio's ramp_time, which fio's own figures leave out."
 	}
 	if u.file.Ramps && u.declared {
 		return invalidf(ReasonNotPossible,
