@@ -41,13 +41,13 @@ func TestPools(t *testing.T) {
 		// nodes that it needs, if not one.
 		nodes int
 	}{
-		{name: "layouts", test: (*pools).layouts},
+		{name: "layouts", test: (*pools).layouts, turn: 3},
 		{name: "life of a pool", test: (*pools).life, long: true},
 		{name: "idle", test: (*pools).idle, long: true},
 		{name: "rivals", test: (*pools).rivals},
 		{name: "dangerous disks", test: (*pools).dangers},
 		{name: "reuse", test: (*pools).reuse},
-		{name: "benchmarks", test: (*pools).benchmarks},
+		{name: "benchmarks", test: (*pools).benchmarks, turn: 3},
 		{name: "plain", test: (*pools).plain},
 		{name: "database", test: (*pools).database, long: true},
 		{name: "shared pool", test: (*pools).sharesAPool, long: true},
