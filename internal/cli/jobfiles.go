@@ -8,10 +8,9 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/design"
+	"github.com/storagebench/storagebench/internal/foresee"
 	"github.com/storagebench/storagebench/internal/workload"
 )
-
-const jobFileField = ".measure.workload.fio.jobFile"
 
 // filesRead are the phases whose job file was found in a ConfigMap, and what is wrong with these files.
 type filesRead struct {
@@ -39,7 +38,7 @@ func (e *validated) readFiles(configMaps []*manifest) (read filesRead) {
 				continue
 			}
 			traits.Inline(text)
-			read.fields, found = append(read.fields, slot.PhaseField(j)+jobFileField), true
+			read.fields, found = append(read.fields, slot.PhaseField(j)+foresee.JobFileField), true
 		}
 		if found {
 			read.problems = append(read.problems, listed(errors.Join(seen.Of(slot, design.CheckFiles(slot))...), &e.benchmark.Spec)...)

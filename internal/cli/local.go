@@ -208,13 +208,13 @@ func (a *App) localBenchmark(ctx context.Context, file string, manifests []*mani
 		return nil, exitf(ExitRefused, "%s: --local needs spec.target.storageClass: pools need the agents of a cluster",
 			one.at("spec.target"))
 	}
-	return checked, inlineFiles(checked, manifests)
+	return checked, refuseHere(checked)
 }
 
 var newUID = uuid.NewUUID
 
-// inlineFiles replaces references to ConfigMaps by their contents: there is no cluster to read them from.
-func inlineFiles(checked *validated, manifests []*manifest) error {
+// refuseHere refuses workloads that cannot run here, such as one whose file is in a ConfigMap of a cluster.
+func refuseHere(checked *validated) error {
 	for i := range checked.slots {
 		for j := range checked.slots[i].Phases {
 			phase := &checked.slots[i].Phases[j]
@@ -227,15 +227,10 @@ func inlineFiles(checked *validated, manifests []*manifest) error {
 				return exitf(ExitRefused, "phase %s: %s refuses to run as root: run this as another user who may write to --local", phase.Name,
 					traits.Name)
 			}
-			if traits.File == nil {
-				continue
-			}
-			text := configMapText(manifests, checked.benchmark.Namespace, traits.File)
-			if text == "" {
+			if traits.File != nil { // readFiles has not found it
 				return exitf(ExitRefused, "phase %s: ConfigMap %s with the key %s is not in the file: with --local, add it to the file of the "+
 					"benchmark, or name its file with --with", phase.Name, traits.File.Name, traits.File.Key)
 			}
-			traits.Inline(text)
 		}
 	}
 	return nil

@@ -188,10 +188,11 @@ func (p *place) get(name string) string {
 	return cmp.Or(string(p.Dataset.Properties[name]), string(p.Pool.RootProperties[name]), unset[name])
 }
 
-// field is the field that sets a property of the place: in the matrix, in the variant or in the target.
+// field is the field that sets a property of the place, or a module parameter: in the matrix, in the variant or in the target.
 func (p *place) field(spec *v1alpha1.StorageBenchmarkSpec, name string) (found string) {
+	value := cmp.Or(string(p.slot.Target.ZFS.ModuleParameters[name]), p.get(name))
 	for _, one := range settingsOf(spec) {
-		if one.name != name || !p.covers(spec, one.field) || one.value != p.get(name) && found != "" {
+		if one.name != name || !p.covers(spec, one.field) || one.value != value && found != "" {
 			continue
 		}
 		found = wholePath(one.field)

@@ -228,7 +228,8 @@ func (p *place) phaseField(does *task) string {
 	return p.slot.PhaseField(slices.IndexFunc(p.slot.Phases, func(one v1alpha1.Phase) bool { return one.Name == does.Phase.Name }))
 }
 
-const jobFileField = ".measure.workload.fio.jobFile"
+// JobFileField is the field of a job file in its phase.
+const JobFileField = ".measure.workload.fio.jobFile"
 
 // zerosWritten finds jobs that write zeros: with compression, ZFS does not store them.
 func zerosWritten(_ *comparison, on places) (field, message string) {
@@ -283,7 +284,7 @@ func (on places) firstJob(wrong func(*place, job) string) (field, message string
 		for j := range p.tasks {
 			for _, one := range p.tasks[j].file.jobs {
 				if message = wrong(p, one); message != "" {
-					return p.phaseField(&p.tasks[j]) + jobFileField, message
+					return p.phaseField(&p.tasks[j]) + JobFileField, message
 				}
 			}
 		}

@@ -78,7 +78,7 @@ func foreseeJobs(variants []design.Slot, files jobsByFile, f *Foresight) {
 						continue
 					}
 					if !warned[k] {
-						f.warn(slot.PhaseField(j)+jobFileField, message)
+						f.warn(slot.PhaseField(j)+JobFileField, message)
 					}
 					warned[k] = true
 					break // one is enough to look at the job
@@ -123,7 +123,7 @@ func (j job) direct() bool { return j.has("direct") || j.Set["buffered"] == "0" 
 // a cache. Only ZFS has no use for the page cache. Writes that are synced one by one reach the storage anyway.
 func (j job) buffered(of *v1alpha1.MeasurePhase, onZFS bool) string {
 	aboutCache := of.Cache != "" && of.Cache != v1alpha1.CacheAny
-	if onZFS || j.direct() || aboutCache || !j.Reads() && (j.has("fsync") || j.has("fdatasync") || j.opensSync()) {
+	if onZFS || j.direct() || aboutCache || !j.Reads() && j.syncsEach() {
 		return ""
 	}
 	return fmt.Sprintf("job [%s] goes through the page cache of the node, unless the file system is ZFS: write direct=1 to measure the "+
@@ -141,10 +141,11 @@ func (j job) untimed(*v1alpha1.MeasurePhase, bool) string {
 	return ""
 }
 
-// syncs reports whether writes of a job are synchronous.
-func (j job) syncs() bool {
-	return j.has("fsync") || j.has("fdatasync") || j.has("fsync_on_close") || j.opensSync()
-}
+// syncs reports whether writes of a job are synced, at its end at least.
+func (j job) syncs() bool { return j.syncsEach() || j.has("fsync_on_close") }
 
-// opensSync says that each write of a job is synchronous by itself.
+// syncsEach reports whether writes of a job are synced while it runs.
+func (j job) syncsEach() bool { return j.has("fsync") || j.has("fdatasync") || j.opensSync() }
+
+// opensSync reports whether each write of a job is synchronous by itself.
 func (j job) opensSync() bool { return j.has("sync") && j.Set["sync"] != "none" }

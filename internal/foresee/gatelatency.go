@@ -55,7 +55,7 @@ func timedInMemory(slot *design.Slot, does *task, name string) bool {
 		return false
 	}
 	return slices.ContainsFunc(does.file.jobs, func(j job) bool {
-		return (name == "" || j.Name == name) && j.Writes() && (!j.has("sync") || j.Set["sync"] == "none")
+		return (name == "" || j.Name == name) && j.Writes() && !j.opensSync()
 	})
 }
 

@@ -44,18 +44,8 @@ func (p *place) queueBelowLeast(spec *v1alpha1.StorageBenchmarkSpec) (field, mes
 		if given[other] == "" {
 			whose = " by default"
 		}
-		return p.parameterField(spec, name), fmt.Sprintf("it acts like %d, because %s is %d%s, which ZFS reaches first: write %s: %q too", least,
+		return p.field(spec, name), fmt.Sprintf("it acts like %d, because %s is %d%s, which ZFS reaches first: write %s: %q too", least,
 			other, least, whose, other, given[name])
 	}
 	return "", ""
-}
-
-// parameterField is the field that sets a module parameter for the variant: in the matrix, in the variant or in the target.
-func (p *place) parameterField(spec *v1alpha1.StorageBenchmarkSpec, name string) (found string) {
-	for _, one := range settingsOf(spec) {
-		if one.name == name && one.value == string(p.slot.Target.ZFS.ModuleParameters[name]) && p.covers(spec, one.field) {
-			found = wholePath(one.field)
-		}
-	}
-	return cmp.Or(found, targetField(spec, p.slot))
 }

@@ -222,9 +222,9 @@ func (m measurement) metrics() map[string]int64 {
 	if m.commit > 0 {
 		metrics["commitLatencyMeanNanoseconds"] = int64(math.Round(m.commit * 1e6))
 	}
-	for suffix, perMille := range map[string]uint64{"P50": 500, "P95": 950, "P99": 990, "P999": 999} {
-		if m.summary.transactions >= stats.NeededFor(int64(perMille)*1000) {
-			metrics["transactionLatency"+suffix+"Nanoseconds"] = latencies.quantile(perMille) * 1000
+	for _, one := range stats.Percentiles {
+		if m.summary.transactions >= stats.NeededFor(one.PartsPerMillion) {
+			metrics["transactionLatency"+one.Suffix+"Nanoseconds"] = latencies.quantile(uint64(one.PartsPerMillion/1000)) * 1000
 		}
 	}
 	return metrics

@@ -6,6 +6,12 @@ const (
 	leastBeyond = 10
 )
 
+// Percentiles of latencies that are reported, with the parts per million of the values that are below.
+var Percentiles = []struct {
+	Suffix          string
+	PartsPerMillion int64
+}{{"P50", 500_000}, {"P95", 950_000}, {"P99", 990_000}, {"P999", 999_000}}
+
 // NeededFor is how many values a percentile needs.
 func NeededFor(partsPerMillion int64) int64 {
 	beyond := max(million-partsPerMillion, 1)

@@ -96,20 +96,14 @@ func (s *session) addDistribution(name, unit string, distribution results.Distri
 	s.distributions[name] = distribution.Bounded()
 }
 
-// percentiles of latencies, with the share of the operations that are faster in millionths.
-var percentiles = []struct {
-	suffix string
-	share  int64
-}{{"P50", 500_000}, {"P95", 950_000}, {"P99", 990_000}, {"P999", 999_000}}
-
 // addPercentiles leaves out those that so few operations do not tell, and says so.
 func (s *session) addPercentiles(prefix string, latency fio.Latency) {
-	for _, one := range percentiles {
-		if latency.Count < stats.NeededFor(one.share) {
+	for _, one := range stats.Percentiles {
+		if latency.Count < stats.NeededFor(one.PartsPerMillion) {
 			continue
 		}
-		if value, known := latency.Percentile(one.share); known {
-			s.metrics[prefix+"Latency"+one.suffix+"Nanoseconds"] = value
+		if value, known := latency.Percentile(one.PartsPerMillion); known {
+			s.metrics[prefix+"Latency"+one.Suffix+"Nanoseconds"] = value
 		}
 	}
 	s.noteFew(prefix, latency.Count)
@@ -118,9 +112,9 @@ func (s *session) addPercentiles(prefix string, latency fio.Latency) {
 // noteFew says which percentiles so few operations do not tell.
 func (s *session) noteFew(prefix string, count int64) {
 	var left []string
-	for _, one := range percentiles {
-		if needed := stats.NeededFor(one.share); count < needed {
-			left = append(left, fmt.Sprintf("%s (%d)", one.suffix, needed))
+	for _, one := range stats.Percentiles {
+		if needed := stats.NeededFor(one.PartsPerMillion); count < needed {
+			left = append(left, fmt.Sprintf("%s (%d)", one.Suffix, needed))
 		}
 	}
 	if len(left) > 0 {
