@@ -51,7 +51,8 @@ func Parse(text string) ([]Mount, error) {
 func ParseLine(line string) (Mount, error) {
 	line = strings.TrimSuffix(line, "\n")
 	before, after, found := strings.Cut(line, " - ")
-	head, tail := strings.Fields(before), strings.Split(after, " ")
+	// The kernel separates with single blanks. A path may hold other white space: a pod chooses names of folders that are mounted.
+	head, tail := strings.Split(before, " "), strings.Split(after, " ")
 	if !found || len(head) < 6 || len(tail) < 2 || !strings.HasPrefix(head[4], "/") {
 		return Mount{}, fmt.Errorf("%.80q is not a line of mountinfo", line)
 	}

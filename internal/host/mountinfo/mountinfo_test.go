@@ -62,6 +62,18 @@ func TestParseLine(t *testing.T) {
 	}
 }
 
+// TestOnlyBlanksSeparate: the kernel escapes blanks, tabs and newlines in paths, and leaves other white space as it is.
+func TestOnlyBlanksSeparate(t *testing.T) {
+	for _, space := range []string{"\u00a0", "\u0085", "\u2000", "\u2028", "\u3000", "\r", "\v", "\f"} {
+		want := Mount{ID: "36", Parent: "35", Device: "98:0", Root: "/a" + space + "b", Point: "/p" + space + "/var/lib/victim", Options: "rw",
+			Shared: "2", FSType: "ext4", Source: "/dev/x" + space + "y", SuperOptions: "rw"}
+		got, err := ParseLine("36 35 98:0 " + want.Root + " " + want.Point + " rw shared:2 - ext4 " + want.Source + " rw\n")
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%q: %v\n%s", space, err, diff)
+		}
+	}
+}
+
 func TestReadOnly(t *testing.T) {
 	for line, want := range map[string]bool{
 		"1 0 8:1 / /data ro,relatime - ext4 /dev/sda rw":                   true,
