@@ -3,10 +3,7 @@ package host
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
-
-	"golang.org/x/sys/unix"
 )
 
 // Answer reads one block from the disk itself, bypassing the page cache. It blocks as long as a disk is silent, so call it where that does
@@ -16,25 +13,13 @@ func (n *Node) Answer(path string) error {
 	if err != nil {
 		return err
 	}
-	file, err := n.open(disk.Kernel, disk.Number, os.O_RDONLY|unix.O_DIRECT)
-	if n.files && errors.Is(err, unix.EINVAL) { // a file system that cannot read past its cache
-		file, err = n.open(disk.Kernel, disk.Number, os.O_RDONLY)
-	}
+	file, err := n.openDirect(disk.Kernel, disk.Number, 0)
 	if err != nil {
 		return fmt.Errorf("opening %s: %w", disk.Kernel, err)
 	}
 	defer file.Close() //nolint:errcheck // opened for reading: nothing is lost
-	// The buffer of a direct read has to begin at a page boundary.
-	block, err := unix.Mmap(-1, 0, int(max(disk.LogicalSectorBytes, int64(os.Getpagesize()))), unix.PROT_READ|unix.PROT_WRITE,
-		unix.MAP_ANON|unix.MAP_PRIVATE)
-	if err != nil {
-		return fmt.Errorf("memory for a block of %s: %w", disk.Kernel, err)
-	}
-	defer unix.Munmap(block) //nolint:errcheck // memory of our own
-	if _, err := file.ReadAt(block, 0); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("reading from %s: %w", disk.Kernel, err)
-	}
-	return nil
+	_, err = readAt(file, 0, directUnit)
+	return err
 }
 
 // careful writes to a disk as long as the caller waits and the path leads to the disk. A write that hangs and continues hours later has to

@@ -48,22 +48,21 @@ func (n *Node) seal(top, at string, set bool) bool {
 // covered reports whether anything is mounted on or below a folder of the node, in any mount namespace. The kernel refuses to remove such a
 // folder only if the mount is in the caller's namespace, here that of the pod. Mounts in other namespaces would be unmounted.
 func (n *Node) covered(folder string) (bool, error) {
-	mounts, err := n.mountsOf(nodeProcess)
-	if err != nil {
-		return false, err
-	}
 	// The folder to remove lies below a mount: what is mounted on it does not count here.
-	above, err := mountinfo.At(mounts, path.Dir(folder))
+	above, err := n.mountAt(path.Dir(folder))
 	if err != nil {
 		return false, err
 	}
 	place, covered := above.PlaceOf(folder), false
-	err = n.eachMount(func(mount seenMount) {
-		if at, known := mount.Place(); known {
-			covered = covered || place.Contains(at)
-		} else { // its parent is unknown: compare the paths
-			covered = covered || mountinfo.Place{Path: folder}.Contains(mountinfo.Place{Path: mount.Point})
-		}
+	all := func(mountinfo.Mount) bool { return true }
+	err = n.eachNamespace(func(_, thread string) error {
+		return n.standing(thread, all, func(mount mountinfo.Standing) {
+			if at, known := mount.Place(); known {
+				covered = covered || place.Contains(at)
+			} else { // its parent is unknown: compare the paths
+				covered = covered || mountinfo.Place{Path: folder}.Contains(mountinfo.Place{Path: mount.Point})
+			}
+		})
 	})
 	return covered, err
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/storagebench/storagebench/internal/host/mountinfo"
 )
 
 func TestRemoveFolders(t *testing.T) {
@@ -99,11 +101,15 @@ func TestMountPointsOfTheKernelStay(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	mounts, err := n.mountsOf(nodeProcess)
+	var last mountinfo.Mount
+	err = n.mountsOf(nodeProcess, func(mount mountinfo.Mount) error {
+		last = mount
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if last := mounts[len(mounts)-1]; last.Point != top+"/sb-1/data" {
+	if last.Point != top+"/sb-1/data" {
 		t.Errorf("the mount is gone; the last one is at %s", last.Point)
 	}
 	if _, err := os.Stat(top + "/sb-1/idle"); !errors.Is(err, fs.ErrNotExist) {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -159,11 +160,7 @@ func (n *Node) Mounted(top, point, dataset string) (bool, error) {
 
 // openMounted opens a mounted dataset. The result is empty if it is not mounted.
 func (n *Node) openMounted(top, point, dataset string) (folder, error) {
-	mounts, err := n.mountsOf(nodeProcess)
-	if err != nil {
-		return folder{}, err
-	}
-	found, err := mountinfo.At(mounts, point)
+	found, err := n.mountAt(point)
 	if err != nil || found.Point != point || found.FSType != "zfs" || found.Source != dataset || found.Root != "/" {
 		return folder{}, err
 	}
@@ -213,23 +210,17 @@ func (n *Node) MakeVolumeFolder(top, point, dataset string) error {
 // mounts show in their volumes too. Snapshots are left out: the kernel mounts one when a program looks into .zfs/snapshot, and unmounts it
 // with its dataset.
 func (n *Node) NestedMounts(pool string, points ...string) ([]string, error) {
-	mounts, err := n.mountsOf(nodeProcess)
-	if err != nil {
-		return nil, err
-	}
 	var nested []string
-	for _, mount := range mounts {
-		if mount.FSType != "zfs" || !ofPool(mount.Source, pool) {
-			continue
+	err := n.mountsOf(nodeProcess, func(mount mountinfo.Mount) error {
+		if mount.FSType == "zfs" && ofPool(mount.Source, pool) && slices.ContainsFunc(points, func(point string) bool {
+			return strings.HasPrefix(mount.Point, point+"/") && !strings.HasPrefix(mount.Point, point+"/.zfs/snapshot/")
+		}) {
+			nested = append(nested, mount.Source)
 		}
-		for _, point := range points {
-			if strings.HasPrefix(mount.Point, point+"/") && !strings.HasPrefix(mount.Point, point+"/.zfs/snapshot/") {
-				nested = append([]string{mount.Source}, nested...)
-				break
-			}
-		}
-	}
-	return nested, nil
+		return nil
+	})
+	slices.Reverse(nested)
+	return nested, err
 }
 
 // OpenDataset mounts a file system privately, without a path. It is in no mount namespace, and is unmounted with its last open file.

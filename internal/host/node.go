@@ -6,6 +6,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -190,7 +191,7 @@ func (n *Node) partitions(kernel string) ([]part, error) {
 		}
 		parts = append(parts, part{kernel: name, number: number, start: start * sectorUnit, size: size * sectorUnit})
 	}
-	slices.SortFunc(parts, func(a, b part) int { return int(min(max(a.start-b.start, -1), 1)) })
+	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.start, b.start) })
 	return parts, nil
 }
 

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
@@ -150,7 +151,7 @@ func spots(size int64) []spot {
 		}
 	}
 	all = slices.DeleteFunc(all, func(s spot) bool { return s.at < endSize || s.at+s.length > size-endSize })
-	slices.SortFunc(all, func(a, b spot) int { return int(min(max(a.at-b.at, -1), 1)) })
+	slices.SortFunc(all, func(a, b spot) int { return cmp.Compare(a.at, b.at) })
 	return all
 }
 
@@ -195,6 +196,6 @@ func xfsGroups(start, size int64) []spot {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b spot) int { return int(min(max(a.at-b.at, -1), 1)) })
+	slices.SortFunc(all, func(a, b spot) int { return cmp.Compare(a.at, b.at) })
 	return slices.CompactFunc(all, func(a, b spot) bool { return a.at == b.at })
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -64,53 +65,43 @@ func (n *Node) swaps(disk *Disk, members map[string]string) error {
 // mounts looks into the mounts of every process. Opening the disk exclusively detects mounts in a namespace without any process.
 func (n *Node) mounts(disk *Disk, members map[string]string) error {
 	found := map[string]bool{}
-	return n.eachMount(func(mount seenMount) {
-		kernel := n.mounted(mount.Mount, members)
-		if kernel != "" && !found[kernel] {
-			found[kernel] = true
-			disk.find(Mounted, "%s is mounted at %s, seen by process %s", kernel, mount.Point, mount.process)
-		}
+	return n.eachNamespace(func(process, thread string) error {
+		return n.mountsOf(thread, func(mount mountinfo.Mount) error {
+			kernel := n.mounted(mount, members)
+			if kernel != "" && !found[kernel] {
+				found[kernel] = true
+				disk.find(Mounted, "%s is mounted at %.*s, seen by process %s", kernel, toldPath, mount.Point, process)
+			}
+			return nil
+		})
 	})
 }
 
 // nodeProcess is in the node's own mount namespace, in which the agent mounts.
 const nodeProcess = "1"
 
-// seenMount is a mount that a process sees.
-type seenMount struct {
-	mountinfo.Standing
-	process string
-}
-
-// eachMount calls use with every mount, once for each mount namespace that has a process.
-func (n *Node) eachMount(use func(mount seenMount)) error {
+// eachNamespace calls look once for each mount namespace that has a process, with that process and the thread that is in it.
+func (n *Node) eachNamespace(look func(process, thread string) error) error {
 	seen := map[string]bool{}
-	read := 0
+	visible := false
 	err := n.eachProcess(func(process string) error {
 		return n.eachThread(process, func(thread string) error {
 			namespace, err := os.Readlink(n.path("proc", thread, "ns/mnt"))
 			if err == nil && seen[namespace] {
 				return nil
 			}
-			mounts, err := n.mountsOf(thread)
-			if gone(err) {
-				return nil
-			}
-			if err != nil {
-				return err
+			if err := look(process, thread); err != nil {
+				return unlessGone(err)
 			}
 			seen[namespace] = namespace != ""
-			read++
-			for _, mount := range mountinfo.Stand(mounts) {
-				use(seenMount{Standing: mount, process: process})
-			}
+			visible = true
 			return nil
 		})
 	})
 	if err != nil {
 		return err
 	}
-	if read == 0 {
+	if !visible {
 		return fmt.Errorf("no process of the node is visible in %s: give the pod hostPID", n.path("proc"))
 	}
 	return nil
@@ -121,17 +112,90 @@ func gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL)
 }
 
-// mountsOf are the mounts that a process sees.
-func (n *Node) mountsOf(process string) ([]mountinfo.Mount, error) {
-	text, err := os.ReadFile(n.path("proc", process, "mountinfo"))
+// Tenants decide how many mounts their processes see. So mounts are read one by one, and only those with others on them are kept:
+// a namespace usually has fewer than a hundred of these.
+const (
+	parentsLimit = 1000
+	// parentsText bounds the length of their paths and options in bytes.
+	parentsText = 256 << 10
+)
+
+// errManyMounts says that not all was read.
+var errManyMounts = errors.New("too many mounts on mounts, or too long paths, to check them all: end that process or its pod")
+
+// mountsOf calls use with each mount that a process sees.
+func (n *Node) mountsOf(process string, use func(mount mountinfo.Mount) error) error {
+	file, err := os.Open(n.path("proc", process, "mountinfo"))
 	if err != nil {
-		return nil, fmt.Errorf("reading the mounts of process %s: %w", process, err)
+		return fmt.Errorf("reading the mounts of process %s: %w", process, err)
 	}
-	mounts, err := mountinfo.Parse(string(text))
+	defer file.Close() //nolint:errcheck // opened for reading: nothing is lost
+	lines := bufio.NewScanner(file)
+	for err == nil && lines.Scan() {
+		var mount mountinfo.Mount
+		if mount, err = mountinfo.ParseLine(lines.Text()); err == nil {
+			err = use(mount)
+		}
+	}
+	if err = errors.Join(err, lines.Err()); errors.Is(err, bufio.ErrTooLong) {
+		err = errManyMounts
+	}
 	if err != nil {
-		return nil, fmt.Errorf("the mounts of process %s: %w", process, err)
+		return fmt.Errorf("reading the mounts of process %s: %w", process, err)
 	}
-	return mounts, nil
+	return nil
+}
+
+// standing calls use with each wanted mount that a process sees, and the mount below it. That one may come later in the list, so the list
+// is read again.
+func (n *Node) standing(process string, want func(mount mountinfo.Mount) bool, use func(mount mountinfo.Standing)) error {
+	parents, room := map[string]mountinfo.Mount{}, parentsText
+	err := n.mountsOf(process, func(mount mountinfo.Mount) error {
+		if want(mount) {
+			parents[strings.Clone(mount.Parent)] = mountinfo.Mount{} // a clone, because the original keeps the whole line in memory
+		}
+		if len(parents) > parentsLimit {
+			return errManyMounts
+		}
+		return nil
+	})
+	if err != nil || len(parents) == 0 {
+		return err
+	}
+	err = n.mountsOf(process, func(mount mountinfo.Mount) error {
+		if _, is := parents[mount.ID]; !is {
+			return nil
+		}
+		if room -= len(mount.Root) + len(mount.Point) + len(mount.SuperOptions); room < 0 {
+			return errManyMounts
+		}
+		parents[mount.ID] = mount
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return n.mountsOf(process, func(mount mountinfo.Mount) error {
+		if want(mount) {
+			use(mountinfo.Standing{Mount: mount, On: parents[mount.Parent]})
+		}
+		return nil
+	})
+}
+
+// mountAt is the visible mount of the node at a path.
+func (n *Node) mountAt(path string) (mountinfo.Mount, error) {
+	var above []mountinfo.Mount
+	err := n.mountsOf(nodeProcess, func(mount mountinfo.Mount) error {
+		if (mountinfo.Place{Path: mount.Point}).Contains(mountinfo.Place{Path: path}) {
+			above = append(above, mount)
+		}
+		return nil
+	})
+	if err != nil {
+		return mountinfo.Mount{}, err
+	}
+	return mountinfo.At(above, path)
 }
 
 // mounted returns the kernel's name of the mounted disk or partition, if it is one of the members. File systems on several disks show a
@@ -148,7 +212,7 @@ func (n *Node) mounted(mount mountinfo.Mount, members map[string]string) string 
 
 // member returns the kernel's name of a path if it leads to the disk or one of its partitions.
 func (n *Node) member(path string, members map[string]string) string {
-	if !strings.HasPrefix(path, "/dev/") {
+	if len(members) == 0 || !strings.HasPrefix(path, "/dev/") {
 		return ""
 	}
 	kernel, err := n.resolve(path)
@@ -169,24 +233,21 @@ var systemPlaces = []string{"/", "/boot", "/boot/efi", "/efi", "/usr", "/var", "
 
 // systemDisk follows the mounts of the node itself down to the disks, through LVM, LUKS and RAID.
 func (n *Node) systemDisk(disk *Disk) error {
-	mounts, err := n.mountsOf(nodeProcess)
-	if err != nil {
-		return err
-	}
-	for _, mount := range mounts {
-		if !slices.Contains(systemPlaces, mount.Point) {
-			continue
+	found := false
+	return n.mountsOf(nodeProcess, func(mount mountinfo.Mount) error {
+		if found || !slices.Contains(systemPlaces, mount.Point) {
+			return nil
 		}
 		kernel := n.kernelOf(mount.Device)
 		if kernel == "" && strings.HasPrefix(mount.Source, "/dev/") {
 			kernel, _ = n.resolve(mount.Source) // what has no device stands on none that we could name
 		}
 		if kernel != "" && slices.Contains(n.below(kernel, 0), disk.Kernel) {
+			found = true
 			disk.find(SystemDisk, "the node itself stands on it: %s is there", mount.Point)
-			return nil
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // kernelOf is the name of a device number.

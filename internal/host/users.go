@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,66 +15,134 @@ import (
 	"github.com/storagebench/storagebench/internal/host/mountinfo"
 )
 
+const (
+	// toldUsers is how many users are listed, and toldPath how much of a path: tenants can have any number of mounts.
+	toldUsers, toldPath = 32, 256
+	// copiesLimit bounds the memory for copies of the agent's own mounts.
+	copiesLimit = 1000
+)
+
+// users are listed up to a number, and counted beyond.
+type users struct {
+	told []string
+	more int
+}
+
+func (u *users) tell(format string, values ...any) {
+	text := fmt.Sprintf(format, values...)
+	switch {
+	case slices.Contains(u.told, text):
+	case len(u.told) < toldUsers:
+		u.told = append(u.told, text)
+	default:
+		u.more++
+	}
+}
+
+func (u *users) all() []string {
+	if u.more > 0 {
+		return append(u.told, fmt.Sprintf("and %d more", u.more))
+	}
+	return u.told
+}
+
 // PoolUsers lists the users of a pool. Empty means unused. Call it before each export and destroy: if these fail because the pool is busy,
 // they have already unmounted what they could, even under running pods. A mount at one of the agent's own mount points does not count as a
-// use by itself, nor do its copies in other mount namespaces that are unmounted with it.
+// use by itself, nor do its copies in other mount namespaces that are unmounted with it. A process with too many mounts to read counts as a
+// user.
 func (n *Node) PoolUsers(pool string, own ...string) ([]string, error) {
-	var users []string
-	told := map[string]bool{}
-	tell := func(format string, values ...any) {
-		if text := fmt.Sprintf(format, values...); !told[text] {
-			told[text] = true
-			users = append(users, text)
-		}
-	}
+	found := &users{}
 	volumes, err := n.volumes(pool)
 	if err != nil {
 		return nil, err
 	}
 	members := map[string]string{}
-	for kernel, name := range volumes {
+	for _, kernel := range slices.Sorted(maps.Keys(volumes)) {
 		number, err := n.text("sys/class/block", kernel, "dev")
 		if err != nil {
 			return nil, err
 		}
 		members[number] = kernel
-		if err := n.volumeUsers(kernel, number, name, tell); err != nil {
+		if err := n.volumeUsers(kernel, number, volumes[kernel], found.tell); err != nil {
 			return nil, err
 		}
 	}
-	var datasets []seenMount
-	err = n.eachMount(func(mount seenMount) {
-		if mount.FSType == "zfs" && ofPool(mount.Source, pool) {
-			datasets = append(datasets, mount)
-		}
-		if kernel := n.mounted(mount.Mount, members); kernel != "" {
-			tell("volume %s (%s) is mounted at %s, seen by process %s", volumes[kernel], kernel, mount.Point, mount.process)
-		}
-	})
-	for _, mount := range others(datasets, own) {
-		tell("dataset %s is mounted at %s, seen by process %s", mount.Source, mount.Point, mount.process)
+	err = n.mountUsers(pool, own, found, volumes, members)
+	if errors.Is(err, errManyMounts) {
+		found.tell("%v", err)
+		err = nil
 	}
-	return users, err
+	return found.all(), err
 }
 
-// others are the mounts that remain when the node's own mounts at some points are unmounted, which also unmounts mounts in other
-// namespaces. A pod that sees the node's root receives the agent's mounts while it runs (HostToContainer, Bidirectional). A private copy of
-// the root that a pod got with its namespace is its own, and keeps the pool in use.
-func others(datasets []seenMount, own []string) []seenMount {
-	var all []mountinfo.Standing
-	for _, mount := range datasets {
-		all = append(all, mount.Standing)
+// mountUsers finds mounts of the datasets and volumes of a pool.
+func (n *Node) mountUsers(pool string, own []string, found *users, volumes, members map[string]string) error {
+	isDataset := func(mount mountinfo.Mount) bool { return mount.FSType == "zfs" && ofPool(mount.Source, pool) }
+	isOwn := func(mount mountinfo.Mount) bool { return isDataset(mount) && slices.Contains(own, mount.Point) }
+	same := copies{texts: map[mountinfo.Standing]string{}}
+	err := n.standing(nodeProcess, isOwn, func(mount mountinfo.Standing) { same.own = append(same.own, mount) })
+	if err != nil && !gone(err) {
+		return err
 	}
-	isOwn := func(mount seenMount) bool { return mount.process == nodeProcess && slices.Contains(own, mount.Point) }
-	var unmounted []mountinfo.Propagation
-	for _, mount := range datasets {
-		if isOwn(mount) {
-			unmounted = append(unmounted, mountinfo.NewPropagation(mount.Standing, all))
+	err = n.eachNamespace(func(process, thread string) error {
+		want := func(mount mountinfo.Mount) bool {
+			return isDataset(mount) && (process != nodeProcess || !isOwn(mount)) || n.mounted(mount, members) != ""
 		}
-	}
-	return slices.DeleteFunc(datasets, func(mount seenMount) bool {
-		return isOwn(mount) || slices.ContainsFunc(unmounted, func(p mountinfo.Propagation) bool { return p.Reaches(mount.Standing) })
+		return n.standing(thread, want, func(mount mountinfo.Standing) {
+			at := fmt.Sprintf("is mounted at %.*s, seen by process %s", toldPath, mount.Point, process)
+			if kernel := n.mounted(mount.Mount, members); kernel != "" {
+				found.tell("volume %s (%s) %s", volumes[kernel], kernel, at)
+			} else if text := fmt.Sprintf("dataset %s %s", mount.Source, at); !same.add(mount, text) {
+				found.tell("%s", text)
+			}
+		})
 	})
+	for _, text := range same.left() {
+		found.tell("%s", text)
+	}
+	return err
+}
+
+// copies are mounts of the same datasets at the same places as the agent's own mounts. They are unmounted with these if they receive the
+// events of the mount below. A pod that sees the node's root receives the agent's mounts while it runs (HostToContainer, Bidirectional). A
+// private copy of the root that a pod got with its namespace is its own, and keeps the pool in use.
+type copies struct {
+	own []mountinfo.Standing
+	// texts describe copies, each as the own mount with the peer groups of the copy: only these differ. Whether a group receives the events
+	// is known when all have been seen.
+	texts map[mountinfo.Standing]string
+}
+
+// add reports whether a mount is a copy that may be unmounted with an own mount.
+func (c *copies) add(mount mountinfo.Standing, text string) bool {
+	place, known := mount.Place()
+	if !known || mount.On.Shared == "" && mount.On.Master == "" {
+		return false
+	}
+	for _, own := range c.own {
+		if at, _ := own.Place(); at != place || own.Device != mount.Device || own.Root != mount.Root {
+			continue
+		}
+		own.On.Shared, own.On.Master = strings.Clone(mount.On.Shared), strings.Clone(mount.On.Master)
+		if c.texts[own] == "" && len(c.texts) < copiesLimit {
+			c.texts[own] = text
+		}
+		return c.texts[own] != ""
+	}
+	return false
+}
+
+// left describes the copies that remain when the own mounts are unmounted, one of each group.
+func (c *copies) left() []string {
+	all := slices.AppendSeq(slices.Clone(c.own), maps.Keys(c.texts))
+	var unmounted []mountinfo.Propagation
+	for _, own := range c.own {
+		unmounted = append(unmounted, mountinfo.NewPropagation(own, all))
+	}
+	maps.DeleteFunc(c.texts, func(mount mountinfo.Standing, _ string) bool {
+		return slices.ContainsFunc(unmounted, func(p mountinfo.Propagation) bool { return p.Reaches(mount) })
+	})
+	return slices.Sorted(maps.Values(c.texts))
 }
 
 // ofPool reports whether a dataset or snapshot is one of the pool.

@@ -1,7 +1,11 @@
 package host
 
 import (
+	"bufio"
+	"fmt"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -89,5 +93,82 @@ func TestPoolUsers(t *testing.T) {
 	blind.must(os.Remove(blind.path("/proc/1/mountinfo")))
 	if users, err := blind.PoolUsers("bench0"); err == nil || !strings.Contains(err.Error(), "hostPID") {
 		t.Errorf("without any visible process the pool is unused: %q, %v", users, err)
+	}
+}
+
+// TestManyMountsTakeNoMemory: tenants can have any number of mounts of their volumes.
+func TestManyMountsTakeNoMemory(t *testing.T) {
+	const processes, each = 12, 5000
+	n := newFakeNode(t)
+	n.mountTable(1, nodeMounts)
+	var table strings.Builder
+	table.WriteString("50 1 0:99 / / rw - overlay overlay rw\n")
+	for i := range each {
+		fmt.Fprintf(&table, "%d 50 0:40 / /data/%d rw master:3 - zfs bench0/a rw\n", 100+i, i)
+	}
+	n.mountTable(1000, table.String())
+	for i := 1; i < processes; i++ {
+		n.link(fmt.Sprintf("/proc/%d/mountinfo", 1000+i), "../1000/mountinfo")
+	}
+	// What the heap has taken from the system is not given back at once, so it tells how much was in use at the same time.
+	heap := func() int64 {
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return int64(stats.HeapSys) - int64(stats.HeapReleased)
+	}
+	debug.FreeOSMemory()
+	before := heap()
+	users, err := n.PoolUsers("bench0", "/own")
+	if grown := heap() - before; grown > 32<<20 {
+		t.Errorf("the heap has grown by %d MiB", grown>>20)
+	}
+	if err != nil || len(users) != toldUsers+1 || users[toldUsers] != fmt.Sprintf("and %d more", processes*each-toldUsers) {
+		t.Errorf("%d users, %v: %q", len(users), err, users)
+	}
+}
+
+// TestTooManyMountsAreAUse: what was not read may be a mount of the pool.
+func TestTooManyMountsAreAUse(t *testing.T) {
+	var nested, long strings.Builder
+	for i := range parentsLimit + 1 {
+		fmt.Fprintf(&nested, "%d %d 0:40 / /data/%d rw - zfs bench0/a rw\n", 101+i, 100+i, i)
+	}
+	for i := range 6 {
+		fmt.Fprintf(&long, "%d 1 0:9 / /%s rw - tmpfs tmpfs rw\n%d %d 0:40 / /data rw - zfs bench0/a rw\n", 100+i,
+			strings.Repeat("x", parentsText/5), 200+i, 100+i)
+	}
+	for name, table := range map[string]string{
+		"mounts on mounts": nested.String(),
+		"long paths below": long.String(),
+		"a long line":      "30 24 0:41 / /" + strings.Repeat("x", bufio.MaxScanTokenSize) + " rw - tmpfs tmpfs rw\n",
+	} {
+		n := newFakeNode(t)
+		n.mountTable(7, table)
+		n.must(os.MkdirAll(n.path("/top/sb-1"), 0o755))
+		const want = "mounts of process 7: too many mounts"
+		if users, err := n.PoolUsers("bench0"); err != nil || len(users) != 1 || !strings.Contains(users[0], want) {
+			t.Errorf("%s: %d users, %v: %.500q", name, len(users), err, users)
+		}
+		if err := n.RemoveFolders("/top", "/top/sb-1"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: a folder was removed although its mounts are unknown: %v", name, err)
+		}
+	}
+}
+
+// TestManyCopiesAreAUse: copies of the agent's own mounts in more peer groups than are followed are users, whatever they receive.
+func TestManyCopiesAreAUse(t *testing.T) {
+	n := newFakeNode(t)
+	n.mountTable(1, nodeMounts)
+	for process := range 3 {
+		var table strings.Builder
+		for i := range copiesLimit / 2 {
+			fmt.Fprintf(&table, "%d 1 254:1 / /x%d rw shared:%d master:1 - ext4 /dev/vda1 rw\n", 2000+i, i, process*copiesLimit+100+i)
+			fmt.Fprintf(&table, "%d %d 0:40 / /x%d/own rw - zfs bench0/a rw\n", 4000+i, 2000+i, i)
+		}
+		n.mountTable(1000+process, table.String())
+	}
+	users, err := n.PoolUsers("bench0", "/own")
+	if err != nil || len(users) != toldUsers+1 || users[toldUsers] != fmt.Sprintf("and %d more", copiesLimit/2-toldUsers) {
+		t.Errorf("%d users, %v: %q", len(users), err, users)
 	}
 }
