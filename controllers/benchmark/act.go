@@ -174,7 +174,7 @@ func (r *Reconciler) createRun(ctx context.Context, observed *observation, run *
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(run), &existing); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if !metav1.IsControlledBy(&existing, benchmark) {
+	if !naming.IsControlledBy(&existing, benchmark) {
 		return fmt.Errorf("BenchmarkRun %s exists and does not belong to this benchmark: delete it, so that the run can be created", run.Name)
 	}
 	return nil
@@ -194,24 +194,8 @@ func (r *Reconciler) deleteResults(ctx context.Context, benchmark *v1alpha1.Stor
 	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: benchmark.Namespace, Name: name}, &stored); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if !metav1.IsControlledBy(&stored, benchmark) {
+	if !naming.IsControlledBy(&stored, benchmark) {
 		return nil
 	}
 	return client.IgnoreNotFound(r.Client.Delete(ctx, &stored, client.Preconditions{UID: &stored.UID}))
-}
-
-// rehearse has the API server validate a run with a dry run. After the first refusal, it tries no other runs.
-func (r *Reconciler) rehearse(ctx context.Context, observed *observation, run *v1alpha1.BenchmarkRun) error {
-	observed.Rehearsed, observed.changed = true, true
-	var err error
-	if observed.SpecError == nil {
-		err = r.Client.Create(ctx, run, client.DryRunAll)
-	}
-	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-		observed.SpecError, err = experiment.RefusedRun(run, err), nil
-	}
-	if err = client.IgnoreAlreadyExists(err); err != nil {
-		err = fmt.Errorf("dry run of variant %q: %w", run.Spec.Variant, err)
-	}
-	return err
 }

@@ -44,6 +44,8 @@ type Reconciler struct {
 	Runs *fresh.Memory[*v1alpha1.BenchmarkRun]
 	// memory saves live reads of the benchmarks that hold nodes.
 	memory fresh.Memory[*v1alpha1.StorageBenchmark]
+	// rehearsed remembers the runs that the API server would accept.
+	rehearsed rehearsals
 	// Limits are set by the admin. TeardownGrace is how long a teardown without progress holds the node.
 	Limits        experiment.Limits
 	TeardownGrace time.Duration
@@ -61,6 +63,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	defer end()
 	read, err := r.memory.Get(ctx, r.Client, r.Live, request.NamespacedName, &v1alpha1.StorageBenchmark{})
 	if err != nil {
+		if apierrors.IsNotFound(err) {
+			r.rehearsed.forget(request.NamespacedName)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	benchmark := *read.DeepCopy()
@@ -167,7 +172,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, benchmark *v1alpha1.Storag
 	changed := benchmark.DeepCopy()
 	changed.Status = status
 	if err := r.Client.Status().Update(ctx, changed); err != nil {
-		if changed.Status = least(benchmark, status); tooLarge(err) && !kstatus.Same(before, changed.Status) {
+		why := rejected(err)
+		if changed.Status = least(benchmark, status, why); why != "" && !kstatus.Same(before, changed.Status) {
 			err = errors.Join(err, r.Client.Status().Update(ctx, changed))
 		}
 		return client.IgnoreNotFound(fmt.Errorf("write the status of benchmark %s/%s: %w", benchmark.Namespace, benchmark.Name, err))
@@ -179,7 +185,15 @@ func (r *Reconciler) writeStatus(ctx context.Context, benchmark *v1alpha1.Storag
 	return nil
 }
 
-// tooLarge reports whether the API server or etcd has rejected an object because of its size.
-func tooLarge(err error) bool {
-	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "too large")
+// rejected says why the API server or etcd does not take a status, and what to do about it. Empty if another attempt may succeed. It does
+// not quote the error, whose order of causes may change from one attempt to the next: each change would be a write.
+func rejected(err error) string {
+	switch {
+	case apierrors.IsInvalid(err):
+		return "the API server refuses the status as invalid: delete the ConfigMaps that name this benchmark as their owner and were not " +
+			"created by storagebench; the log of the manager has the error"
+	case apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "too large"):
+		return "the status does not fit into the object: remove labels or annotations"
+	}
+	return ""
 }

@@ -48,7 +48,10 @@ func storedRuns(t *testing.T, count int) (runs []v1alpha1.BenchmarkRun, stored m
 	stored = map[string]*corev1.ConfigMap{}
 	for i := range count {
 		name := fmt.Sprintf("run-%d", i)
-		text, err := json.Marshal(results.PhaseDocument{Version: results.PhaseVersion, Phase: "read", Metrics: map[string]int64{"readBytes": int64(i)}})
+		began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+		text, err := json.Marshal(results.PhaseDocument{Version: results.PhaseVersion,
+			Run: results.RunIdentity{Namespace: "tests", Name: name, UID: name}, Phase: "read", Kind: results.KindMeasure,
+			Outcome: results.OutcomeValid, StartedAt: began, FinishedAt: began, Metrics: map[string]int64{"readBytes": int64(i)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,13 +74,15 @@ func TestManyDocumentsTakeLongerThanATurn(t *testing.T) {
 	runs, stored := storedRuns(t, 300)
 	delete(stored, "run-7")
 	stored["run-8"].Data[results.KeyDigest] = packing.Digest([]byte("edited"))
+	stored["run-9"].BinaryData = nil
+	stored["run-10"].Data, stored["run-10"].BinaryData = stored["run-11"].Data, stored["run-11"].BinaryData
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := patiently(t.Context())
 		defer end()
 		began := time.Now()
 		loaded, err := (&Reconciler{Documents: slowServer{stored: stored, takes: 30 * time.Second}}).loadDocuments(ctx, runs, nil)
-		if err != nil || len(loaded) != 298 || loaded["run-299"].Metrics["readBytes"] != 299 {
-			t.Errorf("%d documents, error %v: want 298, without the missing and the edited one", len(loaded), err)
+		if err != nil || len(loaded) != 296 || loaded["run-299"].Metrics["readBytes"] != 299 {
+			t.Errorf("%d documents, error %v: want 296, without the missing, the edited, the emptied and the replaced one", len(loaded), err)
 		}
 		if took := time.Since(began); took < 5*turnPatience {
 			t.Errorf("it took %s, which a fixed deadline would allow too", took)

@@ -39,7 +39,7 @@ func (r *Reconciler) observeHistory(ctx context.Context, observed *observation) 
 }
 
 func historyState(document, benchmark metav1.Object) experiment.HistoryState {
-	if !metav1.IsControlledBy(document, benchmark) {
+	if !naming.IsControlledBy(document, benchmark) {
 		return experiment.HistoryState{Foreign: true}
 	}
 	return experiment.HistoryState{Exists: true, Folded: strings.Fields(document.GetAnnotations()[v1alpha1.AnnotationFolded])}
@@ -65,7 +65,7 @@ func (r *Reconciler) historyBefore(ctx context.Context, observed *observation) (
 		return nil, nil
 	}
 	stored, err := r.liveHistory(ctx, observed.Benchmark)
-	if err != nil || stored == nil || !metav1.IsControlledBy(stored, observed.Benchmark) {
+	if err != nil || stored == nil || !naming.IsControlledBy(stored, observed.Benchmark) {
 		return nil, err
 	}
 	series, err := history.Decode([]byte(stored.Data[history.Key]))
@@ -87,7 +87,7 @@ func (r *Reconciler) writeHistory(ctx context.Context, observed *observation) er
 	if err != nil {
 		return err
 	}
-	if existing != nil && !metav1.IsControlledBy(existing, observed.Benchmark) {
+	if existing != nil && !naming.IsControlledBy(existing, observed.Benchmark) {
 		observed.History, observed.changed = experiment.HistoryState{Foreign: true}, true
 		return nil
 	}
@@ -133,7 +133,7 @@ func (r *Reconciler) fold(ctx context.Context, observed *observation, series *hi
 		}
 	}
 	experiment, err := decodeResults(document)
-	if err != nil || !metav1.IsControlledBy(document, benchmark) {
+	if err != nil || !naming.IsControlledBy(document, benchmark) {
 		return nil //nolint:nilerr // they were edited: there is nothing to keep
 	}
 	if point, complete := history.PointOf(experiment, map[string]string{"spec": document.Annotations[v1alpha1.AnnotationQuestion]}); complete {

@@ -3,6 +3,7 @@ package benchmark
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -45,8 +46,10 @@ type observation struct {
 
 // noteResults adds results of the current experiment that were just written or read to those that the cache shows.
 func (o *observation) noteResults(stored *corev1.ConfigMap, decoded *results.Experiment) {
+	own := storedExperiment(stored)
+	own.Experiment = o.Experiment // its name says so, whatever its label says
 	o.Results = append(slices.DeleteFunc(o.Results, func(other experiment.StoredExperiment) bool { return other.ConfigMap == stored.Name }),
-		storedExperiment(stored))
+		own)
 	o.written, o.document = decoded, stored
 }
 
@@ -88,7 +91,7 @@ func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBen
 // ofBenchmark reports whether a run belongs to the benchmark. A run without an owner was orphaned ('kubectl delete --cascade=orphan') and
 // still runs; tenants may not create runs or change their labels.
 func ofBenchmark(run, benchmark client.Object) bool {
-	return metav1.IsControlledBy(run, benchmark) || metav1.GetControllerOf(run) == nil &&
+	return naming.IsControlledBy(run, benchmark) || metav1.GetControllerOf(run) == nil &&
 		run.GetLabels()[v1alpha1.LabelBenchmarkUID] == string(benchmark.GetUID())
 }
 
@@ -196,25 +199,43 @@ func (r *Reconciler) observeResults(ctx context.Context, observed *observation) 
 	for i := range stored.Items {
 		item := &stored.Items[i]
 		switch {
-		case !metav1.IsControlledBy(item, benchmark) || !item.DeletionTimestamp.IsZero():
+		case !naming.IsControlledBy(item, benchmark) || !item.DeletionTimestamp.IsZero():
 		case item.Name == naming.HistoryName(benchmark.Name):
 			observed.History = historyState(item, benchmark)
-		case item.Labels[v1alpha1.LabelExperiment] != "":
+		case hasResults(item, benchmark):
 			observed.Results = append(observed.Results, storedExperiment(item))
 		}
 	}
 	return nil
 }
 
+// hashPattern matches what the status may hold as the hash of an experiment or as a fingerprint.
+var hashPattern = regexp.MustCompile(`^[0-9a-f]{1,16}$`)
+
+// hasResults reports whether a ConfigMap of a benchmark is that with the results of an experiment: its name follows from its label. Others
+// could make the status invalid: with a label that is too long, or the same label twice.
+func hasResults(document, benchmark metav1.Object) bool {
+	hash := document.GetLabels()[v1alpha1.LabelExperiment]
+	return hashPattern.MatchString(hash) && document.GetName() == naming.ResultsName(benchmark.GetName(), hash)
+}
+
+// storedExperiment reads the metadata of a ConfigMap with results, without annotations that were changed to what the status may not hold.
 func storedExperiment(document metav1.Object) experiment.StoredExperiment {
 	annotations := document.GetAnnotations()
-	return experiment.StoredExperiment{
+	stored := experiment.StoredExperiment{
 		ConfigMap: document.GetName(), Experiment: document.GetLabels()[v1alpha1.LabelExperiment],
-		StoredAt:    document.GetCreationTimestamp().Time,
-		Fingerprint: annotations[v1alpha1.AnnotationFingerprint], Verdict: annotations[v1alpha1.AnnotationVerdict],
+		StoredAt:      document.GetCreationTimestamp().Time,
 		Extended:      annotations[annotationExtended] == "true",
 		ScheduledTime: experiment.TimeOf(annotations),
 	}
+	if fingerprint := annotations[v1alpha1.AnnotationFingerprint]; hashPattern.MatchString(fingerprint) {
+		stored.Fingerprint = fingerprint
+	}
+	switch verdict := v1alpha1.Verdict(annotations[v1alpha1.AnnotationVerdict]); verdict {
+	case v1alpha1.VerdictPassed, v1alpha1.VerdictFailed, v1alpha1.VerdictInconclusive, v1alpha1.VerdictInvalid:
+		stored.Verdict = string(verdict)
+	}
+	return stored
 }
 
 // readBack reads the results of the current experiment if the status or the cache does not contain them yet. It does not look for results
@@ -237,7 +258,7 @@ func (r *Reconciler) readBack(ctx context.Context, observed *observation) error 
 		return nil
 	case err != nil:
 		return fmt.Errorf("read the results in ConfigMap %s: %w", name, err)
-	case !metav1.IsControlledBy(&stored, benchmark):
+	case !naming.IsControlledBy(&stored, benchmark):
 		observed.Results = append(observed.Results, experiment.StoredExperiment{ConfigMap: name, Foreign: true})
 		return nil
 	}

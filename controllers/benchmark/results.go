@@ -132,7 +132,7 @@ func (r *Reconciler) replaceResults(ctx context.Context, observed *observation, 
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(wanted), &existing); err != nil {
 		return nil, err
 	}
-	switch mine := metav1.IsControlledBy(&existing, observed.Benchmark); {
+	switch mine := naming.IsControlledBy(&existing, observed.Benchmark); {
 	case !mine && action.Superseded:
 		return nil, fmt.Errorf("ConfigMap %s exists and does not belong to this benchmark: delete or rename it", wanted.Name)
 	case !mine:
@@ -157,7 +157,12 @@ const annotationOmitted = "storagebench.dev/omitted"
 
 func decodeResults(stored *corev1.ConfigMap) (*results.Experiment, error) {
 	var experiment results.Experiment
-	if err := json.Unmarshal([]byte(stored.Data[keyResults]), &experiment); err != nil {
+	text := []byte(stored.Data[keyResults])
+	err := results.LimitValues(text, results.MaxValues)
+	if err == nil {
+		err = json.Unmarshal(text, &experiment)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s in ConfigMap %s was changed after it was written: %w", keyResults, stored.Name, err)
 	}
 	if experiment.Version != results.PhaseVersion {

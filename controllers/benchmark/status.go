@@ -64,15 +64,15 @@ func summarise(observed *observation, decision experiment.Decision) v1alpha1.Sto
 	return status
 }
 
-// least is a minimal status, which makes the object smaller. A tenant can fill an object with labels until its next status does not fit. If
-// the old status stayed, the benchmark would keep its place in the queues forever.
-func least(benchmark *v1alpha1.StorageBenchmark, full v1alpha1.StorageBenchmarkStatus) v1alpha1.StorageBenchmarkStatus {
+// least is a minimal status, which can always be written: it makes the object smaller, and nothing in it comes from objects of a tenant.
+// Otherwise, labels that leave no room for the next status, or objects that make it invalid, would keep the old one forever, and with it
+// the place in the queues.
+func least(benchmark *v1alpha1.StorageBenchmark, full v1alpha1.StorageBenchmarkStatus, why string) v1alpha1.StorageBenchmarkStatus {
 	status := v1alpha1.StorageBenchmarkStatus{Experiment: full.Experiment, HoldUntil: full.HoldUntil}
 	if ready := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
 		status.Conditions = []metav1.Condition{*ready} // keeps its transition time
 	}
-	kstatus.Set(&status.Conditions, benchmark.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonActionFailed,
-		"the status does not fit into the object: remove labels or annotations")
+	kstatus.Set(&status.Conditions, benchmark.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonActionFailed, why)
 	return status
 }
 

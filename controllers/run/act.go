@@ -89,7 +89,7 @@ func (r *Reconciler) act(ctx context.Context, state *runs.State, actions []runs.
 func (r *Reconciler) create(ctx context.Context, run *v1alpha1.BenchmarkRun, object client.Object) error {
 	err := r.Client.Create(ctx, object)
 	switch {
-	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
+	case refuses(err):
 		return &refusedError{fmt.Sprintf("%s %s", r.kindOf(object), object.GetName()), err}
 	case !apierrors.IsAlreadyExists(err):
 		return err
@@ -98,7 +98,7 @@ func (r *Reconciler) create(ctx context.Context, run *v1alpha1.BenchmarkRun, obj
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(object), existing); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if mine := metav1.IsControlledBy(existing, run) || object.GetNamespace() == "" && ofRun(existing, run); !mine {
+	if mine := naming.IsControlledBy(existing, run) || object.GetNamespace() == "" && ofRun(existing, run); !mine {
 		return &takenError{fmt.Sprintf("%s %s", r.kindOf(object), object.GetName())}
 	}
 	return nil
@@ -111,7 +111,13 @@ func (e *takenError) Error() string {
 	return e.object + " exists and does not belong to this run: delete or rename it, so that the run can continue"
 }
 
-// refusedError means that the API server does not let the run create an object: because of a quota, a policy, or the object itself.
+// refuses reports whether the API server does not let the run create an object: because of a quota, a policy, or the object itself. A
+// webhook that denies it without a code is a bad request, and one that does not answer an internal error.
+func refuses(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsInternalError(err)
+}
+
+// refusedError means that the API server refuses to create an object.
 type refusedError struct {
 	object string
 	err    error
@@ -202,7 +208,7 @@ func (r *Reconciler) storeResult(ctx context.Context, state *runs.State, i int) 
 			Name: naming.PhaseObjectName(run.Name, spec.Name), Namespace: run.Namespace, Labels: labels,
 			OwnerReferences: []metav1.OwnerReference{ownerReference(run)},
 			Annotations: map[string]string{
-				annotationDigest:  result.Digest,
+				annotationDigest:  text[results.KeyDigest],
 				annotationOutcome: string(result.Document.Outcome),
 				annotationReason:  result.Document.Reason,
 				annotationMessage: spelling.Shorten(result.Document.Message, 512),
@@ -251,7 +257,7 @@ func (r *Reconciler) deleteRelabelledJobs(ctx context.Context, run *v1alpha1.Ben
 		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
-		if err != nil || !metav1.IsControlledBy(&job, run) || !job.DeletionTimestamp.IsZero() ||
+		if err != nil || !naming.IsControlledBy(&job, run) || !job.DeletionTimestamp.IsZero() ||
 			job.Labels[v1alpha1.LabelRunUID] == string(run.UID) {
 			continue
 		}

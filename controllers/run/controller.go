@@ -130,7 +130,8 @@ func gone(decision runs.Decision) bool {
 }
 
 // writeStatus writes a changed status. The update carries the observed resourceVersion: a status that has changed meanwhile is not
-// overwritten, and the conflict causes another reconcile.
+// overwritten, and the conflict causes another reconcile. If the API server refuses the status as invalid, the least one is written. That
+// is no error: a reconcile that fails is repeated later and later, and not at its deadline.
 func (r *Reconciler) writeStatus(ctx context.Context, run *v1alpha1.BenchmarkRun, status v1alpha1.BenchmarkRunStatus) error {
 	if kstatus.Same(run.Status, status) {
 		return nil
@@ -138,7 +139,16 @@ func (r *Reconciler) writeStatus(ctx context.Context, run *v1alpha1.BenchmarkRun
 	before := run.Status
 	changed := run.DeepCopy()
 	changed.Status = status
-	if err := r.Client.Status().Update(ctx, changed); err != nil {
+	err := r.Client.Status().Update(ctx, changed)
+	if apierrors.IsInvalid(err) {
+		ctrl.LoggerFrom(ctx).Error(err, "the API server refuses the status of a run as invalid")
+		if status = runs.Least(r.Clock.Now(), run, status); kstatus.Same(before, status) {
+			return nil
+		}
+		changed.Status = status
+		err = r.Client.Status().Update(ctx, changed)
+	}
+	if err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write the status of run %s/%s: %w", run.Namespace, run.Name, err))
 	}
 	r.Memory.Keep(changed)

@@ -1,22 +1,26 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/storagebench/storagebench/internal/runs"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 
 	clocktesting "k8s.io/utils/clock/testing"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
@@ -64,5 +68,48 @@ func TestWhatCannotBeSeenIsSaid(t *testing.T) {
 		if runs.Settled(&got) != runs.Settled(run) {
 			t.Errorf("%s: settled is %t", name, runs.Settled(&got))
 		}
+	}
+}
+
+// TestARefusedStatus: the end and the teardown of a run are recorded although the API server refuses what a tenant has brought into its
+// status. What it has refused is not written again and again.
+func TestARefusedStatus(t *testing.T) {
+	run := drivenRun()
+	r := drivenReconciler(t, false, run)
+	r.Clock, r.Recorder = clocktesting.NewFakePassiveClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)), events.NewFakeRecorder(10)
+	writes := 0
+	r.Client = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{SubResourceUpdate: func(ctx context.Context,
+		c client.Client, name string, object client.Object, options ...client.SubResourceUpdateOption) error {
+		if len(object.(*v1alpha1.BenchmarkRun).Status.Phases) > 0 {
+			return apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: "BenchmarkRun"}, object.GetName(), nil)
+		}
+		writes++
+		return c.SubResource(name).Update(ctx, object, options...)
+	}})
+	var got v1alpha1.BenchmarkRun
+	write := func(reason string) {
+		t.Helper()
+		if err := r.Live.Get(t.Context(), client.ObjectKeyFromObject(run), &got); err != nil {
+			t.Fatal(err)
+		}
+		full := *got.Status.DeepCopy()
+		full.Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", Digest: "forged"}}
+		kstatus.Progress(&full.Conditions, 1, reason, "m")
+		if err := r.writeStatus(t.Context(), &got, full); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Live.Get(t.Context(), client.ObjectKeyFromObject(run), &got); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(v1alpha1.ReasonPhaseRunning)
+	if ending := runs.RecordedEnding(&got); ending == nil || ending.Valid || !ending.Retryable || got.Status.FinishedAt == nil {
+		t.Errorf("it has not ended: %+v", got.Status)
+	}
+	for range 3 {
+		write(v1alpha1.ReasonTeardownStuck)
+	}
+	if !runs.Resting(&got) || runs.RecordedEnding(&got) == nil || writes != 2 {
+		t.Errorf("%+v after %d writes", got.Status, writes)
 	}
 }

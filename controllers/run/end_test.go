@@ -153,10 +153,12 @@ func TestARefusedCreate(t *testing.T) {
 		err     error
 		refused bool
 	}{
-		"a quota":    {apierrors.NewForbidden(corev1.Resource("configmaps"), "x", errors.New("exceeded quota")), true},
-		"a policy":   {apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "x", nil), true},
-		"an outage":  {apierrors.NewServiceUnavailable("down"), false},
-		"a conflict": {apierrors.NewConflict(corev1.Resource("configmaps"), "x", errors.New("changed")), false},
+		"a quota":                        {apierrors.NewForbidden(corev1.Resource("configmaps"), "x", errors.New("exceeded quota")), true},
+		"a policy":                       {apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "x", nil), true},
+		"a webhook that denies it":       {apierrors.NewBadRequest("admission webhook \"x\" denied the request"), true},
+		"a webhook that does not answer": {apierrors.NewInternalError(errors.New("failed calling webhook")), true},
+		"an outage":                      {apierrors.NewServiceUnavailable("down"), false},
+		"a conflict":                     {apierrors.NewConflict(corev1.Resource("configmaps"), "x", errors.New("changed")), false},
 	} {
 		r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return test.err }}).Build()}

@@ -32,7 +32,7 @@ func TestAgreedStartTravels(t *testing.T) {
 	state := runs.State{Now: at, Run: run, Phases: make([]runs.PhaseState, len(run.Spec.Phases))}
 	state.Phases[0].Executor = runs.JobExecutor(job, "")
 	lag := int64(1234)
-	state.Phases[0].Stored = &runs.StoredResult{ConfigMap: "c", StartLagMilliseconds: &lag}
+	state.Phases[0].Stored = &runs.StoredResult{ConfigMap: "c", Digest: "sha256:1", StartLagMilliseconds: &lag}
 	status := runs.Summarise(state, runs.Decision{Reason: "R", Message: "m", ReadyFor: "scan"})
 	if got := status.Phases[0]; got.StartAt == nil || !got.StartAt.Time.Equal(at) || *got.StartLagMilliseconds != lag {
 		t.Errorf("the status says %+v", got)

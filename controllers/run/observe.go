@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -162,7 +164,7 @@ func (r *Reconciler) observeJobs(ctx context.Context, state *runs.State) (map[ty
 			if client.IgnoreNotFound(err) != nil {
 				return nil, fmt.Errorf("read Job %s: %w", key, err)
 			}
-			if err == nil && metav1.IsControlledBy(&job, state.Run) {
+			if err == nil && naming.IsControlledBy(&job, state.Run) {
 				message, err := r.jobMessage(ctx, &job)
 				if err != nil {
 					return nil, err
@@ -230,7 +232,7 @@ func (r *Reconciler) liveJobs(ctx context.Context, state *runs.State, byUID map[
 	for i := range jobs.Items {
 		job := &jobs.Items[i]
 		for k, phase := range state.Run.Spec.Phases {
-			if job.Name == naming.PhaseObjectName(state.Run.Name, phase.Name) && metav1.IsControlledBy(job, state.Run) {
+			if job.Name == naming.PhaseObjectName(state.Run.Name, phase.Name) && naming.IsControlledBy(job, state.Run) {
 				state.Phases[k].Executor, byUID[job.UID], left = runs.JobExecutor(job, ""), k, true
 				all = all && !job.DeletionTimestamp.IsZero()
 			}
@@ -303,7 +305,7 @@ func storedFact(phase v1alpha1.PhaseName) string {
 
 // noteStored records a ConfigMap of the run: the result of a phase, or that the pod of a phase was told when to end.
 func noteStored(state *runs.State, item *metav1.PartialObjectMetadata) {
-	if !metav1.IsControlledBy(item, state.Run) {
+	if !naming.IsControlledBy(item, state.Run) {
 		return
 	}
 	for k, phase := range state.Run.Spec.Phases {
@@ -313,17 +315,34 @@ func noteStored(state *runs.State, item *metav1.PartialObjectMetadata) {
 		if item.Name != naming.PhaseObjectName(state.Run.Name, phase.Name) {
 			continue
 		}
-		state.Phases[k].Stored = &runs.StoredResult{
-			ConfigMap: item.Name, StoredAt: item.CreationTimestamp.Time,
-			Digest:  item.Annotations[annotationDigest],
-			Outcome: results.Outcome(item.Annotations[annotationOutcome]),
-			Reason:  item.Annotations[annotationReason],
-			Message: item.Annotations[annotationMessage],
-		}
-		if lag, err := strconv.ParseInt(item.Annotations[annotationStartLag], 10, 64); err == nil {
-			state.Phases[k].Stored.StartLagMilliseconds = &lag
-		}
+		state.Phases[k].Stored = storedResult(item)
 	}
+}
+
+// digestPattern matches the digest of a document.
+var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// maxLag is the longest lag in milliseconds that a duration can hold.
+const maxLag = math.MaxInt64 / int64(time.Millisecond)
+
+// storedResult reads the annotations of a stored result. With values that the manager does not write, it is corrupt: someone has changed
+// them, or created the ConfigMap, and they could make the status invalid.
+func storedResult(item *metav1.PartialObjectMetadata) *runs.StoredResult {
+	stored := &runs.StoredResult{ConfigMap: item.Name, StoredAt: item.CreationTimestamp.Time}
+	digest := item.Annotations[annotationDigest]
+	text, late := item.Annotations[annotationStartLag]
+	lag, err := strconv.ParseInt(text, 10, 64)
+	if !digestPattern.MatchString(digest) || late && (err != nil || lag < 0 || lag > maxLag) {
+		stored.Outcome, stored.Reason = results.OutcomeInvalid, v1alpha1.ReasonResultCorrupt
+		stored.Message = fmt.Sprintf("ConfigMap %s was not created by storagebench, or its annotations were changed", item.Name)
+		return stored
+	}
+	stored.Digest, stored.Outcome = digest, results.Outcome(item.Annotations[annotationOutcome])
+	stored.Reason, stored.Message = item.Annotations[annotationReason], item.Annotations[annotationMessage]
+	if late {
+		stored.StartLagMilliseconds = &lag
+	}
+	return stored
 }
 
 // receive reads the result of a phase that has ended and is not stored yet.

@@ -12,7 +12,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -226,7 +225,7 @@ func (r *Reconciler) deleteClaim(ctx context.Context, run *v1alpha1.BenchmarkRun
 		if err != nil {
 			return false, err
 		}
-		if !metav1.IsControlledBy(&claim, run) {
+		if !naming.IsControlledBy(&claim, run) {
 			continue
 		}
 		if err = r.deleteExactly(ctx, &claim); !apierrors.IsConflict(err) {

@@ -17,8 +17,12 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// parallel reads hide the latency of the API server. Each holds one document in memory, of at most 8 MiB unpacked.
+// parallel reads hide the latency of the API server. Each holds one ConfigMap in memory.
 const parallel = 6
+
+// decoding bounds the documents that are unpacked at the same time in this process. Each takes a few times its size, which is at most
+// 8 MiB.
+var decoding = make(chan struct{}, 2)
 
 // Each reads ConfigMaps by name. For each of them it calls visit, from several goroutines; ConfigMaps that do not exist are omitted.
 // It has no deadline of its own: the time is proportional to the number of documents.
@@ -49,7 +53,7 @@ func Each(ctx context.Context, reader client.Reader, namespace string, names []s
 }
 
 // Phases reads the results of phases by the name of their ConfigMap, without the tools' own output. Missing results and those with another
-// digest than recorded are omitted. Distributions are reduced to the requested metrics of each phase. progressed is called after each
+// digest than the given one are omitted. Distributions are reduced to the requested metrics of each phase. progressed is called after each
 // result.
 func Phases(ctx context.Context, reader client.Reader, namespace string, digests map[string]string, derived map[string][]string,
 	progressed func()) (map[string]results.PhaseDocument, error) {
@@ -59,8 +63,10 @@ func Phases(ctx context.Context, reader client.Reader, namespace string, digests
 	names := slices.Sorted(maps.Keys(digests))
 	err := Each(ctx, reader, namespace, names, func(stored *corev1.ConfigMap) {
 		defer progressed()
-		document, err := loader.Load(stored.Data, stored.BinaryData)
-		if err != nil || stored.Data[results.KeyDigest] != digests[stored.Name] {
+		decoding <- struct{}{}
+		document, err := loader.Load(stored.Data, stored.BinaryData, digests[stored.Name])
+		<-decoding
+		if err != nil {
 			return
 		}
 		mutex.Lock()

@@ -102,7 +102,7 @@ func OwnerReference(benchmark *v1alpha1.StorageBenchmark) metav1.OwnerReference 
 	}
 }
 
-// stepRehearse asks the API server about a run of each variant, so that an invalid value is found before the first run and not in the
+// stepRehearse asks the API server about runs of all variants, so that an invalid value is found before the first run and not in the
 // middle of the experiment. A Stalled benchmark is asked about again in every turn.
 func stepRehearse(state State, decision *Decision) bool {
 	status := state.Benchmark.Status
@@ -114,17 +114,17 @@ func stepRehearse(state State, decision *Decision) bool {
 	if len(rehearsals) == 0 {
 		return false
 	}
-	decision.say(PositionRehearsing, v1alpha1.ReasonProgressing, "checking the runs of %d variants", len(rehearsals))
+	decision.say(PositionRehearsing, v1alpha1.ReasonProgressing, "checking %d runs before the first one", len(rehearsals))
 	for _, run := range rehearsals {
 		decision.do(Action{Kind: Rehearse, Rehearsal: run})
 	}
 	return true
 }
 
-// Rehearsals are runs of all variants that are only checked, with placeholders for what is not chosen yet.
+// Rehearsals are runs that are only checked, with placeholders for what is not chosen yet.
 func Rehearsals(state State) (rehearsals []*v1alpha1.BenchmarkRun) {
 	const placeholder = "rehearsal"
-	for _, slot := range design.OneOfEach(state.Slots) {
+	for _, slot := range rehearsed(state.Slots) {
 		nodes := []string{placeholder}
 		for len(nodes) < slot.NodeCount() {
 			nodes = append(nodes, fmt.Sprintf("%s-%d", placeholder, len(nodes)))
@@ -134,6 +134,25 @@ func Rehearsals(state State) (rehearsals []*v1alpha1.BenchmarkRun) {
 		rehearsals = append(rehearsals, run)
 	}
 	return rehearsals
+}
+
+// rehearsed are the variants to rehearse: each variant of the spec, with each value of the matrix at least once. The combinations are too
+// many to ask about, and the API server checks most values by themselves.
+func rehearsed(slots []design.Slot) (variants []design.Slot) {
+	type value struct{ base, path, value string }
+	seen := map[value]bool{}
+	for _, slot := range design.OneOfEach(slots) {
+		unseen := !seen[value{slot.Base, "", ""}]
+		seen[value{slot.Base, "", ""}] = true
+		for path, text := range slot.Matrix {
+			one := value{slot.Base, path, text}
+			unseen, seen[one] = unseen || !seen[one], true
+		}
+		if unseen {
+			variants = append(variants, slot)
+		}
+	}
+	return variants
 }
 
 // RefusedRun is the error of a spec whose run the API server has refused.

@@ -96,3 +96,24 @@ func TestRehearsal(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestRehearsalOfAMatrix: each value is asked about, and not each combination.
+func TestRehearsalOfAMatrix(t *testing.T) {
+	var slots []design.Slot
+	for _, size := range []string{"8k", "16k", "32k", "128k"} {
+		for _, sync := range []string{"standard", "always", "disabled"} {
+			for repetition := range int32(2) {
+				slots = append(slots, design.Slot{Variant: size + sync, Base: "v", Repetition: repetition,
+					Matrix: map[string]string{"dataset.recordsize": size, "dataset.sync": sync}})
+			}
+		}
+	}
+	values := map[string]bool{}
+	chosen := rehearsed(slots)
+	for _, slot := range chosen {
+		values[slot.Matrix["dataset.recordsize"]], values[slot.Matrix["dataset.sync"]] = true, true
+	}
+	if len(values) != 7 || len(chosen) < 4 || len(chosen) > 7 {
+		t.Errorf("%d runs with %d of 7 values", len(chosen), len(values))
+	}
+}

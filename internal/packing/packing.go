@@ -58,22 +58,21 @@ func Unpack(gz []byte) ([]byte, error) { return UnpackAtMost(gz, MaxDocumentByte
 // gzipReaders are reused: each has buffers of 40 KiB.
 var gzipReaders = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
-// UnpackAtMost stops right after most bytes, whatever the compressed data would grow to.
+// UnpackAtMost refuses a document of more than most bytes, and stops there, whatever the compressed data would grow to.
 func UnpackAtMost(gz []byte, most int64) ([]byte, error) {
 	reader, _ := gzipReaders.Get().(*gzip.Reader)
 	defer gzipReaders.Put(reader)
 	if err := reader.Reset(bytes.NewReader(gz)); err != nil {
 		return nil, fmt.Errorf("%w: it is not gzip: %w", ErrCorrupt, err)
 	}
-	// The last bytes say how large the document is. They may be wrong, so they only save growing in steps.
-	size := int64(binary.LittleEndian.Uint32(gz[len(gz)-4:]))
-	out := bytes.NewBuffer(make([]byte, 0, min(size, most)+bytes.MinRead))
+	// The last bytes say how large the document is. They may be wrong: a larger document is refused, so that the buffer never grows.
+	most = min(most, int64(binary.LittleEndian.Uint32(gz[len(gz)-4:])))
+	out := bytes.NewBuffer(make([]byte, 0, most+1+bytes.MinRead))
 	if _, err := out.ReadFrom(io.LimitReader(reader, most+1)); err != nil {
 		return nil, fmt.Errorf("%w: it does not decompress: %w", ErrCorrupt, err)
 	}
-	document := out.Bytes()
-	if int64(len(document)) > MaxDocumentBytes {
-		return nil, fmt.Errorf("%w: it decompresses to more than %d bytes", ErrTooLarge, MaxDocumentBytes)
+	if int64(out.Len()) > most {
+		return nil, fmt.Errorf("%w: it decompresses to more than %d bytes", ErrTooLarge, most)
 	}
-	return document, nil
+	return out.Bytes(), nil
 }

@@ -20,6 +20,26 @@ func TestPack(t *testing.T) {
 	}
 }
 
+// TestUnpackAtMost: neither a smaller bound nor a size that is not true yields more bytes than allowed.
+func TestUnpackAtMost(t *testing.T) {
+	packed, _ := Pack(make([]byte, 100))
+	lying := bytes.Clone(packed)
+	copy(lying[len(lying)-4:], []byte{1, 0, 0, 0})
+	for name, test := range map[string]struct {
+		gz   []byte
+		most int64
+		want error
+	}{
+		"as many":          {packed, 100, nil},
+		"fewer than it is": {packed, 99, ErrTooLarge},
+		"said to be small": {lying, 100, ErrTooLarge},
+	} {
+		if text, err := UnpackAtMost(test.gz, test.most); !errors.Is(err, test.want) || (err == nil) != (len(text) == 100) {
+			t.Errorf("%s: %d bytes, error %v, want %v", name, len(text), err, test.want)
+		}
+	}
+}
+
 func FuzzUnpack(f *testing.F) {
 	packed, _ := Pack([]byte(`{"version":1}`))
 	f.Add(packed)

@@ -55,14 +55,18 @@ func readBaseline(data map[string]string) (baseline Baseline, err error) {
 	var head struct {
 		Version string `json:"version"`
 	}
-	if err := json.Unmarshal([]byte(text), &head); err != nil {
+	document := []byte(text)
+	if err := json.Unmarshal(document, &head); err != nil {
 		return baseline, fmt.Errorf("%w: it is not JSON: %w: recreate it with '%s'", ErrCorrupt, err, acceptCommand)
 	}
 	if head.Version != BaselineVersion {
 		return baseline, fmt.Errorf("%w: it has version %.80q, but this program supports %q: accept results again with this release",
 			ErrVersion, head.Version, BaselineVersion)
 	}
-	decoder := json.NewDecoder(strings.NewReader(text))
+	if err := LimitValues(document, maxBaselineListed); err != nil {
+		return baseline, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(document))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&baseline); err != nil {
 		return baseline, fmt.Errorf("%w: %w: correct it, or recreate it with '%s'", ErrCorrupt, err, acceptCommand)

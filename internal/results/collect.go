@@ -31,9 +31,6 @@ func Collect(log io.Reader, receipt Receipt) (PhaseDocument, []byte, error) {
 	if err != nil {
 		return PhaseDocument{}, nil, err
 	}
-	if int64(len(document)) != receipt.SizeBytes {
-		return PhaseDocument{}, nil, fmt.Errorf("%w: it has %d bytes, but the receipt has %d", ErrCorrupt, len(document), receipt.SizeBytes)
-	}
 	if digest := packing.Digest(document); digest != receipt.Digest {
 		return PhaseDocument{}, nil, fmt.Errorf("%w: it has digest %s, but the receipt has %s", ErrCorrupt, digest, receipt.Digest)
 	}
@@ -143,6 +140,9 @@ func decodePhase(document []byte) (PhaseDocument, error) {
 		return PhaseDocument{}, fmt.Errorf("%w: it is not JSON: %w", ErrCorrupt, err)
 	}
 	if err := (PhaseDocument{Version: head.Version}).validateVersion(); err != nil {
+		return PhaseDocument{}, err
+	}
+	if err := LimitValues(cutMember(document, `"raw":`), maxPhaseValues); err != nil {
 		return PhaseDocument{}, err
 	}
 	var phase PhaseDocument

@@ -244,7 +244,7 @@ func TestLoaderDerives(t *testing.T) {
 	}
 	for phase, want := range map[string]int{document.Phase: 4, "another": 2} {
 		loader := Loader{Derived: map[string][]string{phase: {"writeLatency.shareOver10ms", "writeLatency.count"}}}
-		lean, err := loader.Load(data, binary)
+		lean, err := loader.Load(data, binary, packing.Digest(text))
 		if err != nil || lean.Distributions != nil || len(lean.Metrics) != want || want == 4 && lean.Metrics["writeLatency.shareOver10ms"] != 60_000 {
 			t.Errorf("asked of phase %s: %+v, %v", phase, lean, err)
 		}

@@ -18,9 +18,25 @@ type Loader struct {
 	environments map[string]map[string]string
 }
 
-// Load is LoadPhase without Raw and with derived metrics instead of distributions.
-func (l *Loader) Load(data map[string]string, binaryData map[string][]byte) (PhaseDocument, error) {
-	return loadPhase(data, binaryData, l.decode)
+// Load reads the whole document that was stored with a digest, without Raw and with derived metrics instead of distributions. It refuses
+// documents with another digest before it decodes them, and those that no runner would send: tenants can replace ConfigMaps.
+func (l *Loader) Load(data map[string]string, binaryData map[string][]byte, digest string) (PhaseDocument, error) {
+	if data[KeyDigest] != digest {
+		return PhaseDocument{}, fmt.Errorf("%w: the ConfigMap has digest %.80q, stored was %.80q: it was replaced", ErrCorrupt, data[KeyDigest],
+			digest)
+	}
+	document, err := storedDocument(data, binaryData)
+	if err != nil {
+		return PhaseDocument{}, err
+	}
+	phase, err := l.decode(document)
+	if err != nil {
+		return PhaseDocument{}, err
+	}
+	if err := phase.Validate(); err != nil {
+		return PhaseDocument{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return phase, nil
 }
 
 // leanDocument hides three fields of PhaseDocument behind its own.
@@ -42,6 +58,9 @@ func (l *Loader) decode(document []byte) (PhaseDocument, error) {
 	short := cutMember(document, `"raw":`)
 	if len(l.Derived) == 0 {
 		short = cutMember(short, `"distributions":`)
+	}
+	if err := LimitValues(short, maxPhaseValues); err != nil {
+		return PhaseDocument{}, err
 	}
 	if err := json.Unmarshal(short, &lean); err != nil {
 		return decodePhase(document) // it says what is wrong, the version first
@@ -102,7 +121,8 @@ func endOfString(document []byte, i int) int {
 	return i
 }
 
-// shareNames replaces the names by those of the vocabulary, so that each exists only once.
+// shareNames replaces the names by those of the vocabulary, so that each exists only once. Other names are those of an earlier release,
+// which nothing asks for any more.
 func shareNames(metrics map[string]int64) map[string]int64 {
 	if metrics == nil {
 		return nil
@@ -110,15 +130,18 @@ func shareNames(metrics map[string]int64) map[string]int64 {
 	shared := make(map[string]int64, len(metrics))
 	for name, value := range metrics {
 		if metric, known := LookupMetric(name); known {
-			name = metric.Name
+			shared[metric.Name] = value
 		}
-		shared[name] = value
 	}
 	return shared
 }
 
-// maxShared is how many environments are remembered: if all are different, there is nothing to share.
-const maxShared = 256
+const (
+	// maxShared is how many environments are remembered: if all are different, there is nothing to share.
+	maxShared = 256
+	// maxSharedBytes of the text of one that is remembered: most have a tenth of that.
+	maxSharedBytes = 32 << 10
+)
 
 // environment decodes each distinct environment once.
 func (l *Loader) environment(text json.RawMessage) (map[string]string, error) {
@@ -137,7 +160,7 @@ func (l *Loader) environment(text json.RawMessage) (map[string]string, error) {
 	if l.environments == nil {
 		l.environments = map[string]map[string]string{}
 	}
-	if len(l.environments) < maxShared {
+	if len(l.environments) < maxShared && len(text) <= maxSharedBytes {
 		l.environments[string(text)] = decoded
 	}
 	return decoded, nil

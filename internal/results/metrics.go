@@ -328,7 +328,9 @@ func systemMetrics() []Metric {
 		{"deviceWrittenBytes", UnitBytes, "Bytes written to the devices below.", Neither, false},
 		{"readBytesPerApplicationByteMilli", UnitMilli, "Bytes read from the disks per 1000 bytes that the workload read.", Lower, false},
 		{"writtenBytesPerApplicationByteMilli", UnitMilli, "Bytes written to the disks per 1000 bytes that the workload wrote.", Lower, false},
-		{"compressionRatioMilli", UnitMilli, "Size of the data before compression per 1000 bytes after it.", Neither, false},
+		{"compressionRatioMilli", UnitMilli,
+			"Data before compression per 1000 bytes of space that it takes. On raidz and draid this space contains padding, and with copies all " +
+				"of them.", Neither, false},
 		{"freeSpaceFragmentationPartsPerMillion", UnitPartsPerMillion, "Fragmentation of the free space.", Lower, false},
 		{"layoutScorePartsPerMillion", UnitPartsPerMillion,
 			"Blocks of the files that lie right behind their predecessor, of those that have one.", Higher, false},

@@ -4,6 +4,8 @@ package results
 const (
 	// ReasonJobRefused: a job file or script cannot be used.
 	ReasonJobRefused = "JobRefused"
+	// ReasonForeignLoad: others used the disks during the measurement.
+	ReasonForeignLoad = "ForeignLoad"
 	// ReasonNotPossible: what is asked for does not fit the volume.
 	ReasonNotPossible = "NotPossible"
 	// ReasonNoData: the phase works on data that no phase has written.
@@ -20,4 +22,8 @@ const (
 	ReasonIOError = "IOError"
 	// ReasonReadOnly: the volume takes no writes, as file systems do after errors.
 	ReasonReadOnly = "VolumeReadOnly"
+	// ReasonPoolUnhealthy: the pool of the volume is not ONLINE.
+	ReasonPoolUnhealthy = "PoolUnhealthy"
+	// ReasonNotConverged: the numbers did not become steady in time.
+	ReasonNotConverged = "NotConverged"
 )

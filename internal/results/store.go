@@ -14,7 +14,7 @@ const (
 	KeySummary = "summary.json"
 	// KeyDocument is the whole document, compressed.
 	KeyDocument = "document.json.gz"
-	// KeyDigest is the digest of the whole document, before anything was left out.
+	// KeyDigest is the digest of the stored document, uncompressed: that of the received one, unless its raw output did not fit.
 	KeyDigest = "digest"
 	// KeyOmitted says what of the received document did not fit; absent if all did.
 	KeyOmitted = "omitted"
@@ -34,7 +34,8 @@ const (
 	maxStoredBytes = 640 << 10
 )
 
-// StoredPhase returns the contents of the ConfigMap for a received document, and in words what did not fit.
+// StoredPhase returns the contents of the ConfigMap for a received document, and in words what did not fit. What is recorded elsewhere is
+// the digest in the contents.
 func StoredPhase(document []byte, digest string) (binaryData map[string][]byte, data map[string]string, omitted string, err error) {
 	if got := packing.Digest(document); got != digest {
 		return nil, nil, "", fmt.Errorf("%w: it has digest %s and is to be stored as %.80q", ErrCorrupt, got, digest)
@@ -51,7 +52,7 @@ func StoredPhase(document []byte, digest string) (binaryData map[string][]byte, 
 	if len(gz) > maxStoredBytes {
 		words = append(words, fmt.Sprintf("raw output of %d bytes: the compressed document would take %d of %d bytes", len(phase.Raw), len(gz),
 			maxStoredBytes))
-		if gz, err = packWithoutRaw(phase, words[0]); err != nil {
+		if gz, digest, err = packWithoutRaw(phase, words[0]); err != nil {
 			return nil, nil, "", err
 		}
 	}
@@ -67,16 +68,16 @@ func StoredPhase(document []byte, digest string) (binaryData map[string][]byte, 
 	return map[string][]byte{KeyDocument: gz}, data, omitted, nil
 }
 
-func packWithoutRaw(phase PhaseDocument, why string) ([]byte, error) {
+func packWithoutRaw(phase PhaseDocument, why string) (gz []byte, digest string, err error) {
 	text, err := json.Marshal(phase.withoutRaw(why))
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	gz, err := packing.Pack(text)
+	gz, err = packing.Pack(text)
 	if err == nil && len(gz) > maxStoredBytes {
 		err = fmt.Errorf("%w: even without raw it takes %d bytes compressed, at most %d are kept", ErrTooLarge, len(gz), maxStoredBytes)
 	}
-	return gz, err
+	return gz, packing.Digest(text), err
 }
 
 // summaryOf drops the largest parts until the rest fits. The metrics always stay.
@@ -109,32 +110,31 @@ func summaryOf(phase PhaseDocument) (summary []byte, dropped []string, err error
 	}
 }
 
-// LoadPhase reads what StoredPhase made: the whole document if it is there, else the summary.
+// LoadPhase reads what StoredPhase made: the whole document if it is there, else the summary, which has no digest.
 func LoadPhase(data map[string]string, binaryData map[string][]byte) (PhaseDocument, error) {
-	return loadPhase(data, binaryData, decodePhase)
+	if _, whole := binaryData[KeyDocument]; !whole && data[KeySummary] != "" {
+		return decodePhase([]byte(data[KeySummary]))
+	}
+	document, err := storedDocument(data, binaryData)
+	if err != nil {
+		return PhaseDocument{}, err
+	}
+	return decodePhase(document)
 }
 
-func loadPhase(data map[string]string, binaryData map[string][]byte, decode func([]byte) (PhaseDocument, error)) (PhaseDocument, error) {
+// storedDocument unpacks the whole document of a ConfigMap. It has the digest that the ConfigMap says.
+func storedDocument(data map[string]string, binaryData map[string][]byte) ([]byte, error) {
 	gz, whole := binaryData[KeyDocument]
 	if !whole {
-		summary, found := data[KeySummary]
-		if !found {
-			return PhaseDocument{}, fmt.Errorf("%w: the ConfigMap has neither %s nor %s", ErrMissing, KeyDocument, KeySummary)
-		}
-		return decode([]byte(summary))
+		return nil, fmt.Errorf("%w: the ConfigMap has no %s", ErrMissing, KeyDocument)
 	}
 	document, err := packing.Unpack(gz)
 	if err != nil {
-		return PhaseDocument{}, err
+		return nil, err
 	}
-	phase, err := decode(document)
-	if err != nil {
-		return PhaseDocument{}, err
+	if got := packing.Digest(document); got != data[KeyDigest] {
+		return nil, fmt.Errorf("%w: %s in the ConfigMap has digest %s, stored was %.80q: it was changed", ErrCorrupt, KeyDocument, got,
+			data[KeyDigest])
 	}
-	// A document that was stored without its raw output has another digest than the one that was received.
-	if got := packing.Digest(document); got != data[KeyDigest] && !strings.HasPrefix(data[KeyOmitted], "raw output") {
-		return PhaseDocument{}, fmt.Errorf("%w: %s in the ConfigMap has digest %s, received was %.80q: it was changed",
-			ErrCorrupt, KeyDocument, got, data[KeyDigest])
-	}
-	return phase, nil
+	return document, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -56,6 +57,9 @@ func TestStoredPhaseDropsHugeRaw(t *testing.T) {
 	if err != nil || got.Raw != nil || !cmp.Equal(got.Metrics, want.Metrics) {
 		t.Errorf("error %v, raw of %d bytes, metrics %v", err, len(got.Raw), got.Metrics)
 	}
+	if _, err := new(Loader).Load(data, binary, data[KeyDigest]); err != nil || data[KeyDigest] == packing.Digest(document) {
+		t.Errorf("error %v, digest %s: want that of what is stored", err, data[KeyDigest])
+	}
 }
 
 func TestStoredPhaseStaysSmall(t *testing.T) {
@@ -97,6 +101,9 @@ func TestStoreErrors(t *testing.T) {
 		_, err := LoadPhase(data, map[string][]byte{KeyDocument: gz})
 		return err
 	}
+	omitting := maps.Clone(data)
+	omitting[KeyOmitted] = "raw output of 16 bytes: too large"
+	_, omittingErr := LoadPhase(omitting, map[string][]byte{KeyDocument: changed})
 	_, _, _, storeErr := StoredPhase(document, "sha256:00")
 	_, noneErr := LoadPhase(nil, nil)
 	cases := []struct {
@@ -105,6 +112,7 @@ func TestStoreErrors(t *testing.T) {
 	}{
 		{"whole", load(binary[KeyDocument]), nil},
 		{"edited by hand", load(changed), ErrCorrupt},
+		{"edited, and said to lack its raw output", omittingErr, ErrCorrupt},
 		{"not gzip", load([]byte("hello")), ErrCorrupt},
 		{"cut gzip", load(changed[:40]), ErrCorrupt},
 		{"bomb", load(bomb), ErrTooLarge},

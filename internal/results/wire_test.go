@@ -96,8 +96,8 @@ func TestCollectErrors(t *testing.T) {
 		{"two parts swapped", strings.NewReplacer("result 1/", "result 2/", "result 2/", "result 1/").Replace(log), nil, ErrCorrupt},
 		{"same part, other contents", log + strings.Replace(lines[1], "result 2/", "result 1/", 1), nil, ErrCorrupt},
 		{"other digest", log, func(r Receipt) Receipt { r.Digest = packing.Digest(nil); return r }, ErrCorrupt},
-		{"larger than said", log, func(r Receipt) Receipt { r.SizeBytes--; return r }, ErrCorrupt},
-		{"smaller than said", log, func(r Receipt) Receipt { r.SizeBytes++; return r }, ErrCorrupt},
+		{"larger than said", log, func(r Receipt) Receipt { r.SizeBytes--; return r }, ErrTooLarge},
+		{"smaller than said, which its digest allows", log, func(r Receipt) Receipt { r.SizeBytes++; return r }, nil},
 		{"said to be huge", log, func(r Receipt) Receipt { r.SizeBytes = packing.MaxDocumentBytes + 1; return r }, ErrTooLarge},
 		{"said to be of many parts", log, func(r Receipt) Receipt { r.Parts = 1 << 30; return r }, ErrTooLarge},
 		{"receipt of another version", log, func(r Receipt) Receipt { r.Version = "v0"; return r }, ErrVersion},
@@ -157,8 +157,8 @@ func TestCollectRefusesWrongDocuments(t *testing.T) {
 func TestCollectStopsAtABomb(t *testing.T) {
 	log, receipt := sent(t, bytes.Repeat([]byte(" "), packing.MaxDocumentBytes))
 	receipt.SizeBytes = 100
-	if _, _, err := Collect(strings.NewReader(log), receipt); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("got %v, want ErrCorrupt", err)
+	if _, _, err := Collect(strings.NewReader(log), receipt); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("got %v, want ErrTooLarge", err)
 	}
 }
 

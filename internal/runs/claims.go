@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagebench/storagebench/internal/naming"
 )
 
 // Claims is the observed state of the claims of a run, and of what was created for them.
@@ -34,7 +36,7 @@ func ClaimOf(claim *corev1.PersistentVolumeClaim, runUID, problem string) Claims
 	if claim == nil {
 		return Claims{}
 	}
-	if owner := metav1.GetControllerOf(claim); owner == nil || string(owner.UID) != runUID {
+	if owner := metav1.GetControllerOf(claim); owner == nil || string(owner.UID) != runUID || !naming.IsOurs(*owner) {
 		return Claims{Foreign: true}
 	}
 	return Claims{

@@ -1,8 +1,10 @@
 package runs
 
 import (
+	"fmt"
 	"maps"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/storagebench/storagebench/internal/poolseries"
@@ -148,6 +150,31 @@ func smallReads(d poolseries.Document) (partsPerMillion int64, any bool) {
 		return 0, false
 	}
 	return int64(float64(small) / float64(all) * 1e6), true
+}
+
+// foreignParts is the part of all requests, one in so many, from which on work that the run has not asked for disturbs a measurement.
+const foreignParts = 100
+
+// foreignWork says that the disks worked for a scrub, a resilver or a rebuild: another program has started it, or a disk was lost. It is
+// only asked for phases beside which no operation ran.
+func foreignWork(d poolseries.Document) string {
+	if len(d.RequestSizes) == 0 {
+		return ""
+	}
+	var foreign, all int64
+	for column, counts := range d.RequestSizes[0].Columns {
+		for _, count := range counts {
+			all += count
+			if strings.HasPrefix(column, "scrub_") || strings.HasPrefix(column, "rebuild_") {
+				foreign += count
+			}
+		}
+	}
+	if foreign == 0 || foreign < all/foreignParts {
+		return ""
+	}
+	return fmt.Sprintf("%d of the %d requests to the disks of pool %s were those of a scrub, a resilver or a rebuild, which the run did not "+
+		"start: run none on the pools of benchmarks", foreign, all, d.Pool)
 }
 
 // columnsOf are the columns that count the requests of a direction to the disks: individual requests, and those that ZFS aggregated from

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -162,5 +163,26 @@ func TestDiskMetricsOfAShortWindow(t *testing.T) {
 	phase.FinishedAt = start.Add(time.Hour)
 	if got, known := diskMetrics(document, phase, false)["diskReadOperationsPerSecond"]; known {
 		t.Errorf("%d, though nearly all of the phase is not covered", got)
+	}
+}
+
+// TestForeignWork: a scrub that the run did not start disturbs what is measured; single requests do not.
+func TestForeignWork(t *testing.T) {
+	for name, c := range map[string]struct {
+		columns map[string][]int64
+		want    bool
+	}{
+		"none":            {map[string][]int64{"sync_read_ind": {900, 100}, "scrub_ind": {0, 0}, "trim_ind": {50, 0}}, false},
+		"single requests": {map[string][]int64{"sync_read_ind": {900, 100}, "scrub_ind": {0, 3}}, false},
+		"a scrub":         {map[string][]int64{"sync_read_ind": {900, 100}, "scrub_ind": {0, 30}, "scrub_agg": {1, 0}}, true},
+		"a rebuild":       {map[string][]int64{"sync_read_ind": {900, 100}, "rebuild_agg": {0, 11}}, true},
+	} {
+		got := foreignWork(poolseries.Document{Pool: "sb-1", RequestSizes: []poolseries.Histogram{{Bounds: []int64{1, 2}, Columns: c.columns}}})
+		if (got != "") != c.want || c.want && !strings.Contains(got, "pool sb-1") {
+			t.Errorf("%s: it says %q", name, got)
+		}
+	}
+	if got := foreignWork(poolseries.Document{}); got != "" {
+		t.Errorf("of nothing it says %q", got)
 	}
 }

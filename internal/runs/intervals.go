@@ -146,6 +146,10 @@ func joinIntervals(document *results.PhaseDocument, operation *v1alpha1.PoolOper
 
 // seriesOf is the series of a document and when it begins; nil if there is none. The last round ends with the measured time.
 func seriesOf(document *results.PhaseDocument, end time.Time) (found *series, zero time.Time) {
+	const mostValues = 1 << 20 // of all raw output: a pod may print a longer list than any honest one
+	if results.LimitValues(document.Raw, mostValues) != nil {
+		return nil, time.Time{}
+	}
 	var raw struct{ Series *series }
 	if err := json.Unmarshal(document.Raw, &raw); err != nil || raw.Series == nil || len(raw.Series.Measured) == 0 {
 		return nil, time.Time{}

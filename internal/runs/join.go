@@ -67,6 +67,11 @@ func join(document *results.PhaseDocument, run *v1alpha1.BenchmarkRun, spec v1al
 		operation := companions[companion]
 		if companion == Beside {
 			joinBeside(document, operation, *spec.Measure)
+			if operation != nil && document.Outcome == results.OutcomeValid && agentWasAway(companions, operation) {
+				document.Outcome, document.Reason = results.OutcomeInvalid, v1alpha1.ReasonObservationInterrupted
+				document.Message = fmt.Sprintf("the agent of the node was restarted during the phase, so it is not known when the %s ended",
+					operate.Name(operation.Spec.Action))
+			}
 			continue
 		}
 		if companion == Emptying {
@@ -129,6 +134,9 @@ func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOp
 		document.Metrics[metricGang] = max(document.Metrics[metricGang], gang)
 		delete(metrics, metricGang)
 	}
+	if foreign := foreignWork(series); foreign != "" && !beside {
+		document.Outcome, document.Reason, document.Message = results.OutcomeInvalid, results.ReasonForeignLoad, foreign
+	}
 	for _, name := range workloads {
 		prefix := strings.TrimPrefix(name+".", ".")
 		document.Distributions = withRequestSizes(document.Distributions, series, prefix)
@@ -157,6 +165,24 @@ func caused(document results.PhaseDocument, workloads []string) results.PhaseDoc
 	}
 	document.Metrics = metrics
 	return document
+}
+
+// agentWasAway reports whether the agent was restarted beside an operation whose end it only notices. An operation that measures its own
+// work ends with its agent.
+func agentWasAway(companions map[Companion]*v1alpha1.PoolOperation, operation *v1alpha1.PoolOperation) bool {
+	if _, measured := operate.Measured(operation); measured {
+		return false
+	}
+	for companion, observation := range companions {
+		if _, observes := companion.Observes(); !observes || observation == nil {
+			continue
+		}
+		ready := meta.FindStatusCondition(observation.Status.Conditions, v1alpha1.ConditionReady)
+		if ready != nil && ready.Reason == v1alpha1.ReasonObservationInterrupted {
+			return true
+		}
+	}
+	return false
 }
 
 // perCopied marks metrics of what the disks did per copied byte. They are left out beside a workload, for which the disks work too.

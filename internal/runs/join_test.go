@@ -55,6 +55,8 @@ func TestJoined(t *testing.T) {
 		"the observation is late": {operation(v1alpha1.PoolAction{}, "", "Running"), scrubbed, results.OutcomeValid, "did not finish", false},
 		"the observation has a hole": {operation(v1alpha1.PoolAction{}, v1alpha1.OutcomeFailed, "Interrupted"), scrubbed, results.OutcomeValid,
 			"in words", false},
+		"the agent was restarted": {operation(v1alpha1.PoolAction{}, v1alpha1.OutcomeFailed, v1alpha1.ReasonObservationInterrupted), scrubbed,
+			results.OutcomeInvalid, "in words", false},
 		"the observation is spoilt": {spoilt, scrubbed, results.OutcomeValid, "digest", false},
 		"the scrub is gone":         {counted, nil, results.OutcomeInvalid, "", true},
 		"the scrub was too short":   {counted, short, results.OutcomeInvalid, "", true},
@@ -79,9 +81,15 @@ func TestJoined(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		document := joined.Document
-		if document.Outcome != test.outcome ||
-			(test.outcome == results.OutcomeInvalid) != (document.Reason == v1alpha1.ReasonOperationDidNotOverlap) ||
+		document, reason := joined.Document, ""
+		switch {
+		case test.observed != nil && len(test.observed.Status.Conditions) > 0 &&
+			test.observed.Status.Conditions[0].Reason == v1alpha1.ReasonObservationInterrupted:
+			reason = v1alpha1.ReasonObservationInterrupted
+		case test.outcome == results.OutcomeInvalid:
+			reason = v1alpha1.ReasonOperationDidNotOverlap
+		}
+		if document.Outcome != test.outcome || document.Reason != reason ||
 			!strings.Contains(strings.Join(document.Omitted, "\n"), test.says) || (joined.Observed != nil) != test.kept {
 			t.Errorf("%s: %+v", name, document)
 		}

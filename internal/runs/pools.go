@@ -119,18 +119,23 @@ func (p *Pools) addVolumes(run *v1alpha1.BenchmarkRun, pool *v1alpha1.BenchmarkP
 	}
 }
 
-// disksOf are all disks of a pool, or none if the agent does not say where one of them is.
+// disksOf are the disks that hold data, metadata or the intent log of a pool, or none if the agent does not say where one of them is.
 func disksOf(pool *v1alpha1.BenchmarkPool) []workload.Disk {
-	var disks []workload.Disk
+	var devices []v1alpha1.DevicePath
 	for _, vdev := range pool.Spec.Vdevs {
-		for _, device := range vdev.Devices {
-			at := slices.IndexFunc(pool.Status.Preflight, func(p v1alpha1.PreflightStatus) bool { return p.Device == device })
-			if at < 0 || pool.Status.Preflight[at].Number == "" {
-				return nil
-			}
-			found := pool.Status.Preflight[at]
-			disks = append(disks, workload.Disk{Path: string(device), Number: found.Number, Serial: found.Serial})
+		devices = append(devices, vdev.Devices...)
+	}
+	for _, vdev := range slices.Concat(pool.Spec.Log, pool.Spec.Special) {
+		devices = append(devices, vdev.Devices...)
+	}
+	var disks []workload.Disk
+	for _, device := range devices {
+		at := slices.IndexFunc(pool.Status.Preflight, func(p v1alpha1.PreflightStatus) bool { return p.Device == device })
+		if at < 0 || pool.Status.Preflight[at].Number == "" {
+			return nil
 		}
+		found := pool.Status.Preflight[at]
+		disks = append(disks, workload.Disk{Path: string(device), Number: found.Number, Serial: found.Serial})
 	}
 	return disks
 }

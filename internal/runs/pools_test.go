@@ -75,19 +75,30 @@ func TestDisksOfPools(t *testing.T) {
 		return v1alpha1.PreflightStatus{Device: v1alpha1.DevicePath(device), Number: number, Serial: "S" + number}
 	}
 	for name, test := range map[string]struct {
+		log       string
 		preflight []v1alpha1.PreflightStatus
 		want      []workload.Disk
 	}{
-		"not seen":           {nil, nil},
-		"one of two":         {[]v1alpha1.PreflightStatus{seen("/dev/disk/by-id/a", "8:0")}, nil},
-		"an earlier release": {[]v1alpha1.PreflightStatus{seen("/dev/disk/by-id/a", "8:0"), seen("/dev/disk/by-id/b", "")}, nil},
-		"both, and one that was replaced": {[]v1alpha1.PreflightStatus{seen("/dev/disk/by-id/old", "8:32"), seen("/dev/disk/by-id/a", "8:0"),
+		"not seen":           {"", nil, nil},
+		"one of two":         {"", []v1alpha1.PreflightStatus{seen("/dev/disk/by-id/a", "8:0")}, nil},
+		"an earlier release": {"", []v1alpha1.PreflightStatus{seen("/dev/disk/by-id/a", "8:0"), seen("/dev/disk/by-id/b", "")}, nil},
+		"with a log": {"/dev/disk/by-id/log", []v1alpha1.PreflightStatus{seen("/dev/disk/by-id/a", "8:0"), seen("/dev/disk/by-id/b", "8:16"),
+			seen("/dev/disk/by-id/cache", "8:64"), seen("/dev/disk/by-id/log", "8:48")}, []workload.Disk{
+			{Path: "/dev/disk/by-id/a", Number: "8:0", Serial: "S8:0"}, {Path: "/dev/disk/by-id/b", Number: "8:16", Serial: "S8:16"},
+			{Path: "/dev/disk/by-id/log", Number: "8:48", Serial: "S8:48"}}},
+		"a log that is not seen": {"/dev/disk/by-id/log", []v1alpha1.PreflightStatus{seen("/dev/disk/by-id/a", "8:0"),
+			seen("/dev/disk/by-id/b", "8:16")}, nil},
+		"both, and one that was replaced": {"", []v1alpha1.PreflightStatus{seen("/dev/disk/by-id/old", "8:32"), seen("/dev/disk/by-id/a", "8:0"),
 			seen("/dev/disk/by-id/b", "8:16")}, []workload.Disk{{Path: "/dev/disk/by-id/a", Number: "8:0", Serial: "S8:0"},
 			{Path: "/dev/disk/by-id/b", Number: "8:16", Serial: "S8:16"}}},
 	} {
 		pool := volume.Pool(run, volume.RunVolumes(run)[0], map[string]string{v1alpha1.LabelRunUID: "run-uid"})
 		pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/a"}},
 			{Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/b"}}}
+		if test.log != "" {
+			pool.Spec.Log = []v1alpha1.AuxiliaryVdev{{Devices: []v1alpha1.DevicePath{v1alpha1.DevicePath(test.log)}}}
+			pool.Spec.Cache = []v1alpha1.DevicePath{"/dev/disk/by-id/cache"}
+		}
 		pool.Status.Preflight = test.preflight
 		if diff := cmp.Diff(test.want, runs.PoolsOf(run, []*v1alpha1.BenchmarkPool{pool}, nil).Disks["data"]); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -84,7 +85,8 @@ func phaseStatuses(state State) []v1alpha1.RunPhaseStatus {
 				status.StartAt = &metav1.MicroTime{Time: *phase.Executor.StartAt}
 			}
 		}
-		if phase.Stored != nil {
+		if phase.Stored != nil && phase.Stored.Digest != "" && (status.Digest == "" || status.Digest == phase.Stored.Digest) {
+			// Otherwise it is corrupt, or not what was stored first: the record stays, and shows it.
 			status.Result, status.Digest = phase.Stored.ConfigMap, phase.Stored.Digest
 			status.FinishedAt = &metav1.Time{Time: phase.Stored.StoredAt}
 			status.StartLagMilliseconds = phase.Stored.StartLagMilliseconds
@@ -95,6 +97,21 @@ func phaseStatuses(state State) []v1alpha1.RunPhaseStatus {
 		}
 	}
 	return statuses
+}
+
+// Least is the status of a run whose full status the API server refuses as invalid, because of objects that others have created in its
+// name: what is stored, with other conditions. If nothing were written, its end and its teardown would never be recorded, and it would hold
+// its node forever. What a run does cannot be recorded either, so one in progress ends.
+func Least(now time.Time, run *v1alpha1.BenchmarkRun, full v1alpha1.BenchmarkRunStatus) v1alpha1.BenchmarkRunStatus {
+	status := *run.Status.DeepCopy()
+	status.ObservedGeneration = run.Generation
+	if run.DeletionTimestamp.IsZero() && RecordedEnding(run) == nil {
+		ending := invalid(v1alpha1.ReasonActionFailed, true, "the API server refuses the status of the run as invalid: delete the ConfigMaps "+
+			"and Jobs that name the run as their owner and were not created by storagebench; the log of the manager has the error")
+		return summariseEnding(State{Now: now, Run: run}, Decision{}.endsWith(ending), status)
+	}
+	status.Conditions = full.Conditions
+	return status
 }
 
 // SummariseFailure keeps the last known state: nothing could be observed. A settled run stays settled, because others rely on that.

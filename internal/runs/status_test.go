@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/kstatus"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/runs"
@@ -54,5 +57,57 @@ func TestSummarise(t *testing.T) {
 	}
 	if again := runs.Summarise(state, runs.Plan(state)); !kstatus.Same(run.Status, again) {
 		t.Errorf("a settled run changes:\n%+v\n%+v", run.Status, again)
+	}
+}
+
+// TestACorruptResultIsNotRecorded: it adds nothing to the status, and takes nothing from it.
+func TestACorruptResultIsNotRecorded(t *testing.T) {
+	state := runstest.Underway()
+	state.Run.Status.Phases[0].Result, state.Run.Status.Phases[0].Digest = "c0", "sha256:1"
+	corrupt := &runs.StoredResult{ConfigMap: "forged", Outcome: results.OutcomeInvalid, Reason: v1alpha1.ReasonResultCorrupt}
+	state.Phases[0].Stored, state.Phases[1].Stored = corrupt, corrupt
+	decision := runs.Plan(state)
+	status := runs.Summarise(state, decision)
+	if len(status.Phases) != 1 || status.Phases[0].Result != "c0" || status.Phases[0].Digest != "sha256:1" {
+		t.Errorf("%+v", status.Phases)
+	}
+	if decision.Ending == nil || decision.Ending.Valid || !decision.Ending.Retryable || status.State != "Invalid" {
+		t.Errorf("%+v", decision)
+	}
+}
+
+// TestLeast: what is stored stays, the conditions are those of the full status, and a run in progress ends.
+func TestLeast(t *testing.T) {
+	deleted := func(run *v1alpha1.BenchmarkRun) { run.DeletionTimestamp = runstest.Stamp(0) }
+	ended := func(run *v1alpha1.BenchmarkRun) { runstest.Record(run, runstest.ValidEnding, false) }
+	for name, test := range map[string]struct {
+		change      func(*v1alpha1.BenchmarkRun)
+		ends, valid bool
+		reason      string
+	}{
+		"in progress": {func(*v1alpha1.BenchmarkRun) {}, true, false, v1alpha1.ReasonActionFailed},
+		"deleted":     {deleted, false, false, v1alpha1.ReasonTeardownStuck},
+		"has ended":   {ended, true, true, v1alpha1.ReasonTeardownStuck},
+	} {
+		run := runstest.Underway().Run
+		test.change(run)
+		full := *run.Status.DeepCopy()
+		full.Phases = append(full.Phases, v1alpha1.RunPhaseStatus{Name: "scan", Digest: "forged"})
+		kstatus.Progress(&full.Conditions, 1, v1alpha1.ReasonTeardownStuck, "stuck")
+		status := runs.Least(runstest.Noon, run, full)
+		if len(status.Phases) != 1 || status.Phases[0].ExecutorUID != "job-0" {
+			t.Errorf("%s: %+v", name, status.Phases)
+		}
+		run.Status = status
+		ending := runs.RecordedEnding(run)
+		if (ending != nil) != test.ends || ending != nil && ending.Valid != test.valid {
+			t.Errorf("%s: it ends with %+v", name, ending)
+		}
+		if ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); ready == nil || ready.Reason != test.reason {
+			t.Errorf("%s: %+v", name, ready)
+		}
+		if again := runs.Least(runstest.After(time.Hour).UTC(), run, status); !kstatus.Same(status, again) {
+			t.Errorf("%s: it is written forever: %+v, then %+v", name, status, again)
+		}
 	}
 }

@@ -29,6 +29,7 @@ func TestInstall(t *testing.T) {
 	t.Run("ManagerAccess", testManagerAccess)
 	t.Run("ManagerObjects", testManagerObjects)
 	t.Run("ManagerJobs", testManagerJobs)
+	t.Run("Owned", testOwned)
 	t.Run("ManagerAtWork", testManagerAtWork)
 	t.Run("ManagerAccessWithAgent", testManagerAccessWithAgent)
 	t.Run("ManagerVolumes", testManagerVolumes)

@@ -138,7 +138,9 @@ func testClaims(t *testing.T) {
 	run := &v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{UID: "7c1f"}}
 	ours := naming.RunPoolName(run, "data")
 	namesake := as(t, "system:serviceaccount:"+team+":storagebench-manager")
-	letClaim(t, "storagebench-manager")
+	// Which, with the label and the owner below, lets the other policies be content.
+	letClaim(t, "storagebench-manager", rbacv1.PolicyRule{APIGroups: []string{bench}, Resources: []string{"benchmarkruns"},
+		Verbs: []string{"create"}})
 	human := as(t, "system:admin-of-the-cluster")
 	waiting := claim("", nil)
 	if err := human.Create(t.Context(), waiting); err != nil {
@@ -156,7 +158,7 @@ func testClaims(t *testing.T) {
 		"later": func(ctx context.Context) error { return human.Update(ctx, waiting.DeepCopy(), client.DryRunAll) },
 		"as an account of the manager's name": func(ctx context.Context) error {
 			made := claim(ours, nil)
-			made.Labels, made.OwnerReferences = ofRun("").Labels, ownedByRun() // which lets the other policy for that name be content
+			made.Labels, made.OwnerReferences = ofRun("").Labels, ownedByRun()
 			return namesake.Create(ctx, made, client.DryRunAll)
 		},
 	} {
@@ -199,13 +201,13 @@ func claim(class string, annotations map[string]string) *corev1.PersistentVolume
 	return made
 }
 
-// letClaim lets an account of the team make claims, until the test is over.
-func letClaim(t *testing.T, account string) {
+// letClaim lets an account of the team make claims, and do more, until the test is over.
+func letClaim(t *testing.T, account string, more ...rbacv1.PolicyRule) {
 	t.Helper()
 	named := metav1.ObjectMeta{Name: "claims", Namespace: team}
 	for _, object := range []client.Object{
-		&rbacv1.Role{ObjectMeta: named, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"},
-			Verbs: []string{"create"}}}},
+		&rbacv1.Role{ObjectMeta: named, Rules: append(more, rbacv1.PolicyRule{APIGroups: []string{""},
+			Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"create"}})},
 		&rbacv1.RoleBinding{ObjectMeta: named, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: named.Name},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: team, Name: account}}},
 	} {

@@ -10,6 +10,8 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/storagebench/storagebench/internal/experiment"
+	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/workload"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -175,6 +177,122 @@ func TestFullBenchmark(t *testing.T) {
 	l.waits(other, v1alpha1.ReasonQueued, "number 1")
 	l.cluster.SetBehaviour(nil)
 	l.finished(other, v1alpha1.VerdictPassed)
+}
+
+// TestInvalidStatus: a benchmark in whose name others have created ConfigMaps that would make its status invalid leaves its queue, and the
+// status mentions only what it may.
+func TestInvalidStatus(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, inPhase("read", sim.Script{Hold: true}), "invalid-other")
+	l.startManager(config)
+	inOther := func(b *v1alpha1.StorageBenchmark) { b.Namespace = "invalid-other" }
+	l.submit("holder", small)
+	l.running("read", 1)
+	const hash = "0a1b2c3d"
+	long := strings.Repeat("0", 17)
+	tricks := []struct {
+		name   string
+		forge  func(*v1alpha1.StorageBenchmark)
+		listed int
+	}{
+		{"long", func(b *v1alpha1.StorageBenchmark) { l.forgeResults(b, naming.ResultsName(b.Name, long), long, hash) }, 0},
+		{"twice", func(b *v1alpha1.StorageBenchmark) {
+			l.forgeResults(b, naming.ResultsName(b.Name, hash), hash, hash)
+			l.forgeResults(b, b.Name+"-again", hash, hash)
+		}, 1},
+		{"fingerprint", func(b *v1alpha1.StorageBenchmark) { l.forgeResults(b, naming.ResultsName(b.Name, hash), hash, long) }, 1},
+	}
+	var waiting []*v1alpha1.StorageBenchmark
+	for i, trick := range tricks {
+		benchmark := l.submit(trick.name, small, inOther)
+		l.waits(benchmark, v1alpha1.ReasonQueued, fmt.Sprintf("number %d", i+1))
+		waiting = append(waiting, benchmark)
+	}
+	other := l.submit("other", small, inOther)
+	l.waits(other, v1alpha1.ReasonQueued, fmt.Sprintf("number %d", len(tricks)+1))
+	for i, trick := range tricks {
+		trick.forge(l.get(waiting[i]))
+		l.change(waiting[i], func(b *v1alpha1.StorageBenchmark) {
+			b.Spec.Target = v1alpha1.Target{Ref: &v1alpha1.TargetRef{Name: "missing"}}
+		})
+		l.eventually("the queue is left: "+trick.name, func(g gomega.Gomega) {
+			status := l.get(waiting[i]).Status
+			g.Expect(status.Queue).To(gomega.BeNil())
+			g.Expect(ready(status.Conditions).Reason).To(gomega.Equal(v1alpha1.ReasonTargetNotFound))
+			g.Expect(status.History).To(gomega.HaveLen(trick.listed))
+		})
+	}
+	l.waits(other, v1alpha1.ReasonQueued, "number 1")
+	l.cluster.SetBehaviour(nil)
+	l.finished(other, v1alpha1.VerdictPassed)
+}
+
+// forgeResults creates a ConfigMap that looks like results of a benchmark, in its name.
+func (l *lab) forgeResults(benchmark *v1alpha1.StorageBenchmark, name, experimentHash, fingerprint string) {
+	l.t.Helper()
+	l.must(l.live.Create(l.t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: benchmark.Namespace, Name: name,
+		Labels: map[string]string{v1alpha1.LabelBenchmark: benchmark.Name, v1alpha1.LabelBenchmarkUID: string(benchmark.UID),
+			v1alpha1.LabelExperiment: experimentHash},
+		Annotations:     map[string]string{v1alpha1.AnnotationFingerprint: fingerprint, v1alpha1.AnnotationVerdict: "Passed"},
+		OwnerReferences: []metav1.OwnerReference{experiment.OwnerReference(benchmark)}}}))
+}
+
+// TestInvalidRunStatus gives the node back although others keep the claim of a run, and have created an object in the name of the run that
+// would make its status invalid.
+func TestInvalidRunStatus(t *testing.T) {
+	t.Parallel()
+	const outcome = "storagebench.dev/outcome"
+	for name, annotations := range map[string]map[string]string{
+		"digest": {outcome: "Valid", "storagebench.dev/digest": strings.Repeat("0", 81)},
+		"lag": {outcome: "Valid", "storagebench.dev/digest": "sha256:" + strings.Repeat("0", 64),
+			"storagebench.dev/start-lag-milliseconds": "-1"},
+		"job": {v1alpha1.AnnotationStartAt: "9999-12-31T23:59:59-23:59"}, // in UTC, its year has five digits, which no status may hold
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			other := "invalid-run-other-" + name
+			l := newLab(t, func(request workload.Request, pod *corev1.Pod) sim.Script {
+				return sim.Script{Hold: request.Phase.Name == "fill" && pod.Namespace != other}
+			}, other)
+			l.grace = time.Second
+			l.startManager(config)
+			stuck := l.submit("stuck", small)
+			l.running("fill", 1)
+			run, claim := l.runs()[0], &corev1.PersistentVolumeClaim{}
+			l.must(l.live.Get(t.Context(), client.ObjectKey{Namespace: run.Namespace, Name: run.Name}, claim))
+			l.changeFinalizers(claim, append(claim.Finalizers, "example.com/kept"))
+			forged := forgedFor(&run, annotations, name == "job")
+			l.must(l.live.Create(t.Context(), forged))
+			l.waits(stuck, v1alpha1.ReasonTeardownStuck, "the nodes are released until run")
+			l.finished(l.submit("other", small, func(b *v1alpha1.StorageBenchmark) { b.Namespace = other }), v1alpha1.VerdictPassed)
+			var ended v1alpha1.BenchmarkRun
+			l.must(l.live.Get(t.Context(), client.ObjectKeyFromObject(&run), &ended))
+			if ending := runs.RecordedEnding(&ended); ending == nil || ending.Valid {
+				t.Errorf("the run has not ended as Invalid: %+v", ended.Status)
+			}
+			l.cluster.SetBehaviour(nil)
+			for _, kept := range []client.Object{forged, claim} {
+				l.must(l.live.Get(t.Context(), client.ObjectKeyFromObject(kept), kept))
+				l.changeFinalizers(kept, nil)
+			}
+			l.finished(stuck, v1alpha1.VerdictPassed)
+			l.nothingLeft(heldKinds()...)
+			gomega.NewWithT(t).Expect(l.journal.mostAtOnce(l.node)).To(gomega.Equal(1), "pods on the node at the same time")
+		})
+	}
+}
+
+// forgedFor is an object in the name of a run that is not its own: a result of its phase fill, or a Job of its phase read, which is kept.
+func forgedFor(run *v1alpha1.BenchmarkRun, annotations map[string]string, job bool) client.Object {
+	made := metav1.ObjectMeta{Namespace: run.Namespace, Name: naming.PhaseObjectName(run.Name, "fill"), Labels: runs.Labels(run),
+		Annotations:     annotations,
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(run, v1alpha1.GroupVersion.WithKind("BenchmarkRun"))}}
+	if !job {
+		return &corev1.ConfigMap{ObjectMeta: made}
+	}
+	made.Name, made.Finalizers = naming.PhaseObjectName(run.Name, "read"), []string{"example.com/kept"}
+	return &batchv1.Job{ObjectMeta: made, Spec: batchv1.JobSpec{Suspend: new(true), Template: corev1.PodTemplateSpec{
+		Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "none", Image: "none"}}}}}}
 }
 
 // fill labels a benchmark until hardly anything more fits, and makes its spec wrong in a way that takes many words.

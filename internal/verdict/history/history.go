@@ -223,6 +223,9 @@ func Decode(text []byte) (*Series, error) {
 	if head.Version != Version {
 		return nil, fmt.Errorf("the history has version %.80q, but only %s is supported", head.Version, Version)
 	}
+	if err := results.LimitValues(text, results.MaxValues); err != nil {
+		return nil, fmt.Errorf("the history was changed: %w", err)
+	}
 	var series Series
 	if err := json.Unmarshal(text, &series); err != nil {
 		return nil, fmt.Errorf("the history was changed: %w", err)

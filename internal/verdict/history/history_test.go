@@ -2,9 +2,11 @@ package history
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -153,6 +155,26 @@ func TestEncode(t *testing.T) {
 	text, err := largest.Encode()
 	if err != nil || len(text) > MaxBytes || len(text) < MaxBytes/3 {
 		t.Errorf("%d bytes: %v", len(text), err)
+	}
+	if _, err := Decode(text); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestALongListTakesNoMemory: a tenant can write a history whose empty objects would take many times its size.
+func TestALongListTakesNoMemory(t *testing.T) {
+	for name, list := range map[string]string{
+		"points":  `[` + strings.Repeat(`{},`, 340<<10) + `{}]`,
+		"metrics": `[{"metrics":[` + strings.Repeat(`{},`, 340<<10) + `{}]}]`,
+	} {
+		text := []byte(`{"version":"` + Version + `","points":` + list + `}`)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Decode(text)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, results.ErrTooLarge) || took > 1<<20 {
+			t.Errorf("%s: %d bytes took %d: %v", name, len(text), took, err)
+		}
 	}
 }
 

@@ -21,7 +21,7 @@ func Levels(series *Series, current Point, path Path, since time.Time,
 	return values, func() string {
 		changes, err := changesOf(with, path, seed)
 		if err != nil {
-			return ""
+			return "the changes of the history are not known: " + err.Error()
 		}
 		for _, one := range slices.Backward(changes) {
 			if one.Worse {

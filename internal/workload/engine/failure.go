@@ -30,12 +30,12 @@ const (
 	ReasonTargetMissed   = "FillTargetMissed"
 	ReasonNotCovered     = "NotCovered"
 	ReasonMixMissed      = "MixMissed"
-	ReasonNotConverged   = "NotConverged"
+	ReasonNotConverged   = results.ReasonNotConverged
 	ReasonCacheMismatch  = "CacheMismatch"
 	ReasonCPUThrottled   = "CPUThrottled"
-	ReasonForeignLoad    = "ForeignLoad"
+	ReasonForeignLoad    = results.ReasonForeignLoad
 	ReasonDeviceBusy     = "DeviceBusy"
-	ReasonPoolUnhealthy  = "PoolUnhealthy"
+	ReasonPoolUnhealthy  = results.ReasonPoolUnhealthy
 	ReasonClockStepped   = "ClockStepped"
 	ReasonClocksDisagree = "ClocksDisagree"
 	ReasonClocksApart    = "ClocksApart"

@@ -1,0 +1,79 @@
+package benchmark
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/experiment"
+)
+
+// rehearse has the API server validate a run with a dry run, once for each experiment and variant: a Stalled benchmark is rehearsed in
+// every turn, and every change of its annotations causes one. After the first refusal, it tries no other runs.
+func (r *Reconciler) rehearse(ctx context.Context, observed *observation, run *v1alpha1.BenchmarkRun) error {
+	observed.Rehearsed, observed.changed = true, true
+	if observed.SpecError != nil || r.rehearsed.passed(observed.Benchmark, run) {
+		return nil
+	}
+	switch err := r.Client.Create(ctx, run, client.DryRunAll); {
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+		observed.SpecError = experiment.RefusedRun(run, err)
+	case client.IgnoreAlreadyExists(err) != nil:
+		return fmt.Errorf("dry run of variant %q: %w", run.Spec.Variant, err)
+	default:
+		r.rehearsed.pass(observed.Benchmark, run)
+	}
+	return nil
+}
+
+// rehearsals remember which variants of a benchmark's present experiment the API server has accepted.
+type rehearsals struct {
+	mutex sync.Mutex
+	of    map[types.NamespacedName]rehearsal
+}
+
+type rehearsal struct {
+	benchmark  types.UID
+	generation int64
+	experiment string
+	variants   sets.Set[string]
+}
+
+func (r *rehearsals) passed(benchmark *v1alpha1.StorageBenchmark, run *v1alpha1.BenchmarkRun) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	known := r.of[client.ObjectKeyFromObject(benchmark)]
+	return known.of(benchmark, run) && known.variants.Has(run.Spec.Variant)
+}
+
+func (r *rehearsals) pass(benchmark *v1alpha1.StorageBenchmark, run *v1alpha1.BenchmarkRun) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	key := client.ObjectKeyFromObject(benchmark)
+	known := r.of[key]
+	if !known.of(benchmark, run) {
+		known = rehearsal{benchmark.UID, benchmark.Generation, run.Spec.Experiment, sets.New[string]()}
+	}
+	known.variants.Insert(run.Spec.Variant)
+	if r.of == nil {
+		r.of = map[types.NamespacedName]rehearsal{}
+	}
+	r.of[key] = known
+}
+
+// forget is called for a benchmark that is gone.
+func (r *rehearsals) forget(key types.NamespacedName) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	delete(r.of, key)
+}
+
+func (r rehearsal) of(benchmark *v1alpha1.StorageBenchmark, run *v1alpha1.BenchmarkRun) bool {
+	return r.benchmark == benchmark.UID && r.generation == benchmark.Generation && r.experiment == run.Spec.Experiment
+}
