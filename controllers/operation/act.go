@@ -135,7 +135,7 @@ func (r *Reconciler) run(ctx context.Context, state operations.State, action ope
 	case spec.ExportImport != nil:
 		return r.exportImport(ctx, state)
 	case spec.ModuleParameter != nil:
-		return r.setParameter(state)
+		return r.setParameter(ctx, state)
 	case spec.SetProperty != nil:
 		return r.setProperties(ctx, state)
 	}
@@ -160,9 +160,12 @@ func (r *Reconciler) work(state operations.State) work {
 		return work{do: func(ctx context.Context, j *job) (operations.Result, error) { return r.copy(ctx, state, j) }}
 	case spec.LayoutScore != nil:
 		return work{do: func(ctx context.Context, _ *job) (operations.Result, error) { return r.layoutScore(ctx, state) }}
-	default:
+	case spec.MetaslabMap != nil:
 		return work{do: func(ctx context.Context, _ *job) (operations.Result, error) { return r.metaslabMap(ctx, state) }}
 	}
+	return work{do: func(context.Context, *job) (operations.Result, error) {
+		return operations.Result{}, fmt.Errorf("this agent does not know the operation %q: %w", operate.Name(spec), operations.ErrPermanent)
+	}}
 }
 
 // onDisks runs a command that takes disks.

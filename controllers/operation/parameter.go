@@ -28,12 +28,18 @@ type parameterRecord struct {
 	// Parameter is the name of the parameter, Earlier its value before the operation.
 	Parameter string `json:"parameter"`
 	Earlier   string `json:"earlier"`
+	// Value is that of the parameter once the operation had set it, as the kernel shows it. Records of earlier agents have none.
+	Value string `json:"value,omitempty"`
+	// Changed is the value that another program has set since. It stays.
+	Changed string `json:"changed,omitempty"`
 	// InEffect is the earlier effective bound of the ARC, for a parameter that sets one.
 	InEffect string `json:"inEffect,omitempty"`
 	// BootID identifies the boot in which the value was set: after a reboot, the module starts with its own values.
-	BootID   string `json:"bootID"`
-	Applied  bool   `json:"applied"`
-	Restored bool   `json:"restored"`
+	BootID  string `json:"bootID"`
+	Applied bool   `json:"applied"`
+	// Restoring says that this agent, or an earlier one, changes the parameter itself.
+	Restoring bool `json:"restoring,omitempty"`
+	Restored  bool `json:"restored"`
 }
 
 func (r *Reconciler) onNode(path string) string { return filepath.Join(r.Root, path) }
@@ -86,8 +92,13 @@ func (r *Reconciler) observeParameter(state *operations.State) error {
 		return err
 	}
 	known := &operations.ParameterRecord{Applied: record.Applied, Restored: record.Restored, SameBoot: record.BootID == boot,
-		Earlier: record.Earlier}
+		Earlier: record.Earlier, Value: record.Value, Changed: record.Changed}
 	state.Parameter.Record = known
+	if known.SameBoot {
+		if known.Changed, err = record.changedIn(file); err != nil {
+			return err
+		}
+	}
 	// The record itself stays until the outcome is written.
 	over := state.Operation.Status.Outcome != "" || !state.Operation.DeletionTimestamp.IsZero()
 	if over || known.SameBoot && !known.Restored {
@@ -96,8 +107,9 @@ func (r *Reconciler) observeParameter(state *operations.State) error {
 	return nil
 }
 
-// setParameter records the earlier value, then sets the new one. It can be repeated at any point.
-func (r *Reconciler) setParameter(state operations.State) error {
+// setParameter records the earlier value, then sets the new one. It can be repeated at any point. What a deleted operation has set is
+// restored before: otherwise its value would count as the earlier one, and its end would undo this operation.
+func (r *Reconciler) setParameter(ctx context.Context, state operations.State) error {
 	r.parameters.Lock()
 	defer r.parameters.Unlock()
 	operation, action := state.Operation, state.Operation.Spec.Action.ModuleParameter
@@ -116,6 +128,9 @@ func (r *Reconciler) setParameter(state operations.State) error {
 		return err
 	}
 	if record == nil {
+		if err := r.restoreUnowned(ctx, action.Name); err != nil {
+			return err
+		}
 		if record, err = r.remember(operation, file); err != nil {
 			return err
 		}
@@ -124,6 +139,9 @@ func (r *Reconciler) setParameter(state operations.State) error {
 		return fmt.Errorf("set module parameter %s to %s: %w", action.Name, action.Value, errors.Join(err, operations.ErrPermanent))
 	}
 	if err := r.takenByARC(file, *record); err != nil {
+		return err
+	}
+	if record.Value, err = readParameter(file); err != nil {
 		return err
 	}
 	record.Applied = true
@@ -187,8 +205,15 @@ func (r *Reconciler) restore(record *parameterRecord) error {
 		if err != nil {
 			return err
 		}
-		// A value that the kernel rejected needs no restoring either.
-		if now != record.Earlier {
+		if record.Changed, err = record.changedIn(file); err != nil {
+			return err
+		}
+		// A value that the kernel rejected needs no restoring either, and that of another program is not ours to change.
+		if now != record.Earlier && record.Changed == "" {
+			record.Restoring = true
+			if err := r.writeRecord(*record); err != nil {
+				return err
+			}
 			if err := r.putBack(file, *record); err != nil {
 				return err
 			}
@@ -201,6 +226,13 @@ func (r *Reconciler) restore(record *parameterRecord) error {
 // restoreOrphans restores, at the start of the agent, the parameters set by operations that no longer exist. The others are restored when
 // their operations are reconciled.
 func (r *Reconciler) restoreOrphans(ctx context.Context) error {
+	r.parameters.Lock()
+	defer r.parameters.Unlock()
+	return r.restoreUnowned(ctx, "")
+}
+
+// restoreUnowned restores one parameter, or all if it is empty, as far as the operations that set them no longer exist.
+func (r *Reconciler) restoreUnowned(ctx context.Context, parameter string) error {
 	folder := r.onNode(parameterFolder)
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -209,14 +241,15 @@ func (r *Reconciler) restoreOrphans(ctx context.Context) error {
 		}
 		return err
 	}
-	r.parameters.Lock()
-	defer r.parameters.Unlock()
 	var problems []error
 	for _, entry := range entries {
 		path := filepath.Join(folder, entry.Name())
 		record, err := readRecord(path)
 		if err != nil || record == nil {
 			problems = append(problems, err)
+			continue
+		}
+		if parameter != "" && record.Parameter != parameter {
 			continue
 		}
 		if there, err := r.exists(ctx, *record); err != nil || there {
@@ -240,6 +273,18 @@ func (r *Reconciler) exists(ctx context.Context, record parameterRecord) (bool, 
 		return false, client.IgnoreNotFound(err)
 	}
 	return operation.UID == record.Operation, nil
+}
+
+// changedIn is the value that another program has set since the operation set its own. Empty if none has, or if that cannot be told.
+func (r parameterRecord) changedIn(file string) (string, error) {
+	if file == "" || !r.Applied || r.Restoring || r.Restored || r.Value == "" {
+		return r.Changed, nil
+	}
+	now, err := readParameter(file)
+	if err != nil || now == r.Value {
+		return "", err
+	}
+	return now, nil
 }
 
 func readParameter(file string) (string, error) {

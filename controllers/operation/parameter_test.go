@@ -52,6 +52,67 @@ func TestOrphanedParametersAreRestored(t *testing.T) {
 	checkParameter(t, w, nil)
 }
 
+// TestAParameterThatAnotherProgramChanges: the operation fails, and the value of the other program stays.
+func TestAParameterThatAnotherProgramChanges(t *testing.T) {
+	for name, value := range map[string]string{"to a third value": "9", "to the earlier one": "5"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, wanted("op", acts()["moduleParameter"].action))
+			file := "/sys/module/zfs/parameters/zfs_txg_timeout"
+			earlier := w.node.read(t, file)
+			for range 3 {
+				if _, err := w.turn("op"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if earlier != "5" || w.node.read(t, file) != "30" {
+				t.Fatalf("the parameter was %s and is %s", earlier, w.node.read(t, file))
+			}
+			w.node.write(t, file, value)
+			ended := w.settle("op")
+			expect(t, ended, "Failed", v1alpha1.ReasonParameterInterrupted)
+			message := meta.FindStatusCondition(ended.Status.Conditions, v1alpha1.ConditionReady).Message
+			if want := "changed zfs_txg_timeout from 30 to " + value; !strings.Contains(message, want) {
+				t.Errorf("it says %q, without %q", message, want)
+			}
+			if is := w.node.read(t, file); is != value {
+				t.Errorf("afterwards, the parameter is %s", is)
+			}
+			if left, _ := filepath.Glob(filepath.Join(w.node.root, parameterFolder, "*")); len(left) > 0 {
+				t.Errorf("left on the node are %q", left)
+			}
+		})
+	}
+}
+
+// TestAnOrphanDoesNotUndoALaterOperation: what a deleted operation has set is restored before the next one sets the same parameter, not after.
+func TestAnOrphanDoesNotUndoALaterOperation(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["moduleParameter"].action), wanted("later", acts()["moduleParameter"].action))
+	for range 3 {
+		if _, err := w.turn("op"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	operation := w.get("op")
+	operation.Finalizers = nil
+	if err := errors.Join(w.client.Update(t.Context(), operation), w.client.Delete(t.Context(), operation)); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	for range 3 {
+		if _, err := w.turn("later"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.agent.restoreOrphans(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if value := w.node.read(t, "/sys/module/zfs/parameters/zfs_txg_timeout"); value != "30" {
+		t.Fatalf("while the later operation lasts, the parameter is %s", value)
+	}
+	expect(t, w.settle("later"), "Succeeded", v1alpha1.ReasonSucceeded)
+	checkParameter(t, w, nil)
+}
+
 // TestAParameterThatTheKernelRefuses is remembered before the attempt, and forgotten afterwards.
 func TestAParameterThatTheKernelRefuses(t *testing.T) {
 	w := newWorld(t, wanted("op", acts()["moduleParameter"].action))

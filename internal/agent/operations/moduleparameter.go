@@ -25,7 +25,10 @@ type ParameterRecord struct {
 	Applied, Restored bool
 	// SameBoot says that the node has not been rebooted since.
 	SameBoot bool
-	Earlier  string
+	// Earlier is the value before the operation, Value the one that it has set, as the kernel shows it.
+	Earlier, Value string
+	// Changed is the value that another program has set since. Empty if none has.
+	Changed string
 }
 
 func beginParameter(state State) (string, *obstacle) {
@@ -54,6 +57,9 @@ func parameterStage(state State) operationStage {
 	switch {
 	case !record.SameBoot && !record.Restored:
 		return failedStage(v1alpha1.ReasonParameterInterrupted, "the node was rebooted, which reset %s to the node's own value", action.Name)
+	case record.Changed != "":
+		return failedStage(v1alpha1.ReasonParameterInterrupted, "another program has changed %s from %s to %s, which stays", action.Name,
+			record.Value, record.Changed)
 	case inTime || stop != nil && stop.reason == v1alpha1.ReasonCancelled:
 		return done([]v1alpha1.OperationMetric{state.seconds()}, "%s was %s and is %s again", action.Name, action.Value, record.Earlier)
 	case stop != nil:
@@ -65,7 +71,7 @@ func parameterStage(state State) operationStage {
 	stage.progress = &v1alpha1.OperationProgress{Message: "the parameter is set"}
 	if over > 0 {
 		stage.message += fmt.Sprintf(", for %s", over)
-		stage.recheck = over - state.elapsed()
+		stage.recheck = min(operationSoon, over-state.elapsed()) // the kernel does not report changes
 	}
 	return stage
 }

@@ -526,7 +526,7 @@ func TestParameterEndsInTime(t *testing.T) {
 	state := begun(action, "")
 	state.Parameter = ParameterState{Grants: txgGrant, Found: true, Record: &ParameterRecord{SameBoot: true, Applied: true, Earlier: "5"}}
 	state.Leftovers = []string{"zfs_txg_timeout was 5 before"}
-	if decision := Plan(state); decision.Recheck != time.Minute || len(decision.Actions) > 0 {
+	if decision := Plan(state); decision.Recheck != operationSoon || len(decision.Actions) > 0 {
 		t.Errorf("half-way: %+v", decision)
 	}
 	state.Now = operationStart.Add(2 * time.Minute)
