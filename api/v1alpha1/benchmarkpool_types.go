@@ -103,7 +103,7 @@ type PoolTemplate struct {
 	Properties Properties `json:"properties,omitempty"`
 	// rootProperties are properties of the pool's root dataset. All other datasets inherit them.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode','snapdir']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec, volmode and snapdir: the operator controls where datasets are mounted, uses no files of the node, and does not let the node execute files of a dataset"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','zoned_uid','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode','snapdir']))",message="remove mountpoint, canmount, zoned, zoned_uid, sharenfs, sharesmb, keylocation, setuid, devices, exec, volmode and snapdir: the operator controls where datasets are mounted, uses no files of the node, and does not let the node execute files of a dataset"
 	RootProperties Properties `json:"rootProperties,omitempty"`
 	// minDeviceSize is the minimum size of a device.
 	// +optional
@@ -155,7 +155,7 @@ type PoolDataset struct {
 	Awaited bool `json:"awaited,omitempty"`
 	// properties are the dataset properties to set.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode','snapdir']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec, volmode and snapdir: the operator controls where datasets are mounted, uses no files of the node, and does not let the node execute files of a dataset"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','zoned_uid','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode','snapdir']))",message="remove mountpoint, canmount, zoned, zoned_uid, sharenfs, sharesmb, keylocation, setuid, devices, exec, volmode and snapdir: the operator controls where datasets are mounted, uses no files of the node, and does not let the node execute files of a dataset"
 	Properties Properties `json:"properties,omitempty"`
 }
 

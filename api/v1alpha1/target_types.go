@@ -189,7 +189,7 @@ type DatasetTemplate struct {
 	Size *Size `json:"size,omitempty"`
 	// properties are the dataset properties to set, such as recordsize: 8k.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode','snapdir']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec, volmode and snapdir: the operator controls where datasets are mounted, uses no files of the node, and does not let the node execute files of a dataset"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','zoned_uid','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode','snapdir']))",message="remove mountpoint, canmount, zoned, zoned_uid, sharenfs, sharesmb, keylocation, setuid, devices, exec, volmode and snapdir: the operator controls where datasets are mounted, uses no files of the node, and does not let the node execute files of a dataset"
 	Properties Properties `json:"properties,omitempty"`
 }
 
@@ -229,7 +229,7 @@ type Variant struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.contains('pool.properties.') || k.matches('[.](autoexpand|autotrim|comment|compatibility|dedup_table_quota|failmode)$'))",message="remove this path: as pool.properties.NAME write only autoexpand, autotrim, comment, compatibility, dedup_table_quota and failmode, because others have effects outside the pool or are set by the agent; for ashift write pool.ashift"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.endsWith('pool.properties.failmode') || self[k] in ['wait','continue'])",message="write wait or continue for pool.properties.failmode; with panic, losing a disk would crash the node"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.endsWith('pool.properties.compatibility') || !self[k].contains('/'))",message="write off, legacy or the name of a file in compatibility.d for pool.properties.compatibility, such as openzfs-2.1-linux, without '/'"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^(volumes[.].*)?dataset[.](mountpoint|canmount|zoned|sharenfs|sharesmb|keylocation|setuid|devices|exec|volmode|snapdir)$'))",message="remove this path: the operator and its agent set mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec, volmode and snapdir themselves"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^(volumes[.].*)?dataset[.](mountpoint|canmount|zoned|zoned_uid|sharenfs|sharesmb|keylocation|setuid|devices|exec|volmode|snapdir)$'))",message="remove this path: the operator and its agent set mountpoint, canmount, zoned, zoned_uid, sharenfs, sharesmb, keylocation, setuid, devices, exec, volmode and snapdir themselves"
 	Set map[string]MatrixValue `json:"set,omitempty"`
 }
 
@@ -312,7 +312,7 @@ type DatasetOverride struct {
 	Size *Size `json:"size,omitempty"`
 	// properties are dataset properties, merged by name.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode','snapdir']))",message="remove mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec, volmode and snapdir: the operator controls where datasets are mounted, uses no files of the node, and does not let the node execute files of a dataset"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['mountpoint','canmount','zoned','zoned_uid','sharenfs','sharesmb','keylocation','setuid','devices','exec','volmode','snapdir']))",message="remove mountpoint, canmount, zoned, zoned_uid, sharenfs, sharesmb, keylocation, setuid, devices, exec, volmode and snapdir: the operator controls where datasets are mounted, uses no files of the node, and does not let the node execute files of a dataset"
 	Properties Properties `json:"properties,omitempty"`
 }
 
@@ -354,7 +354,7 @@ type MatrixValues []MatrixValue
 // +kubebuilder:validation:XValidation:rule="self.all(k, !k.contains('pool.properties.') || k.matches('[.](autoexpand|autotrim|comment|compatibility|dedup_table_quota|failmode)$'))",message="remove this path: as pool.properties.NAME write only autoexpand, autotrim, comment, compatibility, dedup_table_quota and failmode, because others have effects outside the pool or are set by the agent; for ashift write pool.ashift"
 // +kubebuilder:validation:XValidation:rule="self.all(k, !k.endsWith('pool.properties.failmode') || self[k].all(v, v in ['wait','continue']))",message="write wait or continue for pool.properties.failmode; with panic, losing a disk would crash the node"
 // +kubebuilder:validation:XValidation:rule="self.all(k, !k.endsWith('pool.properties.compatibility') || self[k].all(v, !v.contains('/')))",message="write off, legacy or the name of a file in compatibility.d for pool.properties.compatibility, such as openzfs-2.1-linux, without '/'"
-// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^(volumes[.].*)?dataset[.](mountpoint|canmount|zoned|sharenfs|sharesmb|keylocation|setuid|devices|exec|volmode|snapdir)$'))",message="remove this path: the operator and its agent set mountpoint, canmount, zoned, sharenfs, sharesmb, keylocation, setuid, devices, exec, volmode and snapdir themselves"
+// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^(volumes[.].*)?dataset[.](mountpoint|canmount|zoned|zoned_uid|sharenfs|sharesmb|keylocation|setuid|devices|exec|volmode|snapdir)$'))",message="remove this path: the operator and its agent set mountpoint, canmount, zoned, zoned_uid, sharenfs, sharesmb, keylocation, setuid, devices, exec, volmode and snapdir themselves"
 type Matrix map[string]MatrixValues
 
 // MatrixMode says how the values of the matrix combine.

@@ -294,6 +294,7 @@ type PodTemplate struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="write each key as NAME or PREFIX/NAME, with a name of at most 63 letters, digits, '-', '_' and '.', such as example.com/team"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].size() <= 4096)",message="write each value in at most 4,096 characters"
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// resources are the resources of the workload container. Limits throttle the workload: set them only to measure that.
 	// +optional
@@ -311,6 +312,7 @@ type PodTemplate struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.operator) || t.operator in ['Exists', 'Equal', 'Lt', 'Gt'])",message="write operator: Exists or Equal"
 	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.effect) || t.effect in ['', 'NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="write effect: NoSchedule, PreferNoSchedule or NoExecute"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, (!has(t.key) || t.key.size() <= 317) && (!has(t.value) || t.value.size() <= 63))",message="write the key and the value of a taint: a node has none that are longer than 317 and 63 characters"
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 	// priorityClassName is the priority class of the pods. A class that is not preempted protects long runs.
 	// +optional

@@ -23,6 +23,9 @@ type dataset struct {
 	received bool
 	// origin is the snapshot that it is a clone of.
 	origin snapshot
+	// declared says that it is of a volume of the target, gone that an operation has destroyed it. Its name stays taken: the agent would
+	// create it again, and pods mount what has this name as the volume that was declared.
+	declared, gone bool
 }
 
 type snapshot struct {
@@ -40,7 +43,8 @@ func checkDatasets(slot *Slot) error {
 		one := datasets{"": {}}
 		for _, on := range volume.On(all, pool.Name) {
 			if pools[on.Name] = one; on.MadeIn == "" {
-				one[naming.RunDataset(on.Name)], one[volume.Of(on).Dataset(on).Path] = dataset{}, dataset{}
+				one[naming.RunDataset(on.Name)] = dataset{declared: true}
+				one[volume.Of(on).Dataset(on).Path] = dataset{declared: true}
 			}
 		}
 	}
@@ -100,12 +104,12 @@ func writesTo(action *v1alpha1.PoolAction) v1alpha1.DatasetPath {
 
 // missing says that there is no such dataset.
 func (d datasets) missing(path v1alpha1.DatasetPath) string {
-	if _, known := d[path]; known {
+	if one, known := d[path]; known && !one.gone {
 		return ""
 	}
 	var names []string
-	for name := range d {
-		if name != "" {
+	for name, one := range d {
+		if name != "" && !one.gone {
 			names = append(names, string(name))
 		}
 	}
@@ -137,7 +141,7 @@ func (d datasets) snapshot(action *v1alpha1.SnapshotAction) string {
 
 // receive takes the files of a copy, into a dataset that exists or a new one.
 func (d datasets) receive(action *v1alpha1.CopyAction) string {
-	if _, known := d[action.To]; !known {
+	if one, known := d[action.To]; !known || one.gone {
 		return d.add(action.To, dataset{})
 	}
 	if len(action.Properties) > 0 {
@@ -148,7 +152,11 @@ func (d datasets) receive(action *v1alpha1.CopyAction) string {
 }
 
 func (d datasets) add(path v1alpha1.DatasetPath, one dataset) string {
-	if _, known := d[path]; known {
+	before, known := d[path]
+	switch {
+	case known && before.gone:
+		return fmt.Sprintf("dataset %s is declared in the target, although an earlier phase destroys it: choose another path in to", path)
+	case known:
 		return fmt.Sprintf("dataset %s exists by then: choose another path in to, or another name in as", path)
 	}
 	d[path] = one
@@ -161,6 +169,9 @@ func (d datasets) destroy(action *v1alpha1.DestroyDatasetAction) string {
 	goes := func(path v1alpha1.DatasetPath) bool { return path == action.Dataset || below(path, action.Dataset) }
 	for _, path := range slices.Sorted(maps.Keys(d)) {
 		one := d[path]
+		if one.gone {
+			continue
+		}
 		if goes(path) && !action.Recursive && (path != action.Dataset || len(one.snapshots) > 0 || one.received) {
 			return fmt.Sprintf("dataset %s has snapshots or datasets of its own by then: write recursive: true, which destroys these too",
 				action.Dataset)
@@ -169,7 +180,15 @@ func (d datasets) destroy(action *v1alpha1.DestroyDatasetAction) string {
 			return fmt.Sprintf("dataset %s is a clone of a snapshot of %s by then: destroy the clone in an earlier phase", path, one.origin.of)
 		}
 	}
-	maps.DeleteFunc(d, func(path v1alpha1.DatasetPath, _ dataset) bool { return goes(path) })
+	for path, one := range d {
+		switch {
+		case !goes(path):
+		case one.declared:
+			d[path] = dataset{declared: true, gone: true}
+		default:
+			delete(d, path)
+		}
+	}
 	return ""
 }
 

@@ -47,6 +47,10 @@ func TestVolumesThatShareAPool(t *testing.T) {
 			v1alpha1.ReasonSpecInvalid, []string{"write of: Volume, and give its dataset a size"}},
 		"sent to itself": {sized, sized, "data", operate(v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "data", ToVolume: "log",
 			To: "copy"}})[:3], v1alpha1.ReasonSpecInvalid, []string{"from volume data to log, which lies on the same pool: use clone or copy"}},
+		"onto its neighbour that is gone": {sized, sized, "data", append(operate(v1alpha1.PoolAction{
+			DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "log"}})[:3], v1alpha1.Phase{Name: "c", Operate: &v1alpha1.OperatePhase{
+			PoolAction: v1alpha1.PoolAction{Clone: &v1alpha1.CloneAction{Dataset: "data", Snapshot: "s", To: "log"}}}}),
+			v1alpha1.ReasonSpecInvalid, []string{"dataset log is declared in the target", "choose another path"}},
 		"copied": {sized, sized, "data", operate(v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "data", To: "log"}}), "", nil},
 		"copied, to the volume": {sized, sized, "data", operate(v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "data", ToVolume: "log",
 			To: "log"}}), "", nil},

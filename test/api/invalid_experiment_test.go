@@ -1,5 +1,7 @@
 package api
 
+import "strings"
+
 // invalidExperiments are wrong in how often, when and how it is judged.
 var invalidExperiments = []invalid{
 	{"spec-missing", "benchmark", "spec -",
@@ -139,6 +141,8 @@ var invalidPods = []invalid{
 		"spec.podTemplate.labels", "choose other label keys"},
 	{"annotation-key", "benchmark", `spec.podTemplate = {annotations: {"/a": c}}`,
 		"spec.podTemplate.annotations", "NAME or PREFIX/NAME"},
+	{"annotation-value-long", "benchmark", "spec.podTemplate = {annotations: {a: " + strings.Repeat("x", 4097) + "}}",
+		"spec.podTemplate.annotations", "at most 4,096"},
 	{"node-selector", "benchmark", "spec.podTemplate = {nodeSelector: {a: b/c}}",
 		"spec.podTemplate.nodeSelector", "letters, digits"},
 	{"root", "benchmark", "spec.podTemplate = {runAsUser: 0}",
@@ -147,6 +151,8 @@ var invalidPods = []invalid{
 		"spec.podTemplate.runAsUser", "less than or equal to 2147483647"},
 	{"toleration-operator", "benchmark", "spec.podTemplate = {tolerations: [{key: a, operator: In}]}",
 		"spec.podTemplate.tolerations", "Exists or Equal"},
+	{"toleration-long", "benchmark", "spec.podTemplate = {tolerations: [{key: a, value: " + strings.Repeat("x", 64) + "}]}",
+		"spec.podTemplate.tolerations", "longer than 317 and 63"},
 	{"toleration-effect", "benchmark", "spec.podTemplate = {tolerations: [{key: a, operator: Exists, effect: NoRun}]}",
 		"spec.podTemplate.tolerations", "NoSchedule"},
 	{"priority-class", "benchmark", "spec.podTemplate = {priorityClassName: High Prio}",

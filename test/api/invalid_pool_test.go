@@ -38,6 +38,8 @@ var invalidPools = []invalid{
 		"spec.properties", "without '/'"},
 	{"autoreplace", "pool", `spec.properties = {autoreplace: "on"}`,
 		"spec.properties", "set by the agent"},
+	{"root-zoned-uid", "pool", "spec.rootProperties = {zoned_uid: \"1000\"}",
+		"spec.rootProperties", "zoned_uid"},
 	{"root-mountpoint", "pool", "spec.rootProperties = {mountpoint: none}",
 		"spec.rootProperties", "remove mountpoint"},
 	{"root-keylocation", "pool", "spec.rootProperties = {keylocation: file:///etc/shadow}",

@@ -1,6 +1,9 @@
 package operations
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
 )
@@ -32,12 +35,22 @@ func (s State) snapshotMissing() *obstacle {
 	return refuses(v1alpha1.ReasonSnapshotNotFound, "there is no snapshot %s", s.Snapshot.Name)
 }
 
+// targetTaken refuses a target that exists, or that the spec of its pool declares: what a clone or a replica contains was written by pods,
+// and the node may mount a declared volume.
 func (s State) targetTaken() *obstacle {
-	if !s.Target.Exists {
-		return nil
+	pool := cmp.Or(s.ToPool, s.Pool)
+	declared := pool != nil && slices.ContainsFunc(pool.Spec.Datasets, func(dataset v1alpha1.PoolDataset) bool {
+		return !dataset.Awaited && naming.DatasetName(pool, dataset) == s.Target.Name
+	})
+	switch {
+	case s.Target.Exists:
+		return refuses(v1alpha1.ReasonDatasetExists, "dataset %s already exists, and this operation did not create it: choose another path",
+			s.Target.Name)
+	case declared:
+		return refuses(v1alpha1.ReasonDatasetExists, "dataset %s is declared by BenchmarkPool %s, and only the agent creates it: choose another "+
+			"path", s.Target.Name, pool.Name)
 	}
-	return refuses(v1alpha1.ReasonDatasetExists, "dataset %s already exists, and this operation did not create it: choose another path",
-		s.Target.Name)
+	return nil
 }
 
 func progressOf(doneBytes, total int64) *v1alpha1.OperationProgress {

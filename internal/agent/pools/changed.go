@@ -8,6 +8,7 @@ import (
 
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
 // PropertyChanged is what operations have set on a dataset: the UID of the last one and all values, such as
@@ -31,7 +32,7 @@ func ChangedBy(mark zfs.Property) Changed {
 	operation, values, _ := strings.Cut(mark.Value, ",")
 	changed.Operation = operation
 	for text := range strings.SplitSeq(values, ",") {
-		if name, value, isSetting := strings.Cut(text, "="); isSetting && value != "" && !slices.Contains(agentProperties, name) {
+		if name, value, isSetting := strings.Cut(text, "="); isSetting && value != "" && !slices.Contains(settings.Operators(), name) {
 			changed.Properties[name] = value
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/agent/objects"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
 // nestedMounts unmounts what is mounted below the mount point of a dataset: pods write there, and a mount there appears in the
@@ -25,23 +26,19 @@ func nestedMounts(state State) *Decision {
 	return &decision
 }
 
-// agentProperties are those that no spec sets: where datasets are mounted, and what the node may do with their contents.
-var agentProperties = []string{"mountpoint", "canmount", "zoned", "sharenfs", "sharesmb", "keylocation", "setuid", "devices", "exec",
-	"volmode", "snapdir"}
-
 // unsafeDatasets refuses what the API refuses too: an object may be older than the API's rules.
 func unsafeDatasets(state State) *Decision {
 	spec := state.Pool.Spec
 	refuse := func(format string, values ...any) *Decision {
 		return new(stall(v1alpha1.ReasonSpecInvalid, format, values...))
 	}
-	for _, name := range agentProperties {
+	for _, name := range settings.Operators() {
 		if _, set := spec.RootProperties[name]; set {
 			return refuse("remove %s from spec.rootProperties: only the agent sets it", name)
 		}
 	}
 	for _, dataset := range spec.Datasets {
-		for _, name := range agentProperties {
+		for _, name := range settings.Operators() {
 			if _, set := dataset.Properties[name]; set {
 				return refuse("remove %s from the properties of dataset %s: only the agent sets it", name, dataset.Path)
 			}

@@ -245,6 +245,9 @@ func absentPool(state State) Decision {
 	action.Create.RootProperties[naming.PropertyName] = state.Pool.Name
 	action.Create.RootProperties[naming.PropertyDisks] = layoutMark(state.Pool)
 	action.Create.RootProperties[PropertySpec] = strconv.FormatInt(state.Pool.Generation, 10)
+	// The scripts with which Debian scrubs and trims all pools each month leave these alone: they would run beside a measurement.
+	action.Create.RootProperties["org.debian:periodic-scrub"] = "disable"
+	action.Create.RootProperties["org.debian:periodic-trim"] = "disable"
 	// Generation 0: the properties of the datasets are not set yet.
 	action.Create.RootProperties[naming.PropertyGeneration] = "0"
 	return act("making pool "+action.Create.Name, Action{Kind: AddPoolFinalizer}, action)

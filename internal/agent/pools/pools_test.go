@@ -223,7 +223,8 @@ func TestNewPoolsCarryTheirOwner(t *testing.T) {
 	want := zfs.PoolSpec{Name: "bench0", Ashift: 12, Layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Mirror, Devices: []string{diskA, diskB}}}},
 		Properties: map[string]string{"autotrim": "on"},
 		RootProperties: map[string]string{"recordsize": "8k", naming.PropertyUID: "uid-1", naming.PropertyName: "bench0",
-			naming.PropertyGeneration: "0", PropertySpec: "2", naming.PropertyDisks: layoutMark(wantedPool())}}
+			naming.PropertyGeneration: "0", PropertySpec: "2", naming.PropertyDisks: layoutMark(wantedPool()),
+			"org.debian:periodic-scrub": "disable", "org.debian:periodic-trim": "disable"}}
 	if diff := cmp.Diff(want, create.Create); diff != "" {
 		t.Error(diff)
 	}

@@ -39,6 +39,12 @@ const (
 	keyless   = "remove it: an encrypted dataset needs a key, and the operator gives it none"
 )
 
+// Operators are the properties that only the operator sets: where datasets are mounted, and what the node may do with their contents.
+func Operators() []string {
+	return []string{"mountpoint", "canmount", "zoned", "zoned_uid", "sharenfs", "sharesmb", "keylocation", "setuid", "devices", "exec",
+		"volmode", "snapdir"}
+}
+
 // properties are those of filesystems and volumes.
 var properties = allProperties()
 
@@ -56,7 +62,7 @@ func allProperties() map[string]property {
 	}
 	for remedy, names := range map[string]string{
 		keyless:   "encryption keyformat pbkdf2iters",
-		operators: "mountpoint canmount zoned zoned_uid sharenfs sharesmb keylocation setuid devices exec volmode snapdir",
+		operators: strings.Join(Operators(), " "),
 		readOnly: `available clones compressratio createtxg creation defer_destroy encryptionroot filesystem_count guid keystatus
 			logicalreferenced logicalused mounted name objsetid origin receive_resume_token redact_snaps refcompressratio referenced
 			snapshot_count snapshots_changed snapshots_changed_nsecs type used usedbychildren usedbydataset usedbyrefreservation
