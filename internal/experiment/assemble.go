@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/runs"
+	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/verdict"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
@@ -80,6 +82,11 @@ func Assemble(evidence Evidence) results.Experiment {
 	if experiment.Extended = extend(&benchmark.Spec, &experiment); experiment.Extended {
 		experiment.Message += fmt.Sprintf("; adding repetitions, up to %d", design.MostRepetitions(&benchmark.Spec))
 	}
+	for _, words := range []string{lostToStorage(experiment.Runs), unlike(experiment.Runs, byRun)} {
+		if words != "" {
+			experiment.Message += "; " + words
+		}
+	}
 	if aged := results.AgeOf(experiment.Runs).Words(); aged != "" {
 		experiment.Message += "; " + aged
 	}
@@ -87,6 +94,55 @@ func Assemble(evidence Evidence) results.Experiment {
 		experiment.Message += fmt.Sprintf("; in %d phases a node started or finished later than the others: see Stragglers in the report", late)
 	}
 	return experiment
+}
+
+// storageFailed are the reasons of attempts that the storage itself has made Invalid.
+var storageFailed = []string{results.ReasonIOError, results.ReasonReadOnly, results.ReasonPoolUnhealthy, results.ReasonNotConverged,
+	v1alpha1.ReasonPhaseDeadlineExceeded}
+
+// lostToStorage says how many attempts the storage has made Invalid: what was measured is how it works when it works.
+func lostToStorage(runs []results.RunResult) string {
+	lost := map[string]int{}
+	for i := range runs {
+		if run := &runs[i]; !run.Valid && slices.Contains(storageFailed, run.Reason) {
+			lost[run.Reason]++
+		}
+	}
+	var words []string
+	for _, reason := range slices.Sorted(maps.Keys(lost)) {
+		words = append(words, fmt.Sprintf("%d (%s)", lost[reason], reason))
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return "attempts that failed because of the storage, and are in no number: " + strings.Join(words, ", ")
+}
+
+// constant are the parts of the environment that are expected to be the same in all runs of a variant on a node.
+var constant = []string{"kernel", "zfs.version", "zfs.parameter.*", "cpu.model", results.KeyWorkloadVersion}
+
+// unlike says what changed between the valid runs of a variant, as after an upgrade of the node: their median mixes both.
+func unlike(runs []results.RunResult, byRun [][]results.PhaseDocument) string {
+	alike := map[[3]string][]results.PhaseDocument{}
+	for i := range runs {
+		for _, document := range byRun[i] {
+			if key := [3]string{runs[i].Variant, runs[i].NodeName, document.Phase}; runs[i].Valid {
+				alike[key] = append(alike[key], document)
+			}
+		}
+	}
+	changed := map[string]bool{}
+	for _, documents := range alike {
+		for key, values := range results.MergeEnvironment(documents) {
+			if len(values) > 1 && results.DifferenceAllowed(key, constant) {
+				changed[key+" ("+strings.Join(values, ", ")+")"] = true
+			}
+		}
+	}
+	if len(changed) == 0 {
+		return ""
+	}
+	return "runs of the same variant differ in " + spelling.Some(slices.Sorted(maps.Keys(changed)), 4)
 }
 
 // ofValidRuns are the documents whose numbers are used.

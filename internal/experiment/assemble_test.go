@@ -298,3 +298,43 @@ func TestAssemblePhasesOfSomeVariants(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestLostToStorage: only attempts that the storage has spoiled are counted.
+func TestLostToStorage(t *testing.T) {
+	runs := []results.RunResult{{Valid: true}, {Reason: results.ReasonIOError}, {Reason: "Evicted"}, {Reason: results.ReasonIOError},
+		{Reason: v1alpha1.ReasonPhaseDeadlineExceeded}, {Valid: true, Reason: results.ReasonIOError}}
+	got, want := lostToStorage(runs), "attempts that failed because of the storage, and are in no number: 2 (IOError), 1 (PhaseDeadlineExceeded)"
+	if got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := lostToStorage(runs[2:3]); got != "" {
+		t.Errorf("of an eviction it says %q", got)
+	}
+}
+
+// TestUnlike: an upgrade of the node between two runs of a variant is said; what differs between nodes, variants and phases is not.
+func TestUnlike(t *testing.T) {
+	document := func(phase, kernel, dirty string) results.PhaseDocument {
+		return results.PhaseDocument{Phase: phase, Environment: map[string]string{"kernel": kernel, "zfs.parameter.zfs_dirty_data_max": dirty,
+			"zfs.pool": phase + kernel}}
+	}
+	a := results.RunResult{Valid: true, Variant: "a", NodeName: "n1"}
+	other, elsewhere, invalid := a, a, a
+	other.Variant, elsewhere.NodeName, invalid.Valid = "b", "n2", false
+	for name, c := range map[string]struct {
+		runs  []results.RunResult
+		byRun [][]results.PhaseDocument
+		want  string
+	}{
+		"the same": {[]results.RunResult{a, a}, [][]results.PhaseDocument{{document("p", "6.1", "1")}, {document("p", "6.1", "1")}}, ""},
+		"an upgrade": {[]results.RunResult{a, a}, [][]results.PhaseDocument{{document("p", "6.1", "1")}, {document("p", "6.2", "1")}},
+			"runs of the same variant differ in kernel (6.1, 6.2)"},
+		"phases": {[]results.RunResult{a}, [][]results.PhaseDocument{{document("p", "6.1", "1"), document("q", "6.1", "2")}}, ""},
+		"others": {[]results.RunResult{a, other, elsewhere, invalid}, [][]results.PhaseDocument{{document("p", "6.1", "1")},
+			{document("p", "6.2", "2")}, {document("p", "6.3", "3")}, {document("p", "6.4", "4")}}, ""},
+	} {
+		if got := unlike(c.runs, c.byRun); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
