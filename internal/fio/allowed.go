@@ -34,14 +34,14 @@ func allowedOptions() map[string]*regexp.Regexp {
 			number_ios nrfiles openfiles iodepth iodepth_batch iodepth_batch_submit iodepth_batch_complete iodepth_batch_complete_min
 			iodepth_batch_complete_max iodepth_low numjobs loops runtime timeout ramp_time thinktime thinktime_spin
 			thinktime_blocks rwmixread rwmixwrite percentage_random perc_rand rate rate_min rate_iops rate_iops_min fsync fdatasync
-			buffer_compress_percentage buffer_compress_chunk dedupe_percentage randseed allrandrepeat latency_target latency_window
-			latency_percentile flow flow_id flow_sleep max_latency`},
+			buffer_compress_percentage buffer_compress_chunk dedupe_percentage dedupe_working_set_percentage randseed
+			allrandrepeat latency_target latency_window latency_percentile flow flow_id flow_sleep max_latency`},
 		{flags, `time_based stonewall wait_for_previous new_group group_reporting thread randrepeat norandommap softrandommap
 			refill_buffers scramble_buffers zero_buffers direct buffered invalidate end_fsync fsync_on_close
 			overwrite create_serialize create_fsync create_on_open hipri fixedbufs registerfiles nonvectored force_async
 			bs_unaligned blocksize_unaligned exitall latency_run`},
 		{modes, `rw readwrite`}, {engines, `ioengine`}, {splits, `bssplit`}, {spreads, `random_distribution`},
-		{words, `file_service_type random_generator rw_sequencer rate_process thinktime_blocks_type cpus_allowed_policy`},
+		{words, `dedupe_mode file_service_type random_generator rw_sequencer rate_process thinktime_blocks_type cpus_allowed_policy`},
 		{processes, `cpus_allowed`}, {sentences, `description`}, {dataOnly, `filename`}, {preAlloc, `fallocate`}, {syncWords, `sync`},
 	} {
 		for _, name := range strings.Fields(group.names) {

@@ -138,16 +138,17 @@ func TestJobsEndWithASync(t *testing.T) {
 }
 
 func TestUnsized(t *testing.T) {
-	for text, unsized := range map[string]bool{
-		"[a]\nrw=read\nsize=64m": false, "[global]\nfilesize=1G\n[a]\nrw=read": false, "[a]\nfilename=data": false, "[a]\nsize=10MiB": false,
-		"[a]\nrw=read": true, "[a]\nsize=0": true, "[a]\nsize=50%": true, "[a]\nsize=1m\n[b]\nrw=read": true,
+	for text, says := range map[string]string{
+		"[a]\nrw=read\nsize=64m": "", "[global]\nfilesize=1G\n[a]\nrw=read": "", "[a]\nfilename=data": "", "[a]\nsize=10MiB": "",
+		"[a]\nrw=read": "job [a] does not say", "[a]\nsize=0": "job [a] does not say", "[a]\nsize=1m\n[b]\nrw=read": "job [b] does not say",
+		"[a]\nsize=50%": "job [a]: size=50% refers to a file that does not exist yet", "[a]\nsize=50%\nfilename=data": "",
 	} {
 		file, err := ParseUserFile(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if is := file.Unsized(); (is != "") != unsized {
-			t.Errorf("%q: %q", text, is)
+		if got := file.Unsized(); (got == "") != (says == "") || !strings.Contains(got, says) {
+			t.Errorf("%q: %q, want %q", text, got, says)
 		}
 	}
 }

@@ -198,21 +198,32 @@ func valueRemedy(name string) string {
 // Unsized says which job would make a file without a size, and what to write instead. Empty if none does. On a device, jobs use all of it.
 func (f UserFile) Unsized() string {
 	for _, section := range f.Sections {
-		if !slices.ContainsFunc(slices.Concat(f.Global, section.Options), Option.sizes) {
-			return "job [" + section.Name + "] does not say how large its file is: write size=64m in it (or in [global]), also for a file that an " +
-				"earlier phase has made, or filename=data for the data of a fill"
+		options := slices.Concat(f.Global, section.Options)
+		if slices.ContainsFunc(options, Option.sizes) {
+			continue
 		}
+		if share := slices.IndexFunc(options, Option.isShare); share >= 0 {
+			return "job [" + section.Name + "]: " + options[share].Name + "=" + options[share].Value + " refers to a file that does not exist " +
+				"yet: write the size itself, such as size=64m"
+		}
+		return "job [" + section.Name + "] does not say how large its file is: write size=64m in it (or in [global]), also for a file that an " +
+			"earlier phase has made, or filename=data for the data of a fill"
 	}
 	return ""
 }
 
-// sizes says whether an option sets the size of a job's files. A percentage does not, because it refers to a file that does not exist yet.
+// isShare says whether an option sets a size in percent, which refers to a file that does not exist yet.
+func (o Option) isShare() bool {
+	return slices.Contains([]string{"size", "filesize", "file_size"}, o.Name) && strings.HasSuffix(o.Value, "%")
+}
+
+// sizes says whether an option sets the size of a job's files.
 func (o Option) sizes() bool {
 	switch o.Name {
 	case "filename":
 		return true
 	case "size", "filesize", "file_size":
-		return strings.Trim(o.Value, "0kmgtpibKMGTPIB") != "" && !strings.HasSuffix(o.Value, "%")
+		return strings.Trim(o.Value, "0kmgtpibKMGTPIB") != "" && !o.isShare()
 	}
 	return false
 }

@@ -63,6 +63,8 @@ type Outcome struct {
 	Metrics map[string]int64
 	// Environment is versions, seeds and settings as the server had them.
 	Environment map[string]string
+	// Series is the rate over time, which is in the Details too.
+	Series []Point
 	// Details is a Details document.
 	Details json.RawMessage
 }
@@ -159,7 +161,7 @@ func (s *session) work(ctx context.Context, measured func(string)) (Outcome, err
 		metrics["initialiseNanoseconds"] = (loaded.load + loaded.checkpoint).Nanoseconds()
 	}
 	s.describe(loaded, measurement)
-	return Outcome{Metrics: metrics, Environment: environment}, nil
+	return Outcome{Metrics: metrics, Environment: environment, Series: s.details.Series}, nil
 }
 
 // stopped puts the cause of a cancelled context before the error that followed from it.

@@ -33,14 +33,20 @@ func refusedJobs(given *v1alpha1.FIOWorkload) string {
 	return ""
 }
 
-var fioRuntimePattern = regexp.MustCompile(`(?m)^\s*runtime\s*=\s*(\d{1,6})s?\s*$`)
+// fioRuntimePattern finds the options that limit how long a job runs, which are two names of one. A number without a unit is in seconds.
+var fioRuntimePattern = regexp.MustCompile(`(?m)^\s*(?:runtime|timeout)\s*=\s*(\d{1,9})\s*(us|ms|s|m|h|d)?\s*$`)
 
-// fioRuntime adds up the runtimes of a job file that are given in seconds. A file without any counts as a minute, unless its size is known.
+var fioUnits = map[string]time.Duration{"us": time.Microsecond, "ms": time.Millisecond, "": time.Second, "s": time.Second, "m": time.Minute,
+	"h": time.Hour, "d": 24 * time.Hour}
+
+// fioRuntime adds up the runtimes of a job file. A file without any counts as a minute, unless its size is known.
 func fioRuntime(jobFile string, sized bool) time.Duration {
+	const most = 365 * 24 * time.Hour
 	var total time.Duration
 	for _, match := range fioRuntimePattern.FindAllStringSubmatch(jobFile, -1) {
-		if seconds, err := strconv.Atoi(match[1]); err == nil {
-			total += time.Duration(seconds) * time.Second
+		if number, err := strconv.Atoi(match[1]); err == nil {
+			unit := fioUnits[match[2]]
+			total = min(total+min(time.Duration(number), most/unit)*unit, most)
 		}
 	}
 	if total == 0 && !sized {

@@ -130,8 +130,8 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 		return false
 	}
 	possible := []string{map[string]string{
-		results.KindFill:     strings.Join([]string{filling, writes, syncs}, "|"),
-		results.KindFragment: strings.Join([]string{coverage, rounds, writes, syncs}, "|"),
+		results.KindFill:     strings.Join([]string{filling, writes}, "|"),
+		results.KindFragment: strings.Join([]string{coverage, rounds, writes}, "|"),
 		results.KindFree:     freeing,
 		results.KindMeasure:  pods,
 	}[kind], reported(phase)}

@@ -81,6 +81,9 @@ func KindOf(phase *v1alpha1.Phase) string {
 	return ""
 }
 
+// kindVersions are those of phases without a workload. Since version 2, the time until all is on the disks counts.
+var kindVersions = map[string]int{results.KindFill: 2, results.KindFragment: 2}
+
 // Version says what the numbers of a phase mean: the kind of the phase or its workloads, and the version of each. Results that differ in it
 // are not compared.
 func Version(phase *v1alpha1.Phase) string {
@@ -91,7 +94,7 @@ func Version(phase *v1alpha1.Phase) string {
 		}
 		return strings.Join(versions, ", ")
 	}
-	name, version := KindOf(phase), 1
+	name, version := KindOf(phase), max(kindVersions[KindOf(phase)], 1)
 	if traits, measures := PhaseTraits(phase); measures {
 		name, version = traits.Name, max(version, traits.Version)
 	}

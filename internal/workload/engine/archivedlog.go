@@ -4,7 +4,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -170,12 +169,14 @@ func (l *archivedLog) finish(s *session, sum fio.Sum) error {
 	if durable.Count == 0 {
 		return invalidf(ReasonNoNumbers, "no append became durable: measure longer")
 	}
-	for _, one := range l.crew {
-		if err := one.file.Close(); err != nil {
-			return err
-		}
-	}
 	return nil
+}
+
+// close closes the logs. A writer that the storage has not answered yet keeps its own open until then.
+func (l *archivedLog) close() {
+	for _, one := range l.crew {
+		_ = one.file.Close() // each append was durable before it counted
+	}
 }
 
 // logWriter appends to a log of its own.
@@ -208,11 +209,7 @@ func (l *archivedLog) newWriter(log extent, each int64, shares []fio.BlockShare,
 	if err != nil {
 		return nil, err
 	}
-	buffer, err := unix.Mmap(-1, 0, int(largest), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE) // aligned
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	one := &logWriter{archivedLog: l, file: file, fd: int(file.Fd()), buffer: buffer, shares: shares,
+	one := &logWriter{archivedLog: l, file: file, fd: int(file.Fd()), buffer: pages(largest), shares: shares,
 		random: rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16), byte(seed >> 24)}),
 		choice: rand.New(rand.NewPCG(uint64(seed), 0))}
 	for i := range int64(segmentsPerLog) {

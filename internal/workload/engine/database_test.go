@@ -17,6 +17,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/observe"
 	"github.com/storagebench/storagebench/internal/postgres"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/workload"
@@ -115,28 +116,52 @@ func TestPostgres(t *testing.T) {
 			t.Errorf("no note says %q: %q", words, document.Notes)
 		}
 	}
+	b.executor.observe = func(target observe.Target) (counters, error) {
+		real, err := observe.New(target)
+		return heldUp{real}, err
+	}
+	if document := b.execute(b.request.Phase); document.Reason != ReasonCPUThrottled {
+		t.Errorf("two clients that were held up: %s %s", document.Reason, document.Message)
+	}
+	b.executor.observe = nil
 	b.request.Phase.Measure.Cache = v1alpha1.CacheWarm
 	b.refused(b.request.Phase, ReasonNotPossible, "write cache: Any")
 }
 
-// TestDatabaseNotes: what is in the figures needs no note.
+// heldUp are counters of two clients on a node with many more CPUs: the limit of their pod has stopped both for a third of the time.
+type heldUp struct{ counters }
+
+func (h heldUp) Between(before, after observe.Snapshot) observe.Delta {
+	delta := h.counters.Between(before, after)
+	delta.Load.CPUs, delta.Load.Throttled = 64, 2*delta.Load.Elapsed/3
+	return delta
+}
+
+// TestDatabaseNotes: what is in the figures needs no note. A database that compresses fits in a smaller cache of ZFS.
 func TestDatabaseNotes(t *testing.T) {
 	for name, c := range map[string]struct {
-		mode                              string
-		checkpoints, memory, transactions int64
-		notes                             int
+		mode                                     string
+		checkpoints, memory, transactions, taken int64
+		notes                                    int
 	}{
-		"as it should be": {postgres.TPCBLike, 4, 1 << 30, 10_000, 0}, "no checkpoints": {postgres.TPCBLike, 1, 1 << 30, 10_000, 1},
-		"only reads": {postgres.SelectOnly, 0, 1 << 30, 10_000, 0}, "in memory": {postgres.TPCBLike, 2, 1 << 33, 10_000, 1},
-		"too few for a percentile": {postgres.TPCBLike, 4, 1 << 30, 9_999, 1},
+		"as it should be":          {postgres.TPCBLike, 4, 1 << 30, 10_000, 0, 0},
+		"no checkpoints":           {postgres.TPCBLike, 1, 1 << 30, 10_000, 0, 1},
+		"only reads":               {postgres.SelectOnly, 0, 1 << 30, 10_000, 0, 0},
+		"in memory":                {postgres.TPCBLike, 2, 1 << 33, 10_000, 0, 1},
+		"compressed, in memory":    {postgres.TPCBLike, 2, 1 << 30, 10_000, 1 << 28, 1},
+		"compressed a little":      {postgres.TPCBLike, 2, 1 << 30, 10_000, 3 << 29, 0},
+		"too few for a percentile": {postgres.TPCBLike, 4, 1 << 30, 9_999, 0, 1},
 	} {
 		s := Executor{}.newSession(workload.Request{}, results.KindMeasure, nil)
 		s.environment["memory.bytes"] = fmt.Sprint(c.memory)
 		s.metrics["databaseBytes"], s.metrics["checkpoints"], s.metrics["transactions"] = 2<<30, c.checkpoints, c.transactions
-		err := (&database{given: v1alpha1.PostgresWorkload{Mode: c.mode}}).finish(s, fio.Sum{})
+		err := (&database{given: v1alpha1.PostgresWorkload{Mode: c.mode}, taken: c.taken}).finish(s, fio.Sum{})
 		if want := (2 << 30) * 1_000_000 / c.memory; err != nil || len(s.notes) != c.notes ||
 			s.metrics["databaseMemoryPartsPerMillion"] != want {
 			t.Errorf("%s: %v, %q, %v", name, err, s.notes, s.metrics)
+		}
+		if says := strings.Contains(strings.Join(s.notes, ""), "takes 268435456 on the volume"); says != (c.taken == 1<<28) {
+			t.Errorf("%s: %q", name, s.notes)
 		}
 	}
 }

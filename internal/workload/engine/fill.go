@@ -119,7 +119,7 @@ func (s *session) fillFolder(ctx context.Context, f *filling, phase v1alpha1.Fil
 	if err != nil {
 		return err
 	}
-	used, err := s.usedAfterSync(ctx)
+	used, err := s.volume.used()
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (s *session) fillShare(ctx context.Context, f *filling, to v1alpha1.Share, 
 		if err := s.writeMore(ctx, f, add, reached, reached+(1-reached)*caution); err != nil {
 			return err
 		}
-		if used, err = s.usedAfterSync(ctx); err != nil {
+		if used, err = s.volume.used(); err != nil {
 			return err
 		}
 		if used > atFirst {
@@ -203,7 +203,7 @@ func (s *session) usedAfterSync(ctx context.Context) (int64, error) {
 	return s.volume.used()
 }
 
-// writeMore appends to every file of the data, one after another.
+// writeMore appends to every file of the data, one after another, and ends when all of it is on the disk.
 func (s *session) writeMore(ctx context.Context, f *filling, add int64, from, to float64) error {
 	room, err := int64(math.MaxInt64), error(nil)
 	if !s.volume.block && s.volume.shared {
@@ -230,7 +230,7 @@ func (s *session) writeMore(ctx context.Context, f *filling, add int64, from, to
 			EndSync: true, After: i > 0})
 	}
 	s.progress.stretch("filling", from, to, add*int64(f.files), 0)
-	sum, _, err := s.runFIO(ctx, fio.NewFile(jobs...), expectation{})
+	sum, err := s.runToDisk(ctx, fio.NewFile(jobs...))
 	if err != nil {
 		return err
 	}

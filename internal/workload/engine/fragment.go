@@ -55,9 +55,6 @@ func (s *session) fragment(ctx context.Context, phase v1alpha1.FragmentPhase) er
 	}
 	s.began = s.clock.start()
 	steady, err := s.passes(ctx, jobs, blocks, rounds, rule)
-	if err == nil {
-		err = s.sync(ctx) // the counters of the pool are compared with what was written: all of it has to be in its final place
-	}
 	s.ended = s.clock.start()
 	if err != nil || rule == nil {
 		return err
@@ -128,7 +125,8 @@ func overwrites(pass fio.Job, extents []extent) (jobs []fio.Job, blocks int64) {
 	return jobs, blocks
 }
 
-// passes runs the rounds. A pass that did not overwrite everything makes the phase Invalid.
+// passes runs the rounds. A pass that did not overwrite everything makes the phase Invalid. Each lasts until all of it is in its final
+// place: then all rates are alike, and the counters of the pool can be compared with what was written.
 func (s *session) passes(ctx context.Context, jobs []fio.Job, blocks int64, rounds int, rule *stats.SteadyRule) (stats.Steady, error) {
 	var all fio.Sum
 	var rates []float64
@@ -141,7 +139,7 @@ func (s *session) passes(ctx context.Context, jobs []fio.Job, blocks int64, roun
 		}
 		s.progress.stretch(fmt.Sprintf("round %d of at most %d", round+1, rounds), float64(round)/float64(rounds),
 			float64(round+1)/float64(rounds), blocks*blockSize, 0)
-		sum, _, err := s.runFIO(ctx, fio.NewFile(jobs...), expectation{})
+		sum, err := s.runToDisk(ctx, fio.NewFile(jobs...))
 		if err != nil {
 			return steady, err
 		}

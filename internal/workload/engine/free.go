@@ -94,12 +94,8 @@ func (s *session) space(ctx context.Context, extents []extent) (now space, err e
 		}
 		now.files += allocated
 	}
-	var stat unix.Statfs_t
-	if err := unix.Statfs(s.volume.path, &stat); err != nil {
-		return now, fmt.Errorf("the free space of %s: %w", s.volume.path, err)
-	}
-	now.free = int64(stat.Bfree) * stat.Frsize
-	return now, nil
+	_, now.free, _, err = statfs(s.volume.path)
+	return now, err
 }
 
 // awaitFreed waits until what the files gave back is free space. On a file system that others write to, only the allocation of the files

@@ -80,6 +80,9 @@ func (s *session) measure(ctx context.Context, phase v1alpha1.MeasurePhase) erro
 	if err != nil {
 		return err
 	}
+	if opened, is := chosen.(interface{ close() }); is {
+		defer opened.close()
+	}
 	if err := chosen.prepare(ctx, s); err != nil {
 		return err
 	}
@@ -121,8 +124,9 @@ func (s *session) rounds(ctx context.Context, chosen load, m *measurement, rule 
 	var rates []float64
 	for number := range most {
 		m.brackets = append(m.brackets, bracket{})
+		s.bracket = &m.brackets[number]
 		s.progress.from, s.progress.to = float64(number)/float64(most), float64(number+1)/float64(most)
-		one, err := chosen.round(ctx, s.bracketing(m), number)
+		one, err := chosen.round(ctx, s, number)
 		if err != nil {
 			return steady, err
 		}
@@ -139,12 +143,6 @@ func (s *session) rounds(ctx context.Context, chosen load, m *measurement, rule 
 		}
 	}
 	return steady, nil
-}
-
-// bracketing lets the session's begin and end fill in the last bracket.
-func (s *session) bracketing(m *measurement) *session {
-	s.bracket = &m.brackets[len(m.brackets)-1]
-	return s
 }
 
 // settle waits until earlier writes are done and the other nodes begin too: at the agreed time, or earlier by the length of a ramp.

@@ -121,11 +121,10 @@ func (p place) measureFolder(plain bool, source string) (place, error) {
 	if p.mount, err = mountinfo.At(mounts, p.path); err != nil {
 		return place{}, wrongPlace("%w", err)
 	}
-	var stat unix.Statfs_t
-	if err := unix.Statfs(p.path, &stat); err != nil {
-		return place{}, wrongPlace("the size of %s cannot be found: %w", p.path, err)
+	size, _, _, err := statfs(p.path)
+	if err != nil {
+		return place{}, wrongPlace("%w", err)
 	}
-	size := int64(stat.Blocks) * stat.Frsize
 	switch {
 	case !plain && p.mount.Point != p.path:
 		return place{},
@@ -156,11 +155,8 @@ func (p place) capacity() (int64, error) {
 	if p.block || p.shared {
 		return p.total, nil
 	}
-	var stat unix.Statfs_t
-	if err := unix.Statfs(p.path, &stat); err != nil {
-		return 0, fmt.Errorf("the size of %s: %w", p.path, err)
-	}
-	return int64(stat.Blocks-stat.Bfree+stat.Bavail) * stat.Frsize, nil
+	total, free, available, err := statfs(p.path)
+	return total - free + available, err
 }
 
 // used is how much of the volume is allocated.
@@ -168,11 +164,8 @@ func (p place) used() (int64, error) {
 	if p.shared {
 		return allocatedBelow(p.path)
 	}
-	var stat unix.Statfs_t
-	if err := unix.Statfs(p.path, &stat); err != nil {
-		return 0, fmt.Errorf("the space in use on %s: %w", p.path, err)
-	}
-	return int64(stat.Blocks-stat.Bfree) * stat.Frsize, nil
+	total, free, _, err := statfs(p.path)
+	return total - free, err
 }
 
 // room is how much a phase may still write. On a file system that others use, some is left to them.
@@ -187,11 +180,17 @@ func (p place) room() (int64, error) {
 
 // othersRoom is how much space is free, and how much of it has to be left to others.
 func (p place) othersRoom() (free, least int64, err error) {
+	total, _, free, err := statfs(p.path)
+	return free, min(total/20, 1<<30), err
+}
+
+// statfs is the size of a file system in bytes, what of it is free, and what of that is available to users other than root.
+func statfs(path string) (total, free, available int64, err error) {
 	var stat unix.Statfs_t
-	if err := unix.Statfs(p.path, &stat); err != nil {
-		return 0, 0, fmt.Errorf("the free space of %s: %w", p.path, err)
+	if err := unix.Statfs(path, &stat); err != nil {
+		return 0, 0, 0, fmt.Errorf("the space on %s cannot be found: %w", path, err)
 	}
-	return int64(stat.Bavail) * stat.Frsize, min(int64(stat.Blocks)*stat.Frsize/20, 1<<30), nil
+	return int64(stat.Blocks) * stat.Frsize, int64(stat.Bfree) * stat.Frsize, int64(stat.Bavail) * stat.Frsize, nil
 }
 
 // allocatedBelow adds up what files take on the disk, which is not their size.

@@ -53,7 +53,6 @@ func (r *redo) prepare(ctx context.Context, s *session) error {
 	least := r.job.BlockSize
 	for _, share := range r.given.BlockSizes {
 		r.job.BlockSizes = append(r.job.BlockSizes, fio.BlockShare{Bytes: share.Size.Value(), Percent: int(share.Percent)})
-		least = min(least, share.Size.Value())
 	}
 	if len(r.job.BlockSizes) > 0 {
 		least = slices.MinFunc(r.job.BlockSizes, func(a, b fio.BlockShare) int { return int(a.Bytes - b.Bytes) }).Bytes

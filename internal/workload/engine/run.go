@@ -62,6 +62,19 @@ func (s *session) runFIO(ctx context.Context, file fio.File, expected expectatio
 	return sum, report, s.compareClocks(sum.Duration, wall, len(file.Sections), expected)
 }
 
+// runToDisk runs a job file that writes, and counts the time until all of it is in its final place. On ZFS, the end_fsync of a job does not
+// wait for that: with sync=disabled it waits for nothing, and else for the intent log only.
+func (s *session) runToDisk(ctx context.Context, file fio.File) (fio.Sum, error) {
+	sum, _, err := s.runFIO(ctx, file, expectation{})
+	if err != nil {
+		return fio.Sum{}, err
+	}
+	timer := s.clock.start()
+	err = s.sync(ctx)
+	sum.Duration += timer.spent()
+	return sum, err
+}
+
 // overhead is the time that fio takes to start and to end, and to notice that one section is over and the next one can begin. The start was
 // timed on this node, because it can take half as long as a job.
 func (s *session) overhead(wall time.Duration, sections int) time.Duration {

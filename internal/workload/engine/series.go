@@ -3,13 +3,13 @@
 package engine
 
 import (
-	"encoding/json"
 	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/postgres"
 	"github.com/storagebench/storagebench/internal/stats"
 	"github.com/storagebench/storagebench/internal/workload"
 )
@@ -283,19 +283,11 @@ func raise(largest *atomic.Int64, value int64) {
 }
 
 // addDatabase takes over the series of pgbench, whose transactions the kernel does not count.
-func (r *recorder) addDatabase(details json.RawMessage, now watch) {
-	var found struct {
-		Series []struct {
-			EndMilliseconds, TransactionsPerSecondMilli, LatencyMeanNanoseconds int64
-		}
-	}
-	if json.Unmarshal(details, &found) != nil {
-		return
-	}
+func (r *recorder) addDatabase(series []postgres.Point, now watch) {
 	r.start(now)
 	defer r.stop()
 	last := int64(0)
-	for _, one := range found.Series {
+	for _, one := range series {
 		long := one.EndMilliseconds - last
 		r.add(Point{Span: Span{last, one.EndMilliseconds}, Operations: (one.TransactionsPerSecondMilli*long + 500_000) / 1_000_000,
 			LatencyMeanNanoseconds: one.LatencyMeanNanoseconds, seconds: r.every})

@@ -13,6 +13,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/fio"
 	"github.com/storagebench/storagebench/internal/observe"
+	"github.com/storagebench/storagebench/internal/postgres"
 )
 
 // fakeClock goes on when a test sets it.
@@ -159,8 +160,8 @@ func TestSeriesOfADatabase(t *testing.T) {
 	clock, now := fakeClock()
 	var r recorder
 	one := bracket{began: clock.start()}
-	r.addDatabase(json.RawMessage(`{"series":[{"endMilliseconds":1000,"transactionsPerSecondMilli":250000,"latencyMeanNanoseconds":4000000},
-		{"endMilliseconds":3000,"transactionsPerSecondMilli":100500}]}`), one.began)
+	r.addDatabase([]postgres.Point{{EndMilliseconds: 1000, TransactionsPerSecondMilli: 250_000, LatencyMeanNanoseconds: 4e6},
+		{EndMilliseconds: 3000, TransactionsPerSecondMilli: 100_500}}, one.began)
 	*now = 3 * time.Second
 	one.ended = clock.start()
 	series := r.document([]bracket{one})

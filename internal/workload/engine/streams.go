@@ -89,11 +89,7 @@ func (a *readers) open(s *session) error {
 		}
 	}
 	for number := range a.streams {
-		buffer, err := pages(a.block)
-		if err != nil {
-			return err
-		}
-		a.crew = append(a.crew, &reader{readers: a, number: number, buffer: buffer})
+		a.crew = append(a.crew, &reader{readers: a, number: number, buffer: pages(a.block)})
 	}
 	return nil
 }
@@ -101,9 +97,6 @@ func (a *readers) open(s *session) error {
 func (a *readers) close() {
 	for _, file := range a.files {
 		_ = file.Close()
-	}
-	for _, one := range a.crew {
-		_ = unix.Munmap(one.buffer)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -217,17 +218,17 @@ func takesDirect(e extent, blockSize int64) bool {
 		return false
 	}
 	defer func() { _ = file.Close() }()
-	buffer, err := pages(max(blockSize, 4096))
-	if err != nil {
-		return false
-	}
-	defer func() { _ = unix.Munmap(buffer) }()
+	buffer := pages(max(blockSize, 4096))
 	// The second block of that size is aligned only if such blocks are.
 	read, err := file.ReadAt(buffer[:blockSize], e.offset+min(blockSize, max(0, e.bytes-blockSize)))
 	return err == nil && int64(read) == blockSize
 }
 
-// pages is page-aligned memory, as transfers that bypass the page cache need it.
-func pages(bytes int64) ([]byte, error) {
-	return unix.Mmap(-1, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+// pages is page-aligned memory, as transfers that bypass the page cache need it. It is not mapped: a worker that the storage has not
+// answered may still use its memory when the phase is over, so it could not be unmapped.
+func pages(bytes int64) []byte {
+	page := int64(os.Getpagesize())
+	all := make([]byte, bytes+page)
+	at := page - int64(uintptr(unsafe.Pointer(&all[0]))%uintptr(page))
+	return all[at : at+bytes]
 }

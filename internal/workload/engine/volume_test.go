@@ -6,9 +6,19 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"unsafe"
 
 	"github.com/storagebench/storagebench/internal/host/mountinfo"
 )
+
+// TestPages: a part of a page at the beginning would be refused by transfers that bypass the page cache.
+func TestPages(t *testing.T) {
+	for _, bytes := range []int64{512, 4096, 12288, 1 << 20} {
+		if got := pages(bytes); int64(len(got)) != bytes || uintptr(unsafe.Pointer(&got[0]))%uintptr(os.Getpagesize()) != 0 {
+			t.Errorf("%d bytes at %p, want %d", len(got), &got[0], bytes)
+		}
+	}
+}
 
 // TestCommit: neither an empty file nor a folder or a link that leads nowhere is an error. fio leaves empty files where a file system
 // cannot reserve space, as ZFS cannot.

@@ -222,7 +222,7 @@ func TestFragment(t *testing.T) {
 		m["readOperations"] != 0 {
 		t.Errorf("%v", m)
 	}
-	if version := document.Environment["workload.version"]; version != "fragment 1" {
+	if version := document.Environment["workload.version"]; version != "fragment 2" {
 		t.Errorf("version %q", version)
 	}
 	if seeds := slices.Compact(slices.Sorted(slices.Values(document.Seeds))); len(seeds) != 3 || len(details.Rounds) != 3 ||
@@ -240,30 +240,43 @@ func TestFragment(t *testing.T) {
 	}
 }
 
-// TestFragmentLastsUntilAllIsWritten: what is still in a log when fio ends is written again, to its final place.
+// TestFragmentLastsUntilAllIsWritten: what is in memory or in a log when fio ends is still to be written, and each fill and each round
+// contains that.
 func TestFragmentLastsUntilAllIsWritten(t *testing.T) {
 	b := newBench(t)
-	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("4Mi")}})
 	const sync = 700 * time.Millisecond
 	b.slowSync(sync)
-	document, _ := b.valid(fragmentPhase(1))
-	if lasted := document.FinishedAt.Sub(document.StartedAt); lasted < sync {
-		t.Errorf("the phase lasted %s, want at least the %s of the sync", lasted, sync)
+	filled, _ := b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("4Mi")}})
+	aged, details := b.valid(fragmentPhase(2))
+	for _, c := range []struct {
+		document results.PhaseDocument
+		syncs    int64
+	}{{filled, 1}, {aged, 2}} {
+		took := time.Duration(c.document.Metrics["durationNanoseconds"])
+		if lasted := c.document.FinishedAt.Sub(c.document.StartedAt); took < time.Duration(c.syncs)*sync || lasted < took {
+			t.Errorf("%s: %s of %s were measured, with %d syncs of %s", c.document.Phase, took, lasted, c.syncs, sync)
+		}
+		if rate := c.document.Metrics["writeBytesPerSecond"]; rate != perSecond(c.syncs*4<<20, took) {
+			t.Errorf("%s: %d bytes/s in %s", c.document.Phase, rate, took)
+		}
 	}
-	if rate, slow := document.Metrics["writeBytesPerSecond"], perSecond(4<<20, document.FinishedAt.Sub(document.StartedAt)); rate <= slow {
-		t.Errorf("%d bytes/s: the rate contains the sync", rate)
+	for _, round := range details.Rounds {
+		if round.DurationNanoseconds < sync.Nanoseconds() {
+			t.Errorf("%+v", round)
+		}
 	}
 }
 
-// TestFragmentConverges has rounds of known lengths, which only an imitation of fio gives.
+// TestFragmentConverges has rounds of known lengths, which only an imitation of fio and of the clock gives: each sync takes 100 ms.
 func TestFragmentConverges(t *testing.T) {
 	b := newBench(t)
 	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("4Mi")}})
+	b.tickingClock(100 * time.Millisecond)
 	phase := v1alpha1.Phase{Name: "age", Fragment: &v1alpha1.FragmentPhase{Until: v1alpha1.FragmentUntilConverged, MaxRounds: 7}}
 	pass := `"write":{"io_bytes":4194304,"total_ios":512,"runtime":%s}`
 	b.fakeFIO(reportOf(fmt.Sprintf(pass, "100")) + "sleep 0.2")
 	document, details := b.valid(phase)
-	if m := document.Metrics; m["rounds"] != 5 || m["steadyStateRangePartsPerMillion"] != 0 || m["writeBytesPerSecond"] != 41943040 ||
+	if m := document.Metrics; m["rounds"] != 5 || m["steadyStateRangePartsPerMillion"] != 0 || m["writeBytesPerSecond"] != 20971520 ||
 		len(details.Rounds) != 5 {
 		t.Errorf("%+v, %v", details.Rounds, m)
 	}
@@ -274,11 +287,20 @@ func TestFragmentConverges(t *testing.T) {
 	if document, _ := b.valid(phase); document.Metrics["rounds"] != 6 {
 		t.Errorf("%v", document.Metrics)
 	}
-	b.fakeFIO("echo >> " + rounds + "\nR=$((60 + $(wc -l < " + rounds + ") % 2 * 40))\n" +
+	b.fakeFIO("echo >> " + rounds + "\nR=$((20 + $(wc -l < " + rounds + ") % 2 * 80))\n" +
 		strings.Replace(reportOf(fmt.Sprintf(pass, "$R")), "'EOF'", "EOF", 1) + "sleep 0.2")
 	document = b.execute(phase)
 	if document.Outcome != results.OutcomeInvalid || document.Reason != ReasonNotConverged || document.Metrics["rounds"] != 7 {
 		t.Errorf("%s %s %s, %v", document.Outcome, document.Reason, document.Message, document.Metrics)
+	}
+}
+
+// tickingClock goes on by one tick whenever it is read.
+func (b *bench) tickingClock(tick time.Duration) {
+	now := time.Duration(0)
+	b.executor.clock = func() clock {
+		return clock{day: func() time.Time { return time.Unix(1_800_000_000, 0).Add(now) },
+			elapsed: func() time.Duration { now += tick; return now }}
 	}
 }
 
