@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -22,6 +23,15 @@ func targetField(spec *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) string 
 		}
 	}
 	return "spec.target"
+}
+
+// datasetAt is the field of the dataset of a volume, by its place among the volumes: the first is that of the target itself.
+func datasetAt(spec *v1alpha1.StorageBenchmarkSpec, slot *design.Slot, i int) string {
+	at := targetField(spec, slot) + ".zfs."
+	if i > 0 {
+		at += fmt.Sprintf("volumes[%d].", i-1)
+	}
+	return at + "dataset"
 }
 
 // poolPlan is a pool of a target, as the operations of a run change it.
@@ -86,10 +96,11 @@ func planPool(volume, field string, pool *v1alpha1.PoolTemplate) *poolPlan {
 
 func (p *poolPlan) note(as string, devices []v1alpha1.DevicePath) {
 	for _, device := range devices {
+		use := as
 		if before, twice := p.others[device]; twice {
-			as = before + " and " + as
+			use = before + " and " + as
 		}
-		p.others[device] = as
+		p.others[device] = use
 	}
 }
 
@@ -177,12 +188,13 @@ func (p *poolPlan) after(action *v1alpha1.PoolAction, plans []*poolPlan) (proble
 			}
 		}
 		vdevs := append(slices.Clone(p.vdevs), added)
-		if problem = mixed(vdevs); problem == "" {
+		if problem = cmp.Or(p.expands(added), mixed(vdevs)); problem == "" {
 			p.vdevs = vdevs
 		}
 	case action.ReplaceDevice != nil:
-		if problem = p.absent(named); problem == "" {
-			problem = p.replace(named, v1alpha1.DevicePath(action.ReplaceDevice.With), plans)
+		with := v1alpha1.DevicePath(action.ReplaceDevice.With)
+		if problem = cmp.Or(distributed(with), p.absent(named)); problem == "" {
+			problem = p.replace(named, with, plans)
 		}
 	case action.RemoveVdev != nil:
 		if problem = p.absent(named); problem == "" {
@@ -194,6 +206,26 @@ func (p *poolPlan) after(action *v1alpha1.PoolAction, plans []*poolPlan) (proble
 		return p.absent(named)
 	}
 	return problem // the others name no device
+}
+
+// expands says that a single disk would be added to raidz. ZFS can attach one to a vdev since 2.3, which no operation does.
+func (p *poolPlan) expands(added v1alpha1.Vdev) string {
+	if len(added.Devices) != 1 || len(p.vdevs) == 0 || !strings.HasPrefix(string(p.vdevs[0].Type), "raidz") {
+		return ""
+	}
+	first := p.vdevs[0]
+	return fmt.Sprintf("raidz expansion is not supported, and a pool of %s takes no single disk: add a %s of %d free devices", first.Type,
+		first.Type, len(first.Devices))
+}
+
+var distributedSpare = regexp.MustCompile(`^draid[1-3]-[0-9]+-[0-9]+$`)
+
+// distributed says that a device is a spare within a draid, which has no path.
+func distributed(device v1alpha1.DevicePath) string {
+	if !distributedSpare.MatchString(string(device)) {
+		return ""
+	}
+	return fmt.Sprintf("%s is a distributed spare, and operations name only disks: write a free disk of zfs.disks", device)
 }
 
 func taken(device v1alpha1.DevicePath, plans []*poolPlan) string {

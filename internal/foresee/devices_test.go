@@ -1,11 +1,13 @@
 package foresee
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 )
 
 // TestDevices: a device has one use, and operations are followed in their order.
@@ -48,6 +50,9 @@ func TestDevices(t *testing.T) {
 		}, ""},
 		"twice in a pool": {func(s *spec) { s.Target.ZFS.Pool.Cache, s.Target.ZFS.Pool.Spare = paths{b}, paths{a} },
 			"spec.target.zfs.pool: /dev/disk/by-id/a is used twice, in vdevs and spare"},
+		"twice in a pool, beside another": {func(s *spec) {
+			s.Target.ZFS.Pool.Log, s.Target.ZFS.Pool.Cache = []v1alpha1.AuxiliaryVdev{{Devices: paths{b}}}, paths{b, c}
+		}, "spec.target.zfs.pool: /dev/disk/by-id/b is used twice, in log and cache"},
 		"in two pools": {func(s *spec) {
 			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", Pool: &v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{vdev("stripe", a)}}}}
 		}, "spec.target.zfs.volumes[0].pool: /dev/disk/by-id/a is also in vdevs of the pool of volume data"},
@@ -98,6 +103,14 @@ func TestDevices(t *testing.T) {
 			s.Target.ZFS.Pool.Vdevs = []v1alpha1.Vdev{vdev("mirror", a, b)}
 			operate(s, add(vdev("stripe", c)))
 		}, "spec.phases[2]: a mirror of 2 and a stripe of 1"},
+		"a raidz expanded": {func(s *spec) {
+			s.Target.ZFS.Pool.Vdevs = []v1alpha1.Vdev{vdev("raidz1", a, b)}
+			operate(s, add(vdev("", c)))
+		}, "spec.phases[2]: raidz expansion is not supported, and a pool of raidz1 takes no single disk: add a raidz1 of 2 free devices"},
+		"a raidz added": {func(s *spec) {
+			s.Target.ZFS.Pool.Vdevs = []v1alpha1.Vdev{vdev("raidz1", a, b)}
+			operate(s, add(vdev("raidz1", c, "/dev/disk/by-id/d")))
+		}, ""},
 		"the only one removed": {func(s *spec) { operate(s, remove(a)) }, "spec.phases[2]: it is the only data vdev of the pool"},
 		"a raidz removed": {func(s *spec) {
 			s.Target.ZFS.Pool.Vdevs = []v1alpha1.Vdev{vdev("raidz1", a, b)}
@@ -118,4 +131,21 @@ func TestDevices(t *testing.T) {
 			s.Phases[2].OnlyFor = []v1alpha1.VariantName{"y"}
 		}, "spec.phases[2]: name one of /dev/disk/by-id/b"},
 	})
+}
+
+// TestDistributedSpares: a spare within a draid is no disk that an operation can name.
+func TestDistributedSpares(t *testing.T) {
+	for with, says := range map[v1alpha1.DiskRef]string{
+		"draid2-0-0":        "draid2-0-0 is a distributed spare, and operations name only disks: write a free disk of zfs.disks",
+		"/dev/disk/by-id/e": "",
+	} {
+		slot := design.Slot{Variant: "v", Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Pool: v1alpha1.PoolTemplate{
+			Vdevs: []v1alpha1.Vdev{{Type: "draid2", Devices: []v1alpha1.DevicePath{"/a", "/b", "/c", "/d"}}}}}},
+			Phases: []v1alpha1.Phase{{Name: "rebuild", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{
+				ReplaceDevice: &v1alpha1.ReplaceDeviceAction{Device: "/a", With: with}}}}}}
+		err := checkDevices(&v1alpha1.StorageBenchmarkSpec{}, &slot)
+		if (err != nil) != (says != "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: want %q, got %v", with, says, err)
+		}
+	}
 }

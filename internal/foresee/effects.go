@@ -17,9 +17,9 @@ import (
 // effectRules find settings whose effect no phase can show. Each rule looks at one volume in all variants, and returns the field of the
 // setting and what to write instead. The message is empty if all is well or too little is known.
 var effectRules = []func(c *comparison, on places) (field, message string){
-	intentLog, attributes, accessTimes, specialUnused, specialTakesAll, specialRefused, cacheUnused,
-	nothingTwice, nothingSmaller, recordsStay, zerosWritten, blockRepeated, fillOverwritten, algorithmsAlike, directAlike, smallFiles,
-	sameBytes, holesWritten, wholeDevice, queueBelowLeast,
+	intentLog, unflushed, attributes, accessTimes, specialUnused, specialTakesAll, specialAlike, specialRefused, cacheUnused, cacheCold,
+	nothingTwice, nothingSmaller, recordsStay, zerosWritten, blockRepeated, fillOverwritten, algorithmsAlike, blankRows, directAlike,
+	clonesAlike, smallFiles, levelsOfVolume, sameBytes, holesWritten, wholeDevice, queueBelowLeast, justWritten, readFromMemory,
 }
 
 // foreseeEffects warns once for each rule.
@@ -37,6 +37,7 @@ func foreseeEffects(spec *v1alpha1.StorageBenchmarkSpec, variants []design.Slot,
 	}
 	foreseeJobs(variants, files, f)
 	foreseeReadOnly(spec, variants, f)
+	foreseeCheckpoints(variants, f)
 }
 
 // comparison has the volumes on pools of all variants.
@@ -55,7 +56,7 @@ type place struct {
 	volume.RunVolume
 	slot  *design.Slot
 	tasks []task
-	// changed are the properties that a phase sets.
+	// changed are the properties and module parameters that a phase sets.
 	changed map[string]bool
 }
 
@@ -68,27 +69,35 @@ type task struct {
 func compare(spec *v1alpha1.StorageBenchmarkSpec, variants []design.Slot, files jobsByFile) *comparison {
 	c := &comparison{spec: spec}
 	for i := range variants {
-		slot := &variants[i]
-		if slot.Target.ZFS == nil {
-			continue
-		}
-		c.arrives = c.arrives || brings(slot)
-		targets, tasks := volume.TargetVolumes(slot.Target), map[string][]task{}
-		for j := range slot.Phases {
-			for _, part := range workload.Measured(&slot.Phases[j]) {
-				on := string(design.VolumeOf(&part.Phase))
-				if !slices.ContainsFunc(targets, func(one volume.RunVolume) bool { return one.Name == on }) {
-					on = "" // a phase makes it, and it may inherit anything
-				}
-				tasks[on] = append(tasks[on], task{part, files.of(&part.Phase)})
-			}
-		}
-		for _, one := range placesOf(slot) {
-			one.tasks = slices.Concat(tasks[one.Name], tasks[""])
+		all := worked(&variants[i], files)
+		c.arrives = c.arrives || len(all) > 0 && brings(&variants[i])
+		for _, one := range all {
 			c.add(one)
 		}
 	}
 	return c
+}
+
+// worked are the volumes of a variant on pools, with what the phases do on them.
+func worked(slot *design.Slot, files jobsByFile) places {
+	if slot.Target.ZFS == nil {
+		return nil
+	}
+	targets, tasks := volume.TargetVolumes(slot.Target), map[string][]task{}
+	for i := range slot.Phases {
+		for _, part := range workload.Measured(&slot.Phases[i]) {
+			on := string(design.VolumeOf(&part.Phase))
+			if !slices.ContainsFunc(targets, func(one volume.RunVolume) bool { return one.Name == on }) {
+				on = "" // a phase makes it, and it may inherit anything
+			}
+			tasks[on] = append(tasks[on], task{part, files.of(&part.Phase)})
+		}
+	}
+	all := placesOf(slot)
+	for i := range all {
+		all[i].tasks = slices.Concat(tasks[all[i].Name], tasks[""])
+	}
+	return all
 }
 
 // placesOf are the volumes of a variant, without what the phases do on them.
@@ -100,6 +109,9 @@ func placesOf(slot *design.Slot) (all places) {
 				for name := range action.SetProperty.Properties {
 					changed[name] = true
 				}
+			}
+			if action.ModuleParameter != nil {
+				changed[action.ModuleParameter.Name] = true
 			}
 		}
 	}
@@ -156,6 +168,16 @@ func (on places) first(holds func(*place) bool) *place {
 
 func (on places) any(holds func(*place) bool) bool { return on.first(holds) != nil }
 
+// where are the places for which a condition holds.
+func (on places) where(holds func(*place) bool) (some places) {
+	for i := range on {
+		if holds(&on[i]) {
+			some = append(some, on[i])
+		}
+	}
+	return some
+}
+
 // all reports whether all places have the same given value of a property.
 func (on places) all(name, value string) bool {
 	return len(on) > 0 && !on.any(func(p *place) bool { return p.get(name) != value })
@@ -166,11 +188,23 @@ func (on places) differs(name string) *place {
 	return on.first(func(p *place) bool { return p.get(name) != on[0].get(name) })
 }
 
+// differsParameter is the first place whose value of a module parameter differs from that of the very first place, or that one if only it
+// has a value.
+func (on places) differsParameter(name string) *place {
+	at := on.first(func(p *place) bool { return p.parameter(name) != on[0].parameter(name) })
+	if at != nil && at.parameter(name) == "" {
+		return &on[0]
+	}
+	return at
+}
+
 // does reports whether a phase of any variant does something on the volume.
 func (on places) does(what func(*task) bool) bool {
-	return on.any(func(p *place) bool {
-		return slices.ContainsFunc(p.tasks, func(one task) bool { return what(&one) })
-	})
+	return on.any(func(p *place) bool { return p.does(what) })
+}
+
+func (p *place) does(what func(*task) bool) bool {
+	return slices.ContainsFunc(p.tasks, func(one task) bool { return what(&one) })
 }
 
 // changes is the value of a property that a phase sets: no single value applies to the whole run.
@@ -186,6 +220,14 @@ func (p *place) get(name string) string {
 		return changes
 	}
 	return cmp.Or(string(p.Dataset.Properties[name]), string(p.Pool.RootProperties[name]), unset[name])
+}
+
+// parameter is the value of a module parameter. Empty if it is not set.
+func (p *place) parameter(name string) string {
+	if p.changed[name] {
+		return changes
+	}
+	return string(p.slot.Target.ZFS.ModuleParameters[name])
 }
 
 // field is the field that sets a property of the place, or a module parameter: in the matrix, in the variant or in the target.
@@ -220,14 +262,15 @@ func (p *place) covers(spec *v1alpha1.StorageBenchmarkSpec, field string) bool {
 	return strings.Contains(field, ".volumes[") == (p.Name != naming.VolumeData)
 }
 
-// poolField is the field that sets the log, cache or special vdevs of its pool.
+// poolField is the field that sets the data, log, cache or special vdevs of its pool.
 func (p *place) poolField(spec *v1alpha1.StorageBenchmarkSpec, member string) string {
 	for i, variant := range spec.Variants {
 		pool := variant.Pool
 		if string(variant.Name) != p.slot.Base || pool == nil || p.PoolOf != naming.VolumeData {
 			continue
 		}
-		if member == "log" && pool.Log != nil || member == "cache" && pool.Cache != nil || member == "special" && pool.Special != nil {
+		if member == "log" && pool.Log != nil || member == "cache" && pool.Cache != nil || member == "special" && pool.Special != nil ||
+			member == "vdevs" && pool.Vdevs != nil {
 			return fmt.Sprintf("spec.variants[%d].pool.%s", i, member)
 		}
 	}

@@ -3,7 +3,10 @@ package foresee
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/volume"
 	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
@@ -16,13 +19,13 @@ func algorithmsAlike(c *comparison, on places) (field, message string) {
 			algorithms[value] = &on[i]
 		}
 	}
-	realData := func(one *task) bool { return databaseOf(&one.Phase) != nil || !one.file.known }
-	if len(algorithms) < 2 || c.arrives || on.does(realData) || !on.compresses() && !on.does(fillsSpace) {
+	others := func(one *task) bool { return databaseOf(&one.Phase) != nil || !one.file.known }
+	if len(algorithms) < 2 || c.arrives || on.does(others) || !on.compresses() && !on.does(fillsSpace) {
 		return "", ""
 	}
 	at := cmp.Or(on.differs("compression"), &on[0])
 	return at.field(c.spec, "compression"), "the space and speed of these algorithms do not differ as with real data, because what fill, " +
-		"oltp and fio write is random but for a part that any algorithm compresses: compare one of them with off, or measure with postgres"
+		"oltp and fio write is random but for a part that any algorithm compresses: compare one of them with off"
 }
 
 // directAlike finds direct=standard, which serves only requests for direct I/O, and no workload makes any.
@@ -35,28 +38,76 @@ func directAlike(c *comparison, on places) (field, message string) {
 		return "", ""
 	}
 	return at.field(c.spec, "direct"), "it has no effect, because no phase requests direct I/O on ZFS: write direct: always, or a fio job " +
-		"with " +
-		"direct=1"
+		"with direct=1"
 }
 
-// smallFiles finds settings that the files of metadata phases do not show: nothing reads them, and a file that is smaller than a record has
-// one block of its own size.
-func smallFiles(c *comparison, on places) (field, message string) {
-	measures := func(one *task) bool { return one.Phase.Measure != nil && !isMetadata(one) }
-	if !on.does(isMetadata) || on.does(measures) {
+// specialAlike finds limits of small blocks that all act like 0, because no phase writes blocks as small as that.
+func specialAlike(c *comparison, on places) (field, message string) {
+	with, largest := on.where(func(p *place) bool { return len(p.Pool.Special) > 0 }), uint64(0)
+	acts := func(p *place) bool {
+		value := p.get("special_small_blocks")
+		limit, _ := settings.Bytes(value)
+		largest = max(largest, limit)
+		return !p.isFiles() || value == changes || limit > 0 && p.storesSmall(limit)
+	}
+	at := with.differs("special_small_blocks")
+	if at == nil || c.arrives || with.any(acts) {
 		return "", ""
 	}
-	if at := on.differs("atime"); at != nil {
-		return at.field(c.spec, "atime"), "it has no effect, because metadata phases read no files: add a scan or a fio job that reads, or " +
-			"remove it"
+	return at.field(c.spec, "special_small_blocks"), fmt.Sprintf("its values act alike, because no phase writes blocks of at most %s: write "+
+		"a smaller recordsize, or add a metadata phase, whose files have blocks of their own size", settings.Size(largest))
+}
+
+// storesSmall says that a phase may write blocks of at most a limit, compressed as they may be.
+func (p *place) storesSmall(limit uint64) bool {
+	return p.record() <= limit || p.does(func(one *task) bool {
+		percent, _ := written(one)
+		least, _ := p.compressed(percent)
+		shrinks := p.get("compression") != "off" && (compressible(one, p.record()) || p.inSectors(least) <= limit)
+		file := isMetadata(one) && uint64(blockOf(one.Phase.Measure.Workload.Metadata.FileSize, 4<<10)) <= limit
+		return shrinks || file || databaseOf(&one.Phase) != nil || one.file.does(func(j job) bool { return !j.ofFill() })
+	})
+}
+
+// clonesAlike: no phase makes the system call that clones blocks.
+func clonesAlike(c *comparison, on places) (field, message string) {
+	const name = "zfs_bclone_enabled"
+	if at := on.differsParameter(name); at != nil {
+		return at.field(c.spec, name), "it has no effect, because nothing clones the blocks of a file: copy reads and writes all data, and " +
+			"workloads copy no files: remove it"
 	}
+	return "", ""
+}
+
+// levelsOfVolume finds fill levels that are compared for ageing, although they are those of a volume, and not of its pool.
+func levelsOfVolume(_ *comparison, on places) (field, message string) {
+	var first v1alpha1.Share
+	for i := range on {
+		p := &on[i]
+		at := slices.IndexFunc(p.tasks, func(one task) bool { return one.Phase.Fill != nil && one.Phase.Fill.To != "" })
+		shared := len(volume.On(volume.TargetVolumes(p.slot.Target), p.PoolOf)) > 1 // then the pool cannot be filled to a level
+		aged := p.does(func(one *task) bool { return one.Phase.Fragment != nil })
+		if at < 0 || shared || !aged || !p.isFiles() || p.Dataset.Size == nil {
+			continue
+		}
+		fill := p.tasks[at].Phase.Fill
+		if first = cmp.Or(first, fill.To); fill.To != first && fill.Of != "Pool" {
+			return p.phaseField(&p.tasks[at]) + ".fill.to", "it is a share of the volume, and a pool that is much larger stays nearly empty and " +
+				"does not age: remove size from the dataset, and write of: Pool"
+		}
+	}
+	return "", ""
+}
+
+// smallFiles finds record sizes that the files of metadata phases do not show: a file that is smaller than a record has one block of its
+// own size.
+func smallFiles(c *comparison, on places) (field, message string) {
 	at := on.differs("recordsize")
-	if at == nil || on.any(func(p *place) bool { return p.largestFile() > p.record() }) {
+	if at == nil || !on.onlyMetadata() || on.any(func(p *place) bool { return p.largestFile() > p.record() }) {
 		return "", ""
 	}
 	return at.field(c.spec, "recordsize"), fmt.Sprintf("it has no effect, because files of at most %s have one block of their own size: "+
-		"write a "+
-		"larger fileSize", settings.Size(at.largestFile()))
+		"write a larger fileSize", settings.Size(at.largestFile()))
 }
 
 // largestFile is the size of the files of the metadata phases.

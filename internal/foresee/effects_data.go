@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
-	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/fio"
 	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
@@ -21,6 +20,8 @@ type job struct{ fio.UserJob }
 type fileJobs struct {
 	jobs  []job
 	known bool
+	// laidOut is the least that fio writes before the jobs begin.
+	laidOut int64
 }
 
 // jobsByFile caches parsed job files: usually all variants of a phase have the same file.
@@ -37,7 +38,7 @@ func (f jobsByFile) of(phase *v1alpha1.Phase) fileJobs {
 	found, read := f[text]
 	if !read {
 		file, err := fio.ParseUserFile(text)
-		found.known = err == nil // what is wrong with it is another mistake
+		found.known, found.laidOut = err == nil, file.LaidOut() // what is wrong with it is another mistake
 		for _, one := range file.Jobs() {
 			found.jobs = append(found.jobs, job{one})
 		}
@@ -59,6 +60,41 @@ func (f fileJobs) does(what func(job) bool) bool {
 
 func isMetadata(one *task) bool {
 	return one.Phase.Measure != nil && one.Phase.Measure.Workload.Metadata != nil
+}
+
+func isScan(one *task) bool {
+	return one.Phase.Measure != nil && one.Phase.Measure.Workload.Scan != nil
+}
+
+// onlyMetadata says that all phases that measure something are metadata phases.
+func (on places) onlyMetadata() bool {
+	measures := func(one *task) bool { return one.Phase.Measure != nil && !isMetadata(one) }
+	return on.does(isMetadata) && !on.does(measures)
+}
+
+// readsData reports whether a phase measures reads of data on the volume.
+func readsData(one *task) bool {
+	if one.Phase.Measure == nil || one.IsWAL() {
+		return false
+	}
+	given := &one.Phase.Measure.Workload
+	return given.OLTP != nil || given.Scan != nil || given.Postgres != nil || one.file.does(job.Reads)
+}
+
+// writesData reports whether a phase measures writes.
+func writesData(one *task) bool {
+	if one.Phase.Measure == nil {
+		return one.Phase.Fragment != nil
+	}
+	switch given := &one.Phase.Measure.Workload; {
+	case given.Redo != nil, given.Metadata != nil:
+		return true
+	case given.OLTP != nil:
+		return given.OLTP.UpdatePercent > 0
+	case given.Postgres != nil:
+		return given.Postgres.Mode != selectOnly
+	}
+	return one.file.does(job.Writes)
 }
 
 // selectOnly is the mode of postgres whose transactions only read.
@@ -205,22 +241,42 @@ func (p *place) sector() uint64 { return 1 << cmp.Or(p.Pool.Ashift, 12) }
 // shrinks says whether the records of a fill take less space. No algorithm shrinks the random part of a record, and each adds only little.
 func (p *place) shrinks() (does, known bool) {
 	percent, _ := p.share()
-	record, sector, algorithm := p.record(), p.sector(), p.get("compression")
+	record, algorithm := p.record(), p.get("compression")
 	draid := len(p.Pool.Vdevs) > 0 && strings.HasPrefix(string(p.Pool.Vdevs[0].Type), "draid")
 	usual := algorithm == "on" || algorithm == "lz4" || strings.HasPrefix(algorithm, "zstd") || strings.HasPrefix(algorithm, "gzip")
 	if percent == 0 || record < chunk || draid || !usual || p.Dataset.FSType != "" {
 		return false, false
 	}
-	random := uint64(float64(record) * (100 - percent) / 100)
-	least, most := random+1, random+record/32+64
-	rounded := func(bytes uint64) uint64 { return (bytes + sector - 1) / sector * sector }
+	least, most := p.compressed(percent)
 	switch {
-	case rounded(least) >= record:
+	case p.inSectors(least) >= record:
 		return false, true
-	case rounded(most) < record && most <= record-record/8:
+	case p.inSectors(most) < record && most <= record-record/8:
 		return true, true
 	}
 	return false, false
+}
+
+// compressed bounds the size of a record with a compressible share.
+func (p *place) compressed(percent float64) (least, most uint64) {
+	random := uint64(float64(p.record()) * (100 - percent) / 100)
+	return random + 1, random + p.record()/32 + 64
+}
+
+// inSectors rounds up to whole sectors.
+func (p *place) inSectors(bytes uint64) uint64 {
+	sector := p.sector()
+	return (bytes + sector - 1) / sector * sector
+}
+
+// stored is the most space that a record of a fill takes.
+func (p *place) stored() uint64 {
+	if does, _ := p.shrinks(); !does {
+		return p.record()
+	}
+	percent, _ := p.share()
+	_, most := p.compressed(percent)
+	return p.inSectors(most)
 }
 
 // PhaseField is the field of the phase of a task.
@@ -290,25 +346,4 @@ func (on places) firstJob(wrong func(*place, job) string) (field, message string
 		}
 	}
 	return "", ""
-}
-
-// logSettings are settings of the write-ahead log. Transactions that only read write nothing to it.
-var logSettings = []string{"full_page_writes", "wal_compression", "wal_sync_method", "wal_buffers", "wal_init_zero", "wal_recycle",
-	"commit_delay", "synchronous_commit"}
-
-// foreseeReadOnly warns if phases that only read compare settings of the write-ahead log.
-func foreseeReadOnly(spec *v1alpha1.StorageBenchmarkSpec, variants []design.Slot, f *Foresight) {
-	for i := range variants {
-		for j := range variants[i].Phases {
-			if given := databaseOf(&variants[i].Phases[j]); given != nil && given.Mode != selectOnly {
-				return
-			}
-		}
-	}
-	for _, one := range settingsOf(spec) {
-		if slices.Contains(logSettings, one.name) && (one.further || strings.Contains(one.field, ".set[")) {
-			f.warn(wholePath(one.field), "it has no effect, because all postgres phases are SelectOnly, which writes no log: write mode: TPCBLike")
-			return
-		}
-	}
 }

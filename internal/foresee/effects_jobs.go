@@ -61,7 +61,8 @@ func wholeDevice(_ *comparison, on places) (field, message string) {
 }
 
 // jobRules find jobs that do not measure what they seem to, on any target.
-var jobRules = []func(j job, of *v1alpha1.MeasurePhase, onZFS bool) (message string){job.depthUnused, job.buffered, job.untimed}
+var jobRules = []func(j job, of *v1alpha1.MeasurePhase, onZFS bool) (message string){job.depthUnused, job.blocked, job.buffered,
+	job.untimed}
 
 // foreseeJobs warns once for each rule.
 func foreseeJobs(variants []design.Slot, files jobsByFile, f *Foresight) {
@@ -115,6 +116,19 @@ func (j job) depthUnused(_ *v1alpha1.MeasurePhase, onZFS bool) string {
 		instead = "write ioengine=libaio and direct=1"
 	}
 	return fmt.Sprintf("iodepth=%d of job [%s] has no effect, because %s: %s", depth, j.Name, why, instead)
+}
+
+// blocked says that a job needs what a pod may not have: workload pods have the default seccomp profile of their container runtime.
+func (j job) blocked(_ *v1alpha1.MeasurePhase, onZFS bool) string {
+	if j.Set["ioengine"] != "io_uring" {
+		return ""
+	}
+	instead := "ioengine=libaio and direct=1, or measure with 'kubectl storagebench run --local'"
+	if onZFS {
+		instead = "ioengine=psync, and numjobs in place of iodepth"
+	}
+	return fmt.Sprintf("ioengine=io_uring of job [%s] fails in a pod if the container runtime blocks it, as containerd 2 does by default: "+
+		"write %s", j.Name, instead)
 }
 
 func (j job) direct() bool { return j.has("direct") || j.Set["buffered"] == "0" }

@@ -11,6 +11,7 @@ import (
 // TestEffectsOfPlaces: jobs of fio that measure a cache or an empty file, where a newcomer expects the disks.
 func TestEffectsOfPlaces(t *testing.T) {
 	const field = "warning: spec.phases[1].measure.workload.fio.jobFile: "
+	const written = field + "job [j] reads files that fio has just written"
 	jobs := func(lines ...string) func(*effectSpec) {
 		return func(s *effectSpec) { measuring(s, jobFile(lines...)) }
 	}
@@ -26,7 +27,7 @@ func TestEffectsOfPlaces(t *testing.T) {
 	foresee(t, map[string]foreseen{
 		"all read the same":      {jobs("rw=read", "numjobs=8", "filename=data"), field + "all 8 workers of job [j] read the same bytes"},
 		"each its own part":      {jobs("rw=read", "numjobs=8", "filename=data", "size=1m", "offset_increment=1m"), ""},
-		"each its own file":      {jobs("rw=read", "numjobs=8"), ""},
+		"each its own file":      {jobs("rw=read", "numjobs=8"), written},
 		"one worker":             {jobs("rw=read", "filename=data"), ""},
 		"at random":              {jobs("rw=randread", "numjobs=8", "filename=data"), ""},
 		"all read the device":    {onDevice("rw=read\nnumjobs=2\nsize=1m"), field + "all 2 workers"},
@@ -35,7 +36,7 @@ func TestEffectsOfPlaces(t *testing.T) {
 		"into the fill":          {jobs("rw=randwrite", "bs=8k", "filename=data"), ""},
 		"whole records":          {small(jobs("rw=randwrite", "bs=8k")), ""},
 		"in order":               {jobs("rw=write", "bs=8k"), ""},
-		"reads make the file":    {jobs("rw=randrw", "bs=8k"), ""},
+		"reads make the file":    {jobs("rw=randrw", "bs=8k"), written},
 		"reads the whole device": {onDevice("rw=randread"), field + "job [j] works on the whole device"},
 		"writes parts of blocks": {onDevice("rw=randwrite\nbs=4k"), field + "job [j] works on the whole device"},
 		"reads the fill":         {onDevice("rw=randread\nfilename=data"), ""},
@@ -48,7 +49,7 @@ func TestEffectsOfPlaces(t *testing.T) {
 func TestUntimedJobs(t *testing.T) {
 	const warns = "warning: spec.phases[1].measure.workload.fio.jobFile: "
 	jobs := func(lines ...string) func(*effectSpec) {
-		return func(s *effectSpec) { measuring(s, jobFile(lines...)) }
+		return func(s *effectSpec) { measuring(s, jobFile(append(lines, "filename=data")...)) }
 	}
 	foresee(t, map[string]foreseen{
 		"paced":           {jobs("rw=randread", "rate_iops=200"), warns + "latencies will be left out: rate or rate_iops of j paces"},
@@ -82,7 +83,7 @@ func TestBufferedJobs(t *testing.T) {
 	}
 	onZvol := func(s *effectSpec) {
 		s.Target.ZFS.Dataset.Type, s.Target.ZFS.Dataset.FSType = "Volume", "ext4"
-		jobs("rw=randread")(s)
+		jobs("rw=randread", "filename=data")(s)
 	}
 	foresee(t, map[string]foreseen{
 		"reads":               {class(jobs("rw=randread")), buffered},
@@ -95,7 +96,7 @@ func TestBufferedJobs(t *testing.T) {
 		"synced":              {class(jobs("rw=write", "fdatasync=1")), ""},
 		"reads beside syncs":  {class(jobs("rw=randrw", "fdatasync=1")), buffered},
 		"ext4 on a device":    {onZvol, buffered},
-		"ZFS":                 {jobs("rw=randread"), ""},
+		"ZFS":                 {jobs("rw=randread", "filename=data"), ""},
 		"said to be too deep": {class(jobs("rw=randread", "ioengine=libaio", "iodepth=8")), "warning: spec.phases[1].measure.workload.fio.jobFile: iodepth=8"},
 	})
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/workload"
 	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
@@ -44,6 +46,26 @@ func logUnused(on places) string {
 		"metadata with sync: File, or fio with fsync=1"
 }
 
+// shortest is how long writes should last for what ZFS still has in memory at their end to be a small part of them.
+const shortest = 10 * time.Minute
+
+// unflushed: with sync: disabled, a device answers a flush at once. Only of a file system the runner can wait for the transaction group.
+func unflushed(c *comparison, on places) (field, message string) {
+	briefly := func(one *task) bool {
+		traits, measures := workload.PhaseTraits(&one.Phase)
+		return measures && writesData(one) && max(traits.Duration, traits.Guess) < shortest
+	}
+	at := on.first(func(p *place) bool {
+		return !p.isFiles() && p.get("sync") == "disabled" && p.parameter("zfs_dirty_data_max") == "" && p.does(briefly)
+	})
+	if at == nil {
+		return "", ""
+	}
+	return at.field(c.spec, "sync"), "with sync: disabled, a dataset of type Volume answers the flush at the end of a phase at once, so " +
+		"that up to zfs_dirty_data_max of writes (at most 4Gi by default) count before they are on the disks: write a duration of 10m or " +
+		"longer, or type: Filesystem"
+}
+
 // attributes: no workload sets extended ones.
 func attributes(c *comparison, on places) (field, message string) {
 	if at := on.differs("xattr"); at != nil {
@@ -53,10 +75,20 @@ func attributes(c *comparison, on places) (field, message string) {
 	return "", ""
 }
 
-// accessTimes: relatime is a form of atime.
+// accessTimes: relatime is a form of atime that updates the time of a file once a day, or after a change. It is on by default.
 func accessTimes(c *comparison, on places) (field, message string) {
-	if at := on.differs("relatime"); at != nil && on.all("atime", "off") {
+	files := on.where((*place).isFiles)
+	if at := files.differs("relatime"); at != nil && files.all("atime", "off") {
 		return at.field(c.spec, "relatime"), "it has no effect with atime: off: write atime: on, or remove relatime"
+	}
+	often := func(p *place) bool { return p.get("relatime") == "off" || p.get("relatime") == changes }
+	const small = "add a fio job that reads many small files (nrfiles)"
+	switch at := files.differs("atime"); {
+	case at != nil && files.onlyMetadata():
+		return at.field(c.spec, "atime"), "it has no effect, because metadata phases read no files: write relatime: off, and " + small
+	case at != nil && !files.any(often):
+		return at.field(c.spec, "atime"), "it has almost no effect, because with relatime, which is on by default, a file gets a new access " +
+			"time once a day: write relatime: off, and " + small
 	}
 	return "", ""
 }
@@ -72,19 +104,24 @@ func specialUnused(c *comparison, on places) (field, message string) {
 	return at.field(c.spec, "special_small_blocks"), "it has no effect, because the pool has no special vdev: add pool.special, or remove it"
 }
 
-// specialTakesAll finds records that all go to the special vdev, because none is larger than a small block.
+// specialTakesAll finds records that all go to the special vdev, because none is larger than a small block, compressed as it may be.
 func specialTakesAll(c *comparison, on places) (field, message string) {
-	var record uint64
 	at := on.first(func(p *place) bool {
 		small, _ := settings.Bytes(p.get("special_small_blocks"))
-		record = p.record()
-		return p.Dataset.Type != settings.Volume && record > 512 && small >= record && len(p.Pool.Special) > 0
+		return p.isFiles() && p.record() > 512 && small >= p.stored() && len(p.Pool.Special) > 0
 	})
 	if at == nil {
 		return "", ""
 	}
-	return at.field(c.spec, "special_small_blocks"), fmt.Sprintf("with recordsize %s, the special vdev takes all data: write a smaller "+
-		"value, such as %s", settings.Size(record), settings.Size(record/2))
+	what, smaller := "recordsize "+settings.Size(at.record()), at.record()/2
+	if stored := at.stored(); stored < at.record() {
+		what += ", compressed to at most " + settings.Size(stored)
+		for smaller*5/4 >= stored {
+			smaller /= 2
+		}
+	}
+	return at.field(c.spec, "special_small_blocks"), fmt.Sprintf("with %s, the special vdev takes all data: write a smaller value, such as %s",
+		what, settings.Size(smaller))
 }
 
 // record is the size of a record, or of a block of a volume. 0 if it is unknown.
@@ -167,6 +204,5 @@ func nothingTwice(c *comparison, on places) (field, message string) {
 		return "", ""
 	}
 	return at.field(c.spec, "dedup"), "it only costs, because no phase writes the same record twice (the data of fill, oltp, redo and " +
-		"metadata " +
-		"is random): to see what it saves, add a fio job with dedupe_percentage and with blocks of at least a record"
+		"metadata is random): to see what it saves, add a fio job with dedupe_percentage and with blocks of at least a record"
 }

@@ -88,7 +88,7 @@ func TestEffectsOnTheLog(t *testing.T) {
 		"sync, a journal": {func(s *effectSpec) {
 			comparing("sync", onOff, ofOLTP)(s)
 			s.Target.ZFS.Dataset.Type, s.Target.ZFS.Dataset.FSType = "Volume", "ext4"
-		}, ""},
+		}, "warning: spec.matrix[dataset.sync]: answers the flush at the end of a phase at once"},
 		"sync, changed by a phase": {func(s *effectSpec) {
 			comparing("sync", onOff, ofOLTP)(s)
 			s.Phases = append(s.Phases, v1alpha1.Phase{Name: "change", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{
@@ -172,7 +172,15 @@ func TestEffectsOfProperties(t *testing.T) {
 			special("", properties{"special_small_blocks": "4k"}, b)(s)
 			s.Variants = withoutSpecial()
 		}, ""},
-		"all blocks are small":       {special("", properties{"special_small_blocks": "8k", "recordsize": "8k"}, b), at + "special_small_blocks: with recordsize 8k, the special vdev takes all data: write a smaller value, such as 4k"},
+		"all blocks are small": {special("", properties{"special_small_blocks": "8k", "recordsize": "8k"}, b), at + "special_small_blocks: with recordsize 8k, the special vdev takes all data: write a smaller value, such as 4k"},
+		"all blocks, compressed": {func(s *effectSpec) {
+			special("", properties{"special_small_blocks": "64k", "compression": "lz4"}, b)(s)
+			s.Phases[0].Fill.Compressibility = "60%"
+		}, at + "special_small_blocks: with recordsize 128k, compressed to at most 56k, the special vdev takes all data: write a smaller value, such as 32k"},
+		"larger blocks, compressed": {func(s *effectSpec) {
+			special("", properties{"special_small_blocks": "32k", "compression": "lz4"}, b)(s)
+			s.Phases[0].Fill.Compressibility = "60%"
+		}, ""},
 		"all blocks, default record": {special("", properties{"special_small_blocks": "128k"}, b), at + "special_small_blocks: such as 64k"},
 		"special without redundancy": {mirrored(special("", nil, b)), "warning: spec.target.zfs.pool.special: make special a mirror of 2 disks"},
 		"special with redundancy":    {mirrored(special("mirror", nil, b, c)), ""},
@@ -223,6 +231,8 @@ func TestEffectsOfCompression(t *testing.T) {
 	records := func(all ...v1alpha1.MatrixValue) func(*effectSpec) {
 		return having(comparing("recordsize", all, ofOLTP), properties{"compression": "lz4"})
 	}
+	scripted := *ofTables.DeepCopy()
+	scripted.Postgres.Mode, scripted.Postgres.Script = "Script", &v1alpha1.ConfigMapKey{Name: "scripts", Key: "own.sql"}
 	ashift := func(of int32, change func(*effectSpec)) func(*effectSpec) {
 		return func(s *effectSpec) { s.Target.ZFS.Pool.Ashift = of; change(s) }
 	}
@@ -238,10 +248,12 @@ func TestEffectsOfCompression(t *testing.T) {
 			comparing("compression", inTurn, ofOLTP)(s)
 			s.Matrix["phases.fill.compressibility"] = values{"0%", "50%"}
 		}, ""},
-		"a database":             {comparing("compression", inTurn, ofTables), ""},
+		"a database":             {comparing("compression", inTurn, ofTables), "warning: spec.matrix[dataset.compression]: the rows of pgbench are mostly blanks"},
+		"a database, scripted":   {comparing("compression", inTurn, scripted), ""},
+		"a database beside data": {filled("50%", comparing("compression", inTurn, ofTables)), ""},
 		"fio, random":            {comparing("compression", inTurn, jobFile("rw=write", "bs=128k")), "warning: spec.matrix[dataset.compression]: "},
 		"fio, refilled":          {comparing("compression", inTurn, jobFile("rw=write", "bs=4k", "refill_buffers=1")), "warning: spec.matrix[dataset.compression]: "},
-		"fio, reads":             {comparing("compression", inTurn, jobFile("rw=read", "bs=4k")), "warning: spec.matrix[dataset.compression]: "},
+		"fio, reads":             {comparing("compression", inTurn, jobFile("rw=read", "bs=4k", "filename=data")), "warning: spec.matrix[dataset.compression]: "},
 		"fio, compressible":      {comparing("compression", inTurn, jobFile("rw=write", "buffer_compress_percentage=50")), ""},
 		"fio, elsewhere":         {comparing("compression", inTurn, elsewhere), ""},
 		"one compression":        {having(func(s *effectSpec) { measuring(s, ofOLTP) }, properties{"compression": "lz4"}), ""},
@@ -277,8 +289,11 @@ func TestEffectsOfCompression(t *testing.T) {
 // TestEffectsOfJobs: a depth needs an engine that has it, and a setting of the log a transaction that writes.
 func TestEffectsOfJobs(t *testing.T) {
 	const job = "warning: spec.phases[1].measure.workload.fio.jobFile: iodepth=32 of job [j] has no effect, because "
+	const blocked = "warning: spec.phases[1].measure.workload.fio.jobFile: as containerd 2 does by default: "
 	jobs := func(lines ...string) func(*effectSpec) {
-		return func(s *effectSpec) { measuring(s, jobFile(append(lines, "iodepth=32", "rw=randread")...)) }
+		return func(s *effectSpec) {
+			measuring(s, jobFile(append(lines, "iodepth=32", "rw=randread", "filename=data")...))
+		}
 	}
 	device := func(change func(*effectSpec)) func(*effectSpec) {
 		return func(s *effectSpec) { s.Target.ZFS.Dataset.Type = "Volume"; change(s) }
@@ -289,20 +304,35 @@ func TestEffectsOfJobs(t *testing.T) {
 			s.Matrix = v1alpha1.Matrix{settingPath(name): values}
 		}
 	}
-	const pages = "full_page_writes"
+	with := func(change func(*effectSpec), name string, value v1alpha1.PropertyValue) func(*effectSpec) {
+		return func(s *effectSpec) {
+			change(s)
+			s.Phases[1].Measure.Workload.Postgres.Settings = map[string]v1alpha1.PropertyValue{name: value}
+		}
+	}
+	const pages, checkpoints = "full_page_writes", "warning: spec.phases[1].measure.workload.postgres.settings: "
 	foresee(t, map[string]foreseen{
 		"psync":                   {jobs("ioengine=psync"), job + "with ioengine=psync a worker sends one request at a time: write numjobs=32"},
 		"no engine":               {jobs(), job + "with ioengine=psync"},
 		"libaio on ZFS":           {jobs("ioengine=libaio", "direct=1"), job + "ZFS serves a worker with ioengine=libaio one request at a time"},
-		"io_uring":                {jobs("ioengine=io_uring"), ""},
-		"no depth":                {func(s *effectSpec) { measuring(s, jobFile("rw=randread", "iodepth=1")) }, ""},
+		"io_uring":                {jobs("ioengine=io_uring"), blocked + "write ioengine=psync, and numjobs in place of iodepth"},
+		"io_uring on a device":    {device(jobs("ioengine=io_uring", "direct=1")), blocked + "write ioengine=libaio and direct=1, or measure with 'kubectl storagebench run --local'"},
+		"no depth":                {func(s *effectSpec) { measuring(s, jobFile("rw=randread", "iodepth=1", "filename=data")) }, ""},
 		"psync on a device":       {device(jobs("ioengine=psync")), job + "with ioengine=psync a worker sends one request at a time: write ioengine=libaio and direct=1"},
 		"libaio on a device":      {device(jobs("ioengine=libaio", "direct=1")), ""},
 		"libaio, not direct":      {device(jobs("ioengine=libaio")), job + "ioengine=libaio waits for each request that is not direct: write direct=1"},
 		"libaio, not buffered":    {device(jobs("ioengine=libaio", "buffered=0")), ""},
 		"pages of reads":          {reading("SelectOnly", pages, "on", "off"), "warning: spec.matrix[phases.ma.settings.full_page_writes]: write mode: TPCBLike"},
 		"pages of reads, one":     {reading("SelectOnly", pages, "off"), ""},
-		"pages of writes":         {reading("", pages, "on", "off"), ""},
+		"pages of writes":         {reading("", pages, "on", "off"), checkpoints + "full_page_writes acts on the pages that change after a checkpoint, and the runner sets checkpoint_timeout to 1m0s"},
+		"compressed pages":        {reading("", "wal_compression", "off", "lz4"), checkpoints + "wal_compression acts"},
+		"pages, by default":       {reading("", pages, "on"), ""},
+		"pages, with checkpoints": {with(reading("", pages, "on", "off"), "checkpoint_timeout", "5min"), ""},
+		"pages, with a log size":  {with(reading("", pages, "on", "off"), "max_wal_size", "1GB"), ""},
+		"pages, for long": {func(s *effectSpec) {
+			reading("", pages, "on", "off")(s)
+			s.Phases[1].Measure.Workload.Postgres.Duration = runstest.Lasting(30 * time.Minute)
+		}, ""},
 		"memory of reads":         {reading("SelectOnly", "shared_buffers", "1GB", "2GB"), ""},
 		"pages of reads, variant": {func(s *effectSpec) { reading("SelectOnly", pages)(s); s.Matrix = nil; s.Variants = settingPages() }, "warning: spec.variants[1].set[phases.ma.settings.full_page_writes]: "},
 	})

@@ -137,7 +137,8 @@ func TestFills(t *testing.T) {
 			s.Phases = list(holding("3Gi", false))
 			s.Matrix = v1alpha1.Matrix{"dataset.compression": {"lz4", "off"}}
 			sized(s, 2*gib)
-		}, "spec.phases[0]: of variant \"dataset.compression=off\": the database needs 3Gi, and at most 2Gi"},
+		}, "spec.phases[0]: of variant \"dataset.compression=off\": the database needs 3Gi, and at most 2Gi\n" +
+			"warning: spec.matrix[dataset.compression]: the rows of pgbench are mostly blanks"},
 		"a database that is kept": {func(s *spec) { s.Phases = list(holding("1Gi", false), holding("1Gi", true)); ofClass(s) }, ""},
 		"pool of a part": {func(s *spec) { sized(s, 4*gib); s.Phases[0].Fill.Of = "Pool" },
 			"spec.phases[0]: fill.of: Pool needs a volume that has its pool for itself"},

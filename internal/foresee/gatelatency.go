@@ -48,15 +48,22 @@ func timedInMemory(slot *design.Slot, does *task, name string) bool {
 	case given.Redo != nil:
 		return given.Redo.Sync == "fdatasync"
 	case given.OLTP != nil:
-		return true
+		return !on.aroundARC(uint64(blockOf(given.OLTP.BlockSize, 8<<10)), false)
 	case given.Metadata != nil:
 		return given.Metadata.Sync != "File"
 	case given.FIO == nil || !does.file.known:
 		return false
 	}
 	return slices.ContainsFunc(does.file.jobs, func(j job) bool {
-		return (name == "" || j.Name == name) && j.Writes() && !j.opensSync()
+		return (name == "" || j.Name == name) && j.Writes() && !j.opensSync() && !on.aroundARC(j.block(), j.direct())
 	})
+}
+
+// aroundARC says that writes of blocks of one size go to the disks directly, with OpenZFS 2.3 or later: if they are direct, and of whole
+// records.
+func (p *place) aroundARC(block uint64, direct bool) bool {
+	record, property := p.record(), p.get("direct")
+	return p.isFiles() && block > 0 && record > 0 && block%record == 0 && (property == "always" || direct && property != "disabled")
 }
 
 // durable is what to judge of a workload whose writes are timed in memory.

@@ -22,6 +22,13 @@ func TestLatenciesOfMemory(t *testing.T) {
 	}
 	always := func(s *effectSpec) { s.Target.ZFS.Dataset.Properties = v1alpha1.Properties{"sync": "always"} }
 	formatted := func(s *effectSpec) { s.Target.ZFS.Dataset.Type, s.Target.ZFS.Dataset.FSType = "Volume", "ext4" }
+	direct := func(value v1alpha1.PropertyValue) func(*effectSpec) {
+		return func(s *effectSpec) {
+			s.Target.ZFS.Dataset.Properties = v1alpha1.Properties{"direct": value, "recordsize": "8k"}
+		}
+	}
+	parts := func(s *effectSpec) { s.Target.ZFS.Dataset.Properties["recordsize"] = "16k" }
+	around := jobFile("rw=write", "bs=8k", "direct=1")
 	after, whole := *ofRedo.DeepCopy(), *ofSmall.DeepCopy()
 	after.Redo.Sync, whole.Metadata.Sync = "fdatasync", "File"
 	const warns = "warning: spec.gates[0].bound.metric: is the time that ZFS takes to copy into memory: judge "
@@ -37,6 +44,11 @@ func TestLatenciesOfMemory(t *testing.T) {
 		"fio":                 {judging(mean, jobFile("rw=write", "fdatasync=1")), warns + "it with sync=dsync in the job"},
 		"fio, O_DSYNC":        {judging(mean, jobFile("rw=write", "sync=dsync")), ""},
 		"fio, unknown":        {judging(mean, elsewhere), ""},
+		"fio, direct":         {judging(mean, around, direct("standard")), ""},
+		"fio, not direct":     {judging(mean, around, direct("disabled")), warns + "it with sync=dsync in the job"},
+		"fio, direct parts":   {judging(mean, around, direct("standard"), parts), warns + "it with sync=dsync in the job"},
+		"oltp, direct":        {judging(mean, ofOLTP, direct("always")), ""},
+		"oltp, direct parts":  {judging(mean, ofOLTP, direct("always"), parts), warns + "writeOperationsPerSecond"},
 		"postgres, no writes": {judging("transactionLatencyMeanNanoseconds", ofTables), ""},
 	})
 }

@@ -22,6 +22,9 @@ func foreseeGates(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gate
 		if dependent := dependentRuns(spec, spec.Gates[i], slots, needed); dependent != "" {
 			f.warn(gateField(i, spec.Gates[i]), dependent)
 		}
+		if padded := paddedRatio(spec.Gates[i], slots, needed); padded != "" {
+			f.warn(gateField(i, spec.Gates[i]), padded)
+		}
 		warned := map[string]bool{}
 		for _, ref := range needed {
 			if problem := cannotHave(slots, ref); problem != "" {

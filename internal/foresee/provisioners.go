@@ -2,7 +2,6 @@ package foresee
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/design"
@@ -23,11 +22,7 @@ func checkProvisioners(spec *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) e
 		if problem == "" {
 			continue
 		}
-		field := targetField(spec, slot) + ".zfs.dataset"
-		if i > 0 { // the first is that of the target itself
-			field = fmt.Sprintf("%s.zfs.volumes[%d].dataset", targetField(spec, slot), i-1)
-		}
-		problems = append(problems, design.RefuseField(field, v1alpha1.ReasonNotSupported,
+		problems = append(problems, design.RefuseField(datasetAt(spec, slot, i), v1alpha1.ReasonNotSupported,
 			"variant %q has provisioner: %s: %s; or write provisioner: %s", slot.Variant, wanted.Dataset.Provisioner, problem,
 			volume.WithoutDriver))
 	}

@@ -30,3 +30,19 @@ func TestWhatANamedDriverCannot(t *testing.T) {
 		}, "spec.variants[1].target.zfs.dataset: or write provisioner: Local"},
 	})
 }
+
+// TestWhereDatasetsAreWritten: what is wrong with a dataset is said of the target that has it, also if that is the target of a variant.
+func TestWhereDatasetsAreWritten(t *testing.T) {
+	type spec = v1alpha1.StorageBenchmarkSpec
+	device := []v1alpha1.AdditionalVolume{{Name: "log", PoolOf: "data", Dataset: &v1alpha1.DatasetTemplate{Type: "Volume",
+		Size: &v1alpha1.Size{Quantity: resource.MustParse("1Gi")}, Properties: v1alpha1.Properties{"recordsize": "8k"}}}}
+	redo := []v1alpha1.Phase{{Name: "redo", Measure: &v1alpha1.MeasurePhase{Workload: ofRedo}}}
+	foresee(t, map[string]foreseen{
+		"of the target": {func(s *spec) { s.Phases, s.Target.ZFS.Volumes = redo, device },
+			"spec.target.zfs.volumes[0].dataset.properties.recordsize: write volblocksize"},
+		"of a variant": {func(s *spec) {
+			s.Phases, s.Variants = redo, []v1alpha1.Variant{{Name: "a", Target: s.Target.DeepCopy()}}
+			s.Variants[0].Target.ZFS.Volumes = device
+		}, "spec.variants[0].target.zfs.volumes[0].dataset.properties.recordsize: write volblocksize"},
+	})
+}

@@ -175,7 +175,7 @@ func checkKinds(spec *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) error {
 			if problem == "" {
 				continue
 			}
-			field := fmt.Sprintf("spec.target.zfs.volumes[%d].dataset.properties.%s", i-1, name)
+			field := datasetAt(spec, slot, i) + ".properties." + name
 			if i == 0 {
 				field = datasetField(spec, slot, name)
 				problem = cmp.Or(ofOtherVariants(spec, field, name), problem)

@@ -1,0 +1,218 @@
+package foresee
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
+	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/workload"
+)
+
+// inMemory is how much data the memory of a node is taken to hold.
+const inMemory = 64 << 30
+
+// caches says that the ARC keeps the data of the volume, as far as memory allows.
+func (p *place) caches() bool {
+	limit := p.parameter("zfs_arc_max")
+	return p.get("primarycache") == "all" && p.get("direct") != "always" && (limit == "" || limit == "0")
+}
+
+// declared is what a phase says about its cache. Any if it says nothing.
+func declared(one *task) v1alpha1.CacheExpectation {
+	return cmp.Or(one.Phase.Measure.Cache, v1alpha1.CacheAny)
+}
+
+// ofPlace says that a phase works on the volume itself, and not on one that a phase makes.
+func (p *place) ofPlace(one *task) bool { return string(design.VolumeOf(&one.Phase)) == p.Name }
+
+// freshRead is a job that reads files which fio writes right before it, and that the ARC may hold.
+type freshRead struct {
+	of  *task
+	job job
+}
+
+// freshReads follows the files of fio jobs from phase to phase: they stay, and a job of the same name and sizes finds them again.
+func (p *place) freshReads() (all []freshRead) {
+	if p.isDevice() || !p.caches() {
+		return nil
+	}
+	made := map[string]bool{}
+	for i := range p.tasks {
+		of := &p.tasks[i]
+		if !p.ofPlace(of) {
+			continue
+		}
+		if !of.file.known {
+			return all // it may make any file
+		}
+		for _, one := range of.file.jobs {
+			files, around := one.files(), p.isFiles() && one.direct() && p.get("direct") != "disabled"
+			if one.Reads() && !one.ofFill() && !made[files] && !around && of.file.laidOut <= inMemory {
+				all = append(all, freshRead{of, one})
+			}
+			made[files] = true
+		}
+	}
+	return all
+}
+
+// files are what the names and sizes of a job's files depend on.
+func (j job) files() string {
+	all := []string{j.Name}
+	for _, name := range []string{"size", "filesize", "nrfiles", "numjobs"} {
+		all = append(all, j.Set[name])
+	}
+	return strings.Join(all, "\n")
+}
+
+// justWritten finds jobs that read what fio has just written.
+func justWritten(_ *comparison, on places) (field, message string) {
+	for i := range on {
+		for _, one := range on[i].freshReads() {
+			if declared(one.of) == v1alpha1.CacheAny {
+				return on[i].phaseField(one.of) + JobFileField, fmt.Sprintf("job [%s] reads files that fio has just written, so that the ARC may hold "+
+					"them: write filename=data and cache: Cold after a fill, or primarycache: metadata, or a small zfs_arc_max in "+
+					"moduleParameters", one.job.Name)
+			}
+		}
+	}
+	return "", ""
+}
+
+// filled is how much space the fills of the volume take at most. 0 if the spec does not show it.
+func (p *place) filled() (bytes int64) {
+	for i := range p.tasks {
+		fill := p.tasks[i].Phase.Fill
+		if fill == nil || !p.ofPlace(&p.tasks[i]) {
+			continue
+		}
+		share, err := fill.To.Percent()
+		switch {
+		case fill.Size != nil:
+			bytes += fill.Size.Value()
+		case err != nil || p.Dataset.Size == nil || fill.Of == "Pool":
+			return 0
+		default:
+			bytes = max(bytes, part(share, p.Dataset.Size.Value()))
+		}
+	}
+	return bytes
+}
+
+// readFromMemory finds settings that only act on reads from disks, if all that is read may be in memory since the fill.
+func readFromMemory(c *comparison, on places) (field, message string) {
+	if c.arrives || on.any(func(p *place) bool { return !p.readsMemory() }) {
+		return "", ""
+	}
+	field = on.diskSetting(c.spec)
+	if field == "" {
+		return "", ""
+	}
+	return field, fmt.Sprintf("it acts on reads from disks, and all %s of data may be in memory since the fill: write cache: Cold for a "+
+		"scan, or a small zfs_arc_max in moduleParameters", quantity(on[0].filled()))
+}
+
+// readsMemory says that all data that phases read from the volume may be in memory. False if they read none.
+func (p *place) readsMemory() bool {
+	bytes := p.filled()
+	emptied := slices.ContainsFunc(p.slot.Phases, func(phase v1alpha1.Phase) bool {
+		return slices.ContainsFunc(operate.Of(&phase), func(action *v1alpha1.PoolAction) bool { return action.ExportImport != nil })
+	})
+	elsewhere := func(one *task) bool {
+		return readsData(one) && (declared(one) != v1alpha1.CacheAny || databaseOf(&one.Phase) != nil ||
+			one.file.does(func(j job) bool { return !j.ofFill() || j.direct() }))
+	}
+	return bytes > 0 && bytes <= inMemory && p.caches() && !emptied && p.does(readsData) && !p.does(elsewhere)
+}
+
+// diskSetting is the field of the first setting that differs and only acts on reads from disks. Empty if there is none. Checksums and
+// layouts act on writes too.
+func (on places) diskSetting(spec *v1alpha1.StorageBenchmarkSpec) string {
+	names := map[string]bool{}
+	for i := range on {
+		for name := range on[i].slot.Target.ZFS.ModuleParameters {
+			if name == "zfs_prefetch_disable" || strings.HasPrefix(name, "zfetch_") {
+				names[name] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if at := on.differsParameter(name); at != nil {
+			return at.field(spec, name)
+		}
+	}
+	properties := []string{"prefetch"}
+	if !on.does(writesData) {
+		properties = append(properties, "checksum")
+	}
+	for _, name := range properties {
+		if at := on.differs(name); at != nil {
+			return at.field(spec, name)
+		}
+	}
+	layout := func(p *place) string { return layoutOf(p.Pool.Vdevs) }
+	if at := on.first(func(p *place) bool { return layout(p) != layout(&on[0]) }); at != nil && !on.does(writesData) {
+		return at.poolField(spec, "vdevs")
+	}
+	return ""
+}
+
+// A cache device that is empty at first gets at most feedRate bytes a second, by default. A ramp of enoughRamp is enough in any case.
+const (
+	feedRate   = 32 << 20
+	enoughRamp = 5 * time.Minute
+)
+
+// cacheCold finds a comparison of a cache device with none, before it has anything. Scans are prefetched, and pass it by.
+func cacheCold(c *comparison, on places) (field, message string) {
+	all := c.sharing(on)
+	with := all.where(func(p *place) bool { return len(p.Pool.Cache) > 0 })
+	if len(with) == 0 || len(with) == len(all) {
+		return "", ""
+	}
+	again := func(one *task) bool { return readsData(one) && !isScan(one) }
+	passed := with.first(func(p *place) bool {
+		return p.parameter("l2arc_noprefetch") != "0" && p.parameter("zfs_prefetch_disable") != "1"
+	})
+	field = with[0].poolField(c.spec, "cache")
+	switch {
+	case with.does(again) && !with.any((*place).warmsCache):
+		return field, fmt.Sprintf("the cache devices are empty at first and get at most 32Mi a second (l2arc_write_max), so that few reads come "+
+			"from them: write a rampUp of %s or longer (fio: ramp_time)", with[0].feedTime())
+	case !with.does(again) && with.does(isScan) && passed != nil:
+		return field, `the cache devices get hardly anything that scans read, which is prefetched: write l2arc_noprefetch: "0" in ` +
+			"moduleParameters and scan twice, or read with oltp"
+	}
+	return "", ""
+}
+
+// feedTime is how long a cache device takes to get all data, or what is enough.
+func (p *place) feedTime() time.Duration {
+	if bytes := p.filled(); bytes > 0 {
+		return min(enoughRamp, max(1, time.Duration(bytes/feedRate))*time.Second)
+	}
+	return enoughRamp
+}
+
+// warmsCache says that a phase begins to measure after reads have fed the cache devices long enough.
+func (p *place) warmsCache() bool {
+	fed := time.Duration(0)
+	for i := range p.tasks {
+		one := &p.tasks[i]
+		if !readsData(one) || isScan(one) {
+			continue
+		}
+		traits, _ := workload.PhaseTraits(&one.Phase)
+		if fed+traits.RampUp >= p.feedTime() || one.file.does(func(j job) bool { return j.has("ramp_time") }) {
+			return true
+		}
+		fed += traits.RampUp + max(traits.Duration, traits.Guess)
+	}
+	return false
+}
