@@ -52,7 +52,9 @@ func (a *App) Command() *cobra.Command {
 		Short: "Run storage benchmarks in Kubernetes, or on this machine",
 		Long: `Run storage benchmarks in Kubernetes, or on this machine, and judge them. A benchmark is a StorageBenchmark in a file.
 
-` + exitHelp,
+` + exitHelp + `
+
+Codes up to 4 of commands without a verdict: see their --help.`,
 		SilenceErrors: true, SilenceUsage: true,
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl storagebench"},
 		Args: func(command *cobra.Command, arguments []string) error {
@@ -90,12 +92,16 @@ func (a *App) Command() *cobra.Command {
 	return root
 }
 
-// namesOf lists the subcommands of a command.
+// namesOf lists the subcommands of a command, with their other names.
 func namesOf(parent *cobra.Command) string {
 	var names []string
 	for _, command := range parent.Commands() {
 		if command.IsAvailableCommand() {
-			names = append(names, command.Name())
+			name := command.Name()
+			if len(command.Aliases) > 0 {
+				name += " (also: " + strings.Join(command.Aliases, ", ") + ")"
+			}
+			names = append(names, name)
 		}
 	}
 	return strings.Join(names, ", ")
@@ -124,6 +130,16 @@ func atLeastOne(usage string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, arguments []string) error {
 		if len(arguments) == 0 {
 			return exitf(ExitUsage, "%s", usage)
+		}
+		return nil
+	}
+}
+
+// noArgument refuses an argument, and says what to do with it.
+func noArgument(instead string) cobra.PositionalArgs {
+	return func(command *cobra.Command, arguments []string) error {
+		if len(arguments) > 0 {
+			return exitf(ExitUsage, "%s takes no argument: "+instead, command.Name(), arguments[0])
 		}
 		return nil
 	}

@@ -36,7 +36,7 @@ func (a *App) baselineAcceptCommand() *cobra.Command {
 The results are added to those in the ConfigMap of that name, or in --add-to: a baseline keeps up to 20 experiments, as days differ.
 --replace starts over. Nothing is changed in the cluster. Warnings and hints are printed to the standard error.
 
-` + exitHelp,
+` + exitCodes(acceptExits),
 		Example: `  kubectl storagebench baseline accept nightly --note "kernel 6.12.9, accepted by ann" > baseline.yaml
   kubectl storagebench baseline accept nightly --replace --note "other disks" > baseline.yaml
   kubectl storagebench baseline accept --from results/results.json --add-to old.yaml > baseline.yaml`,
@@ -139,10 +139,16 @@ func (a *App) baselineDiffCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "diff NAME",
 		Short: "Show the differences between the environments of the results and the baseline",
-		Long: `Compare the environment of a finished StorageBenchmark with the environment of its baseline. Exit code 1 means that
-there are differences that spec.baseline.allowDifferences does not allow: then gates cannot be compared.
+		Long: `Compare the environment of a finished StorageBenchmark with the environment of its baseline. With
+differences that spec.baseline.allowDifferences does not allow, gates cannot compare with the baseline.
 
-` + exitHelp,
+` + exitCodes(map[int]string{
+			ExitPassed:      "there are no differences, or only allowed ones",
+			ExitFailed:      "a difference is not allowed",
+			ExitRefused:     "the results or the baseline cannot be read",
+			ExitNotFound:    "a file, the benchmark, its report or the baseline does not exist",
+			ExitUnavailable: unavailable,
+		}),
 		Example: `  kubectl storagebench baseline diff nightly
   kubectl storagebench baseline diff --from results/results.json --baseline baseline.yaml --allow kernel`,
 		Args: nameOrFile("baseline diff needs one name, or --from FILE with --baseline: kubectl storagebench baseline diff NAME", &options.from),

@@ -33,7 +33,7 @@ consecutive repetitions of a variant, the first with the second, the third with 
 of a baseline. The results are added to those in the ConfigMap of that name, or in --add-to: several experiments show how days differ.
 --replace starts over. Nothing is changed in the cluster. Warnings and hints are printed to the standard error.
 
-` + exitHelp,
+` + exitCodes(acceptExits),
 		Example: `  kubectl storagebench calibration accept nightly-noise --note "node-a, idle" > calibration.yaml
   kubectl storagebench calibration accept twins --same-variants > calibration.yaml`,
 	})

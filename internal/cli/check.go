@@ -121,6 +121,9 @@ func (s schemas) expand(ctx context.Context, checked *validated, beside others) 
 			checked.missing))
 		return checked.foreseen()
 	}
+	if note := withoutStandard(benchmark, beside.configMaps); note != "" {
+		checked.notes = append(checked.notes, note)
+	}
 	slots, err := design.Expand(spec, design.Seed(benchmark))
 	problems = append(problems, listed(err, spec)...)
 	checked.slots = slots
@@ -284,4 +287,16 @@ func (s schemas) rehearse(ctx context.Context, checked *validated) []problem {
 		}
 	}
 	return problems
+}
+
+// withoutStandard notes that the baseline is not among the files. Otherwise it is only seen after all runs.
+func withoutStandard(benchmark *v1alpha1.StorageBenchmark, configMaps []*manifest) string {
+	baseline := benchmark.Spec.Baseline
+	if baseline == nil || slices.ContainsFunc(configMaps, func(one *manifest) bool {
+		return one.isConfigMap() && one.object.GetName() == baseline.ConfigMap.Name
+	}) {
+		return ""
+	}
+	return fmt.Sprintf("gates to Baseline are Inconclusive (BaselineMissing) while the namespace does not have ConfigMap %s of "+
+		"spec.baseline, which none of the files has", baseline.ConfigMap.Name)
 }

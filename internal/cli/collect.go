@@ -46,17 +46,12 @@ func (a *App) collectCommand() *cobra.Command {
 		Long: `Save the findings of doctor, the benchmarks and runs of the namespace with their results, pods, volumes and events as one archive,
 and, as far as you may read them, pools, operations, nodes, classes, the manager and the agents with the end of their logs.
 
-No Secret is read. Left out are annotations of others, the values of environment variables but those of storagebench's own flags,
-parameters of StorageClasses that are not known to be harmless, and the fields with addresses of nodes and pods. Names stay: of nodes,
-disks, namespaces, images, and what logs and messages say. Look through the archive before you give it to others.`,
+It reads no Secret. It leaves out annotations of other tools and the values of environment variables, except those of storagebench's own
+flags. It also leaves out parameters of StorageClasses that are not known to be harmless, and the fields with addresses of nodes and pods.
+Names stay: of nodes, disks, namespaces, images, and what logs and messages say. Look through the archive before you give it to others.`,
 		Example: "  kubectl storagebench collect -n team-a --output support.tar.gz",
-		Args: func(_ *cobra.Command, arguments []string) error {
-			if len(arguments) > 0 {
-				return exitf(ExitUsage, "collect takes no argument: it collects the namespace. Remove %q", arguments[0])
-			}
-			return nil
-		},
-		RunE: func(command *cobra.Command, _ []string) error { return a.collect(command.Context(), options) },
+		Args:    noArgument("it collects the namespace: remove %s"),
+		RunE:    func(command *cobra.Command, _ []string) error { return a.collect(command.Context(), options) },
 	}
 	options.addFlags(command.Flags())
 	command.Flags().StringVarP(&options.output, "output", "o", "", "`FILE` to write (default: storagebench-NAMESPACE-TIME.tar.gz)")

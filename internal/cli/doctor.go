@@ -75,17 +75,12 @@ func (a *App) doctorCommand() *cobra.Command {
 		Short: "Examine whether the cluster is fit for benchmarks, and say how to fix what is not",
 		Long: `Examine whether the cluster and the namespace are fit for benchmarks: the API and its version, your rights, the manager, classes,
 agents, granted disks, OpenZFS, the driver, the clock. Nothing is changed. What you may not read is listed as not seen: a cluster admin sees
-all of it. Exit code 1 means that there is a problem.
+all of it.
 
-` + exitHelp,
+` + exitCodes(map[int]string{ExitPassed: "there is no problem", ExitFailed: "there is a problem", ExitUnavailable: unavailable}),
 		Example: `  kubectl storagebench doctor -n team-a
   kubectl storagebench doctor -o json | jq '.[] | select(.state == "problem")'`,
-		Args: func(_ *cobra.Command, arguments []string) error {
-			if len(arguments) > 0 {
-				return exitf(ExitUsage, "doctor takes no argument: remove %q", arguments[0])
-			}
-			return nil
-		},
+		Args: noArgument("remove %s"),
 		RunE: func(command *cobra.Command, _ []string) error { return a.doctor(command.Context(), connection, format) },
 	}
 	connection.addFlags(command.Flags())

@@ -261,7 +261,7 @@ func TestDoctorFinds(t *testing.T) {
 			other.Namespace = "team-b"
 			i.others = []client.Object{other}
 		}, ExitPassed, []string{"warning   manager   there are several Deployments of managers that look after the namespace: ",
-			"believe only what you have installed"}},
+			"trust only the one that you installed"}},
 		{"what only looks like an agent", func(i *installation) { i.agent.Spec.Template.Spec.ServiceAccountName = "" }, ExitPassed,
 			[]string{"the agent is not installed: zfs targets are Stalled"}},
 		{"two agents", func(i *installation) {

@@ -129,7 +129,7 @@ func severalFound(what string, names []string) []finding {
 	if len(names) < 2 {
 		return nil
 	}
-	return []finding{warningFound("believe only what you have installed, and remove the others", "there are several %s: %s", what,
+	return []finding{warningFound("trust only the one that you installed, and remove the others", "there are several %s: %s", what,
 		someOf(names))}
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
@@ -35,18 +38,44 @@ const (
 	ExitInterrupted = 130
 )
 
+// exitHelp lists the exit codes of the commands that end with a verdict.
 const exitHelp = `Exit codes:
-  0    Passed (validate: valid; report: printed)
-  1    Failed: a gate does not hold (validate: a file is not valid; baseline diff: something differs; doctor: a problem)
+  0    Passed: all gates hold
+  1    Failed: a gate does not hold
   2    Inconclusive: the measurements do not decide: too few, too scattered, or none
   3    Invalid: the measurements cannot be used
   4    --timeout expired before the verdict
   64   the command line is wrong
   65   refused: the manifest, the device; or the benchmark is stalled
-  66   a file, a benchmark or its report does not exist (validate: 1)
-  69   the cluster cannot be reached, has no storagebench, or denies access
+  66   a file or a benchmark does not exist
+  69   ` + unavailable + `
   70   any other error
   130  interrupted`
+
+const (
+	unavailable = "the cluster cannot be reached, has no storagebench, or denies access"
+	outOfTime   = "--timeout expired before the end"
+)
+
+// acceptExits are the exit codes of the accept commands.
+var acceptExits = map[int]string{
+	ExitPassed:      "the ConfigMap was printed",
+	ExitRefused:     "the results cannot be accepted, or a document cannot be read",
+	ExitNotFound:    "a file, a benchmark, its report or a ConfigMap does not exist",
+	ExitUnavailable: unavailable,
+}
+
+// exitCodes lists the exit codes of a command without a verdict: its own meanings, and the codes that all commands have.
+func exitCodes(own map[int]string) string {
+	all := maps.Clone(own)
+	all[ExitUsage], all[ExitError], all[ExitInterrupted] = "the command line is wrong", "any other error", "interrupted"
+	var text strings.Builder
+	text.WriteString("Exit codes:")
+	for _, code := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(&text, "\n  %-4d %s", code, all[code])
+	}
+	return text.String()
+}
 
 // exitError is an error with its exit code. Without a cause it only sets the code: the reason was already printed.
 type exitError struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,11 +70,31 @@ func TestHelpNamesEveryExitCode(t *testing.T) {
 	}
 }
 
+// TestHelpNamesOwnExitCodes: a command lists the codes that it returns, and no others.
+func TestHelpNamesOwnExitCodes(t *testing.T) {
+	for command, own := range map[string][]int{
+		"run": {0, 1, 2, 3, 4, 64, 65, 66, 69, 70, 130}, "watch": {0, 1, 2, 3, 4, 64, 65, 66, 69, 70, 130},
+		"qualify": {0, 1, 2, 4, 64, 65, 66, 69, 70, 130}, "sweep": {0, 1, 2, 4, 64, 65, 66, 69, 70, 130},
+		"report": {0, 64, 65, 66, 69, 70, 130}, "history": {0, 64, 66, 69, 70, 130},
+		"validate": {0, 1, 64, 70, 130}, "doctor": {0, 1, 64, 69, 70, 130}, "calibration accept": {0, 64, 65, 66, 69, 70, 130},
+		"baseline accept": {0, 64, 65, 66, 69, 70, 130}, "baseline diff": {0, 1, 64, 65, 66, 69, 70, 130},
+	} {
+		app, out, _ := testApp()
+		app.Main(t.Context(), append(strings.Fields(command), "--help"))
+		for code := range 131 {
+			if named := strings.Contains(out.String(), fmt.Sprintf("\n  %-4d ", code)); named != slices.Contains(own, code) {
+				t.Errorf("%s --help: names %d: %v\n%s", command, code, named, out)
+			}
+		}
+	}
+}
+
 func TestErrorsOfUse(t *testing.T) {
 	for _, test := range []struct {
 		arguments, says string
 	}{
 		{"fly", `unknown command "fly": use baseline, calibration, `},
+		{"fly", "samples (also: init)"},
 		{"run", "run needs one file"},
 		{"run a b", "run needs one file"},
 		{"validate", "validate needs a file"},
@@ -84,6 +105,7 @@ func TestErrorsOfUse(t *testing.T) {
 		{"show", "show needs one name"},
 		{"doctor -o pretty", "write one of text, json, yaml"},
 		{"version now", "version takes no argument"},
+		{"sweep x", "sweep takes no argument: write the file with -f x"},
 		{"run --fast x", "unknown flag: --fast: see 'kubectl storagebench run --help'"},
 		{"run x --local=", "--local is empty"},
 		{"run x --serial 1", "--serial is for --local"},

@@ -41,7 +41,11 @@ func (a *App) historyCommand() *cobra.Command {
 		Long: `Print the primary metrics of all complete experiments of a StorageBenchmark, oldest first, and the points at which they
 changed, with the known changes of the environment.
 
-` + exitHelp,
+` + exitCodes(map[int]string{
+			ExitPassed:      "the history was printed",
+			ExitNotFound:    "the benchmark or its history does not exist",
+			ExitUnavailable: unavailable,
+		}),
 		Example: `  kubectl storagebench history weekly
   kubectl storagebench history weekly --last 5`,
 		Args: exactlyOne("history needs one name: kubectl storagebench history NAME"),

@@ -36,7 +36,7 @@ func TestImportRefuses(t *testing.T) {
 		says      string
 	}{
 		"missing":  {[]string{"--from", "no-such-file"}, ExitNotFound, "no such file"},
-		"foreign":  {[]string{"--from", "../../config/samples/quickstart.yaml"}, ExitRefused, "it is none of: a dbench manifest"},
+		"foreign":  {[]string{"--from", "../../config/samples/quickstart.yaml"}, ExitRefused, "the file is not recognised: give"},
 		"both":     {[]string{"quickstart", "--from", "x"}, ExitUsage, "not both"},
 		"name":     {[]string{"--from", "../imports/testdata/job.fio", "--name", "A_B"}, ExitUsage, "--name A_B"},
 		"too full": {[]string{"--from", "../imports/testdata/kbench.yaml", "--size", "20Gi"}, ExitRefused, "--size may help"},

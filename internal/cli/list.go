@@ -36,12 +36,7 @@ func (a *App) listCommand() *cobra.Command {
 		Short: "List StorageBenchmarks with their verdict, progress and place in the queue",
 		Example: `  kubectl storagebench list
   kubectl storagebench list -A -o wide`,
-		Args: func(_ *cobra.Command, arguments []string) error {
-			if len(arguments) > 0 {
-				return exitf(ExitUsage, "list takes no argument: for one of them write kubectl storagebench show %s", arguments[0])
-			}
-			return nil
-		},
+		Args: noArgument("for one of them write kubectl storagebench show %s"),
 		RunE: func(command *cobra.Command, _ []string) error {
 			if options.everywhere && options.Namespace != "" {
 				return exitf(ExitUsage, "--all-namespaces and --namespace contradict each other: use one of them")

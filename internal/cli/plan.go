@@ -141,7 +141,7 @@ func (a *App) sayPlan(one judgement, all bool) {
 		a.say("%s more: add --all", spelling.Count(more, "run"))
 	}
 	if spec.Seed == nil && len(plan.Variants) > 1 {
-		a.say("In the cluster the order is a different one: it depends on the object, unless spec.seed is set.")
+		a.say("The order in the cluster differs, unless spec.seed is set.")
 	}
 	if spec.Adaptive != nil {
 		a.say("adaptive: the last repetitions are left out if the gates are decided before.")

@@ -42,11 +42,18 @@ func (a *App) qualifyCommand() *cobra.Command {
 StorageBenchmarks, one after another: fio workloads and a log with synchronous appends on an empty volume, filled to 80%, and after its data
 was overwritten twice; then PostgreSQL. The card says of each finding what was measured, what it means and what to do.
 
-The suite loads the storage: do not aim it at storage that others depend on. A suite that has already ended is not repeated: its card is
+The suite loads the storage: do not run it on storage that others depend on. A suite that has already ended is not repeated: its card is
 printed again. Delete its two StorageBenchmarks to repeat it.
 
-The exit code is 1 if a finding is bad, and 2 if something could not be measured. Others:
-` + exitHelp,
+` + exitCodes(map[int]string{
+			ExitPassed:       "all findings are good or warnings",
+			ExitFailed:       "a finding is bad",
+			ExitInconclusive: "something is unknown: it could not be measured",
+			ExitTimeout:      outOfTime,
+			ExitRefused:      "refused: the suite, or the results of --from; or a benchmark is stalled",
+			ExitNotFound:     "a file of --from, a benchmark or its report does not exist",
+			ExitUnavailable:  unavailable,
+		}),
 		Example: `  kubectl storagebench qualify fast
   kubectl storagebench qualify fast --size 100Gi -o html > card.html
   kubectl storagebench qualify target/mirror --dry-run > suite.yaml`,

@@ -90,7 +90,14 @@ func (q *quotes) text(at string, value any, want *schema.Structural, readAs stri
 		q.problems = append(q.problems, problem{at, fmt.Sprintf("%s is read as %s: write %q in quotes", written, readAs, meant)})
 		return meant
 	}
-	q.problems = append(q.problems, problem{at, fmt.Sprintf("%s is read as %s: write %q in quotes", written, readAs, written)})
+	instead := fmt.Sprintf("write %q in quotes", written)
+	switch {
+	case strings.HasSuffix(at, ".bound.min") || strings.HasSuffix(at, ".bound.max"): // 10 of a latency would be 10 nanoseconds
+		instead = fmt.Sprintf(`write it with a unit, such as "10ms", or %q in quotes, which is in the unit of the metric`, written)
+	case strings.HasSuffix(at, ".fill.to"):
+		instead = "write " + written + "%"
+	}
+	q.problems = append(q.problems, problem{at, fmt.Sprintf("%s is read as %s: %s", written, readAs, instead)})
 	return written
 }
 

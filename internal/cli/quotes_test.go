@@ -34,7 +34,7 @@ spec:
 		`b.yaml:10: spec.target.zfs.moduleParameters.zfs_arc_maxx: 0x10 is read as a number: write "0x10" in quotes`,
 		`b.yaml:12: spec.phases[0].fill.to: Invalid value: "80": write a share between 0% and 100% with its percent sign`,
 		`b.yaml:13: spec.phases[1].measure.workload.oltp.workers: "4" is read as text: write 4 without quotes`,
-		`b.yaml:15: spec.gates[0].bound.max: 0.8 is read as a number: write "0.8" in quotes`,
+		`b.yaml:15: spec.gates[0].bound.max: 0.8 is read as a number: write it with a unit, such as "10ms", or "0.8" in quotes, which is in the unit of the metric`,
 		`b.yaml:17: spec.matrix[pool.ashift][0]: 9 is read as a number: write "9" in quotes`,
 	} {
 		if !strings.Contains(said, "\n  "+line) {

@@ -37,7 +37,12 @@ func (a *App) reportCommand() *cobra.Command {
 		Short: "Print or save the report of a finished StorageBenchmark",
 		Long: `Print the report of a finished StorageBenchmark, or save all its formats to a folder.
 
-` + exitHelp,
+` + exitCodes(map[int]string{
+			ExitPassed:      "the report was printed or saved",
+			ExitRefused:     "the stored results cannot be read",
+			ExitNotFound:    "the benchmark or its report does not exist",
+			ExitUnavailable: unavailable,
+		}),
 		Example: `  kubectl storagebench report quickstart
   kubectl storagebench report quickstart -o html > report.html
   kubectl storagebench report quickstart -o junit > junit.xml

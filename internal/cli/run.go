@@ -36,8 +36,9 @@ func (a *App) runCommand() *cobra.Command {
 		Short: "Run the StorageBenchmarks of a file, in the cluster or on this machine",
 		Long: `Run the StorageBenchmarks of a file. FILE can be - for the standard input.
 
-In the cluster they are applied (server-side, field owner kubectl-storagebench), with the ConfigMaps of the same file. With
---wait, progress is shown until the verdict. Ctrl-C ends only the waiting: the benchmark continues.
+In the cluster they are applied (server-side, field owner kubectl-storagebench), with the StorageTargets and ConfigMaps of the
+same file. Apply those of other files first, with kubectl apply. With --wait, progress is shown until the verdict. Ctrl-C ends
+only the waiting: the benchmark continues.
 
 With --local, the phases are executed on this machine, in a new folder inside DIR or on a whole DEVICE, which loses all its
 contents. A device must be identified by its path and by its serial number, and must not contain recognisable data.

@@ -36,12 +36,12 @@ func (a *App) samplesCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "samples [NAME]",
 		Aliases: []string{"init"},
-		Short:   "List sample manifests by their purpose, or print one to begin with",
+		Short:   "List sample manifests, print one to begin with, or convert a file of fio, dbench, kbench or kubestr (also: init)",
 		Long: `List the sample manifests by their purpose. With a NAME, print that sample to the standard output, with your name, class and size
 in it. Samples for zfs targets name disks: write yours there. Nothing is written to files or to the cluster.
 
 With --from, print a manifest that measures as the file of another tool does: a fio job file, a Job of dbench or kbench, or a script with a
-kubestr fio command. A comment in it says what was not taken over.`,
+kubestr fio command. A comment in it says what was left out or changed.`,
 		Example: `  kubectl storagebench samples
   kubectl storagebench samples quickstart --name first --storage-class fast > first.yaml
   kubectl storagebench init --from dbench.yaml > dbench-again.yaml`,
@@ -127,11 +127,9 @@ func (a *App) listSamples(format string) error {
 }
 
 var (
-	// questionNumbers matches the beginning of the comment of a sample, such as "S3 and S4: ".
-	questionNumbers = regexp.MustCompile(`^S[0-9]+((,| and) S[0-9]+)*: `)
-	sentenceEnd     = regexp.MustCompile(`[.?!]( |$)`)
-	sampleName      = regexp.MustCompile(`(?m)^(kind: StorageBenchmark\nmetadata:\n  name: ).*$`)
-	sampleClass     = regexp.MustCompile(`storageClass: \{(?:name: [^,}]+, )?size: ([^,}]+)`)
+	sentenceEnd = regexp.MustCompile(`[.?!]( |$)`)
+	sampleName  = regexp.MustCompile(`(?m)^(kind: StorageBenchmark\nmetadata:\n  name: ).*$`)
+	sampleClass = regexp.MustCompile(`storageClass: \{(?:name: [^,}]+, )?size: ([^,}]+)`)
 )
 
 // purposeOf is the first sentence of the comment at the beginning of a sample.
@@ -144,7 +142,7 @@ func purposeOf(text string) string {
 		}
 		words = append(words, strings.TrimSpace(comment))
 	}
-	comment := questionNumbers.ReplaceAllString(strings.Join(words, " "), "")
+	comment := strings.Join(words, " ")
 	if end := sentenceEnd.FindStringIndex(comment); end != nil {
 		comment = strings.TrimSuffix(comment[:end[0]+1], ".")
 	}

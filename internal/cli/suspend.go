@@ -26,7 +26,7 @@ func (a *App) suspendCommand() *cobra.Command {
 		Aliases: []string{"cancel"},
 		Short:   "Stop a StorageBenchmark and free its node; resume continues it",
 		Long: `Stop a StorageBenchmark by spec.suspend, and free its node. The numbers of finished runs are kept. The run in progress is stopped,
-and what was made for it is torn down: it starts over when the benchmark is resumed. Of a schedule, no further experiment starts.
+and what was made for it is torn down: it starts over when the benchmark is resumed. No further scheduled experiment starts.
 
 With reset: Dataset or None, the runs pass a pool on, which would be lost: then the command refuses, unless a flag allows it.`,
 		Example: "  kubectl storagebench suspend nightly",

@@ -43,12 +43,19 @@ place of the one in spec.target.zfs.pool.vdevs.
 ` + sweep.Rule + `
 A place that has already ended is not measured again.
 
-The exit code is 1 if there is an outlier, and 2 if a place has no numbers or there are too few places or runs. Others:
-` + exitHelp,
+` + exitCodes(map[int]string{
+			ExitPassed:       "there is no outlier",
+			ExitFailed:       "there is an outlier",
+			ExitInconclusive: "unknown: a place has no numbers, there are too few places or runs, or they differ too much",
+			ExitTimeout:      outOfTime,
+			ExitRefused:      "the manifest is refused",
+			ExitNotFound:     "the file does not exist",
+			ExitUnavailable:  unavailable,
+		}),
 		Example: `  kubectl storagebench sweep -f scan.yaml --nodes disktype=nvme
   kubectl storagebench sweep -f scan.yaml --nodes kubernetes.io/os=linux --parallel 4 -o json
   kubectl storagebench sweep -f disk.yaml --nodes kubernetes.io/hostname=node-a --devices /dev/disk/by-id/nvme-A,/dev/disk/by-id/nvme-B`,
-		Args: cobra.NoArgs,
+		Args: noArgument("write the file with -f %s"),
 		RunE: func(command *cobra.Command, _ []string) error {
 			if options.file == "" || options.nodes == "" {
 				return exitf(ExitUsage, "sweep needs a file and the labels of nodes: kubectl storagebench sweep -f FILE --nodes LABEL=VALUE")

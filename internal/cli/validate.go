@@ -29,7 +29,7 @@ run of every variant. Prints the number of runs and their estimated duration. FI
 .yaml, .yml and .json files in it, as they are: build a kustomization first. A StorageTarget or the ConfigMap of
 a job file that a benchmark refers to is looked for in all the files.
 
-` + exitHelp,
+` + exitCodes(map[int]string{ExitPassed: "all files are valid", ExitFailed: "a file is not valid or cannot be read"}),
 		Example: `  kubectl storagebench validate experiment.yaml target.yaml
   kubectl kustomize overlays/lab | kubectl storagebench validate -
   kubectl storagebench validate -o sarif experiments/s03-ageing experiments/s03-ageing/lab/target.yaml > storagebench.sarif`,

@@ -14,12 +14,7 @@ func (a *App) versionCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program",
-		Args: func(_ *cobra.Command, arguments []string) error {
-			if len(arguments) > 0 {
-				return exitf(ExitUsage, "version takes no argument: remove %q", arguments[0])
-			}
-			return nil
-		},
+		Args:  noArgument("remove %s"),
 		RunE: func(*cobra.Command, []string) error {
 			if format != formatText {
 				return a.printDocument(map[string]string{"version": a.version(), "api": v1alpha1.GroupVersion.String(), "go": runtime.Version(),

@@ -3,6 +3,7 @@
 package imports
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -67,10 +68,8 @@ func Read(name string, text []byte, open func(path string) ([]byte, error)) (*Be
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("it has %d bytes: no file of the known kinds is that large", len(text))
 	}
-	var names []string
 	for _, format := range formats {
 		if !format.is(string(text)) {
-			names = append(names, format.name)
 			continue
 		}
 		found, err := format.read(file{name, string(text), open})
@@ -81,7 +80,8 @@ func Read(name string, text []byte, open func(path string) ([]byte, error)) (*Be
 		found.complete(name)
 		return found, nil
 	}
-	return nil, fmt.Errorf("it is none of: %s", strings.Join(names, ", "))
+	return nil, errors.New("the file is not recognised: give a dbench manifest, a kbench manifest, a script with a kubestr fio command, " +
+		"or a fio job file with [sections]")
 }
 
 // complete replaces or removes what the API would not accept.

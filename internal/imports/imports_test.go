@@ -132,11 +132,20 @@ func TestWhatIsLeft(t *testing.T) {
 			[]string{"exec_prerun=id: a job file runs no commands", "verify=crc32c", "filename=/mnt/x: each job gets files", "magic: a runner knows no such option"},
 			[]string{"bs=4k"}},
 		"comments": {"[a]\nbs=64k ; db pages\nsize=1g # of data\nrw=randwrite;x\n", nil, []string{"bs=64k\n", "size=1g\n", "rw=randwrite\n"}},
-		"a device": {"[a]\nfilename=/dev/sdb\nrw=randread\n", []string{"filename=/dev/sdb: the jobs use a block volume", "the size of the volume"},
+		"a device": {"[a]\nfilename=/dev/sdb\nrw=randread\n",
+			[]string{"filename=/dev/sdb: the jobs run on a new block volume", "the size of the volume"},
 			[]string{"size: 20Gi, volumeMode: Block", "fill: {to: 100%}"}},
 		"a secret": {"[a]\nsize=1g\nkey=hidden\nword hidden\n", []string{"key: a runner", "word: a runner"}, nil},
 		"a later global": {"[a]\nsize=1g\n[global]\nbs=8k\n[b]\nsize=1g\n[c]\nsize=1g\nbs=4k", nil,
 			[]string{"[b]\n            bs=8k", "[c]\n            bs=8k\n            size=1g\n            bs=4k", "[a]\n            size=1g\n"}},
+		"a shared file": {"[w]\nfilename=/mnt/x/f\nsize=10G\nnumjobs=4\n",
+			[]string{"filename=/mnt/x/f: the 4 jobs shared this file; here each has its own, 40Gi in all. To share one again, add the phase " +
+				"{name: fill, fill: {size: 10Gi}} before and write filename=data"}, []string{"size: 51Gi"}},
+		"a file of all jobs but one": {"[global]\nfilename=/mnt/x\nsize=1536m\n[a]\n[b]\nfilename=/mnt/y\n[c]\n",
+			[]string{"filename=/mnt/x: the 2 jobs shared this file; here each has its own, 3Gi in all. To share one again, add the phase " +
+				"{name: fill, fill: {size: 1536Mi}}", "filename=/mnt/y: each job gets files"}, nil},
+		"a file beside a device": {"[a]\nfilename=/dev/sdb\n[b]\nfilename=/mnt/x\nnumjobs=2\n",
+			[]string{"filename=/dev/sdb", "filename=/mnt/x: the jobs run on the block volume", "the size of the volume"}, nil},
 		"workers":          {"[a]\nsize=10g\nnumjobs=4\n", nil, []string{"size: 51Gi"}},
 		"huge":             {"[a]\nsize=100000t\nnumjobs=100\n", []string{"more than 1Pi"}, nil},
 		"same names":       {"[a]\nsize=1g\n[a]\nsize=1g\n[x y]\nname=a\nsize=1g\n", nil, []string{"[a]", "[a-2]", "[a-3]"}},
@@ -188,8 +197,8 @@ func TestRefused(t *testing.T) {
 		return "kind: Job\nspec: {template: {spec: {containers: [{image: x/kbench, " + field + "}]}}}"
 	}
 	for text, says := range map[string]string{
-		"":                                     "it is none of: a dbench manifest, a kbench manifest, a kubestr command, a fio job file",
-		"apiVersion: v1":                       "it is none of",
+		"":                                     "the file is not recognised: give a dbench manifest, a kbench manifest, a script with a kubestr",
+		"apiVersion: v1":                       "the file is not recognised",
 		"[global]\nbs=4k\n":                    "it has no job besides [global]",
 		"[a]\nsize=1g\nnumjobs=9999\n":         "write a whole number from 1 to 1024",
 		"kubestr fio -s":                       "flag needs an argument",
@@ -202,7 +211,8 @@ func TestRefused(t *testing.T) {
 		"kind: Job\nspec: {template: {spec: {containers: [{image: x/kbench, env: [{name: MODE, value: fast}]}]}}}": `no MODE "fast"`,
 		"kind: Job\nspec: {template: {spec: {containers: [{image: x/kbench, env: [{name: SIZE, value: big}]}]}}}":  `the size of its file is "big"`,
 		"[a]\nbs=4k\n":                                           "[a] does not say how large its file is: write size=1g",
-		"[a]\nsize=10%\n":                                        "[a] does not say how large",
+		"[a]\nsize=10%\n":                                        "[a]: size=10% refers to a file that does not exist yet: write the size itself",
+		"[global]\nsize=50%\n[w]\n":                              "[w]: size=50% refers to a file",
 		"[a]\nsize=1g\nioengine=mmap\n":                          `without these it would measure something else: ioengine="mmap" is not allowed`,
 		"[a]\nsize=1g\nrw=trim\nbs=4k|8k\n":                      `rw="trim" is not allowed: write read, write, randread, randwrite, rw or randrw; bs="4k|8k"`,
 		"[a]\nsize=1g\nrate_iops=x\n":                            `rate_iops="x"`,

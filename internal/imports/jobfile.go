@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/storagebench/storagebench/internal/fio"
 )
 
@@ -30,6 +32,7 @@ func (b *Benchmark) takeJobs(text string) error {
 	if len(jobs.refused) > 0 {
 		return fmt.Errorf("without these it would measure something else: %s", strings.Join(jobs.refused, "; "))
 	}
+	jobs.ownFiles(b)
 	if err := jobs.place(b); err != nil {
 		return err
 	}
@@ -94,10 +97,13 @@ func waits(options []fio.Option) (waits bool) {
 }
 
 func (j *jobFile) drop(names ...string) {
-	named := func(option fio.Option) bool { return slices.Contains(names, option.Name) }
-	j.global = slices.DeleteFunc(j.global, named)
+	j.dropIf(func(option fio.Option) bool { return slices.Contains(names, option.Name) })
+}
+
+func (j *jobFile) dropIf(drops func(fio.Option) bool) {
+	j.global = slices.DeleteFunc(j.global, drops)
 	for _, section := range j.sections {
-		section.Options = slices.DeleteFunc(section.Options, named)
+		section.Options = slices.DeleteFunc(section.Options, drops)
 	}
 }
 
@@ -172,9 +178,9 @@ func (j *jobFile) keep(line string, section *fio.Section, options *[]fio.Option,
 	case option.Name == "verify" && slices.Contains([]string{"0", "none"}, option.Value): // the runner does not verify either
 	case option.Name == "filename" && strings.HasPrefix(option.Value, "/dev/"):
 		b.Block = true
-		b.leave("%s: the jobs use a block volume, which a fill phase writes before, and nothing of this device", line)
-	case option.Name == "filename" && refused != "":
-		b.leave("%s: each job gets files of its own on the volume; write filename=data for the data of a fill phase", line)
+		b.leave("%s: the jobs run on a new block volume, which a fill phase fills first. This device is not used", line)
+	case namesFile(option): // ownFiles removes it
+		*options = append(*options, option)
 	case refused != "" && decides.MatchString(option.Name):
 		if len(j.refused) < 8 {
 			j.refused = append(j.refused, refused)
@@ -186,6 +192,61 @@ func (j *jobFile) keep(line string, section *fio.Section, options *[]fio.Option,
 	default:
 		*options = append(*options, option)
 	}
+}
+
+// namesFile reports whether an option names a file that is not on the volume of a run.
+func namesFile(option fio.Option) bool { return option.Name == "filename" && fio.Refused(option) != "" }
+
+// ownFiles removes the names of files, because each job gets files of its own, and says how many jobs shared one.
+func (j *jobFile) ownFiles(b *Benchmark) {
+	sharing := map[string][]*fio.Section{}
+	var names []string
+	for _, section := range j.sections {
+		name, found := "", false
+		for _, option := range slices.Concat(j.global, section.Options) {
+			if option.Name == "filename" { // the last one counts
+				name, found = option.Value, namesFile(option)
+			}
+		}
+		if !found {
+			continue
+		}
+		if sharing[name] == nil {
+			names = append(names, name)
+		}
+		sharing[name] = append(sharing[name], section)
+	}
+	for _, name := range names {
+		instead := "the jobs run on the block volume"
+		if !b.Block {
+			instead = j.instead(sharing[name])
+		}
+		b.leave("filename=%s: %s", name, instead)
+	}
+	j.dropIf(namesFile)
+}
+
+// instead says what the jobs of sections have instead of the file that they named.
+func (j *jobFile) instead(sections []*fio.Section) string {
+	jobs, largest, total, known := 0.0, 0.0, 0.0, true
+	for _, section := range sections {
+		size, workers := j.extent(section)
+		jobs, largest, total = jobs+workers, max(largest, size), total+size*workers
+		known = known && size > 0
+	}
+	switch {
+	case jobs <= 1:
+		return "each job gets files of its own on the volume; write filename=data for the data of a fill phase"
+	case !known || total > 1<<50:
+		return fmt.Sprintf("the %.0f jobs shared this file; here each has its own; write filename=data for the data of a fill phase", jobs)
+	}
+	return fmt.Sprintf("the %.0f jobs shared this file; here each has its own, %s in all. To share one again, add the phase "+
+		"{name: fill, fill: {size: %s}} before and write filename=data", jobs, binary(total), binary(largest))
+}
+
+// binary writes a size such as 10Gi.
+func binary(bytes float64) string {
+	return resource.NewQuantity(int64(bytes), resource.BinarySI).String()
 }
 
 // firstWord is the name of an option, and not its value.
@@ -204,10 +265,22 @@ func (j *jobFile) place(b *Benchmark) error {
 		return nil
 	}
 	for _, section := range j.sections {
-		if !slices.ContainsFunc(slices.Concat(j.global, section.Options), func(option fio.Option) bool {
-			bytes, _ := amount(option.Value)
-			return slices.Contains([]string{"size", "filesize", "file_size"}, option.Name) && bytes > 0
-		}) {
+		sized, share := false, ""
+		for _, option := range slices.Concat(j.global, section.Options) {
+			if !slices.Contains([]string{"size", "filesize", "file_size"}, option.Name) {
+				continue
+			}
+			if bytes, _ := amount(option.Value); bytes > 0 {
+				sized = true
+			} else if strings.HasSuffix(option.Value, "%") {
+				share = option.Name + "=" + option.Value
+			}
+		}
+		switch {
+		case sized:
+		case share != "":
+			return fmt.Errorf("[%s]: %s refers to a file that does not exist yet: write the size itself, such as size=1g", section.Name, share)
+		default:
 			return fmt.Errorf("[%s] does not say how large its file is: write size=1g into it or into [global]", section.Name)
 		}
 	}
@@ -252,15 +325,7 @@ func (j *jobFile) text() string {
 func (j *jobFile) volume(b *Benchmark) string {
 	total := 0.0
 	for _, section := range j.sections {
-		size, workers := 0.0, 1.0
-		for _, option := range slices.Concat(j.global, section.Options) {
-			switch option.Name {
-			case "size", "filesize", "file_size":
-				size, _ = amount(option.Value)
-			case "numjobs":
-				workers, _ = strconv.ParseFloat(option.Value, 64)
-			}
-		}
+		size, workers := j.extent(section)
 		if size <= 0 {
 			b.leave("the size of the volume: [%s] does not say how large its file is, so write a size that fits", section.Name)
 			return DefaultSize
@@ -273,6 +338,20 @@ func (j *jobFile) volume(b *Benchmark) string {
 		return DefaultSize
 	}
 	return fmt.Sprintf("%dGi", int64(total*1.25/gibibyte)+1)
+}
+
+// extent is the size of the file of a job, 0 if it is unknown, and how many times the job runs.
+func (j *jobFile) extent(section *fio.Section) (size, workers float64) {
+	workers = 1
+	for _, option := range slices.Concat(j.global, section.Options) {
+		switch option.Name {
+		case "size", "filesize", "file_size":
+			size, _ = amount(option.Value)
+		case "numjobs":
+			workers, _ = strconv.ParseFloat(option.Value, 64)
+		}
+	}
+	return size, workers
 }
 
 var amountPattern = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kmgtKMGT]?)(?:[iI]?[bB]?)$`)

@@ -18,9 +18,10 @@ const DefaultSize = "20Gi"
 func (b *Benchmark) Manifest() string {
 	var text strings.Builder
 	line := func(format string, values ...any) { fmt.Fprintf(&text, format+"\n", values...) }
-	line("# Made of %s. Where that ran once, this runs repeatedly, so that gates can tell a change from chance: add some.", b.From)
+	line("# Converted from %s. The original runs once. This benchmark repeats it, so that gates can tell a change from chance. Add gates.",
+		b.From)
 	if len(b.Left) > 0 {
-		line("# Not taken over, or changed:")
+		line("# Left out or changed:")
 		for _, left := range b.Left {
 			line("#   - %s", comment(left))
 		}

@@ -51,7 +51,7 @@ var rules = []rule{
 	limit{about: "The longest commit", phase: "redo-full", metric: "writeLatencyMaxNanoseconds",
 		warn: 100 * millisecond, bad: 1000 * millisecond,
 		means: "All sessions that commit stand still for this long.",
-		do:    "Look what else the storage did at that time: flushes, scrubs, neighbours, a disk that recovers sectors."}.judge,
+		do:    "Check what else the storage did at that time: flushes, scrubs, neighbours, a disk that recovers sectors."}.judge,
 	keeps{about: "Commits, full against empty", before: "redo-empty", after: "redo-full", metric: appends, warn: 20, bad: 50,
 		means: "The log gets slower as the volume fills and ages.",
 		do:    "Plan with the figures of the full volume. Keep more space free, or move the log to a volume of its own."}.judge,

@@ -27,8 +27,8 @@ const (
 	leastRuns    = 3
 	clearlyWorse = 0.8
 	// Rule says what an outlier is.
-	Rule = "An outlier is more than 8 median deviations, and at least 5%, from the median of all. Of 2 to 4 places, it is one that is worse " +
-		"than each other one by 20%, in all of its runs, at least 3 each."
+	Rule = "An outlier is more than 8 median deviations, and at least 5%, from the median of all. With 2 to 4 places, an outlier is a place " +
+		"that is at least 20% worse than every other. Each place needs at least 3 runs, and each run of the outlier has to be worse."
 )
 
 // Result is what was measured at a place.
