@@ -120,6 +120,7 @@ const (
 	ReasonGUIDMismatch           = "GUIDMismatch"
 	ReasonAgentDied              = "AgentDied"
 	ReasonObservationInterrupted = "ObservationInterrupted"
+	ReasonAgentRestarted         = "AgentRestarted"
 	ReasonParameterNotAllowed    = "ParameterNotAllowed"
 	ReasonParameterNotFound      = "ParameterNotFound"
 	ReasonParameterInterrupted   = "ParameterInterrupted"

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/experiment"
 )
 
@@ -18,6 +19,9 @@ import (
 // every turn, and every change of its annotations causes one. After the first refusal, it tries no other runs.
 func (r *Reconciler) rehearse(ctx context.Context, observed *observation, run *v1alpha1.BenchmarkRun) error {
 	observed.Rehearsed, observed.changed = true, true
+	if observed.SpecError == nil {
+		observed.SpecError = r.rehearsed.refusal(observed.Benchmark, run)
+	}
 	if observed.SpecError != nil || r.rehearsed.passed(observed.Benchmark, run) {
 		return nil
 	}
@@ -43,6 +47,8 @@ type rehearsal struct {
 	generation int64
 	experiment string
 	variants   sets.Set[string]
+	// refusal of a run that was to be created: it was not rehearsed, or not as it was then.
+	refusal *design.SpecError
 }
 
 func (r *rehearsals) passed(benchmark *v1alpha1.StorageBenchmark, run *v1alpha1.BenchmarkRun) bool {
@@ -52,15 +58,33 @@ func (r *rehearsals) passed(benchmark *v1alpha1.StorageBenchmark, run *v1alpha1.
 	return known.of(benchmark, run) && known.variants.Has(run.Spec.Variant)
 }
 
+// refusal is why a run of the experiment was refused when it was to be created. Nil if none was.
+func (r *rehearsals) refusal(benchmark *v1alpha1.StorageBenchmark, run *v1alpha1.BenchmarkRun) *design.SpecError {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if known := r.of[client.ObjectKeyFromObject(benchmark)]; known.of(benchmark, run) {
+		return known.refusal
+	}
+	return nil
+}
+
 func (r *rehearsals) pass(benchmark *v1alpha1.StorageBenchmark, run *v1alpha1.BenchmarkRun) {
+	r.note(benchmark, run, func(known *rehearsal) { known.variants.Insert(run.Spec.Variant) })
+}
+
+func (r *rehearsals) refuse(benchmark *v1alpha1.StorageBenchmark, run *v1alpha1.BenchmarkRun, why *design.SpecError) {
+	r.note(benchmark, run, func(known *rehearsal) { known.refusal = why })
+}
+
+func (r *rehearsals) note(benchmark *v1alpha1.StorageBenchmark, run *v1alpha1.BenchmarkRun, what func(known *rehearsal)) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	key := client.ObjectKeyFromObject(benchmark)
 	known := r.of[key]
 	if !known.of(benchmark, run) {
-		known = rehearsal{benchmark.UID, benchmark.Generation, run.Spec.Experiment, sets.New[string]()}
+		known = rehearsal{benchmark.UID, benchmark.Generation, run.Spec.Experiment, sets.New[string](), nil}
 	}
-	known.variants.Insert(run.Spec.Variant)
+	what(&known)
 	if r.of == nil {
 		r.of = map[types.NamespacedName]rehearsal{}
 	}

@@ -149,7 +149,7 @@ func acts() map[string]act {
 			once: []string{"zfs set recordsize=128k storagebench.dev:changed=12345678-op,logbias=throughput,recordsize=128k,sync=disabled " +
 				"sync=disabled bench0/data"}},
 		"observe": {action: v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{Duration: seconds(20), Interval: seconds(1)}}, events: 3,
-			interrupted: v1alpha1.ReasonObservationInterrupted, check: checkObservation},
+			interrupted: v1alpha1.ReasonAgentRestarted, check: checkObservation},
 	}
 }
 

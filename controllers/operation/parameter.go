@@ -244,9 +244,14 @@ func (r *Reconciler) restoreUnowned(ctx context.Context, parameter string) error
 	var problems []error
 	for _, entry := range entries {
 		path := filepath.Join(folder, entry.Name())
+		if filepath.Ext(path) != ".json" {
+			continue // a draft that was never finished
+		}
 		record, err := readRecord(path)
 		if err != nil || record == nil {
-			problems = append(problems, err)
+			if parameter == "" { // else it may be of another parameter, and was reported when the agent started
+				problems = append(problems, err)
+			}
 			continue
 		}
 		if parameter != "" && record.Parameter != parameter {

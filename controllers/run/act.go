@@ -112,9 +112,9 @@ func (e *takenError) Error() string {
 }
 
 // refuses reports whether the API server does not let the run create an object: because of a quota, a policy, or the object itself. A
-// webhook that denies it without a code is a bad request, and one that does not answer an internal error.
+// webhook that denies it without a code makes it a bad request.
 func refuses(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsInternalError(err)
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 }
 
 // refusedError means that the API server refuses to create an object.

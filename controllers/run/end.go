@@ -7,8 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -35,7 +33,7 @@ func mountEnd(pod *corev1.PodSpec, run *v1alpha1.BenchmarkRun, phase *v1alpha1.P
 		corev1.VolumeMount{Name: endName, MountPath: workload.EndPath, ReadOnly: true})
 }
 
-// tellEnd creates the ConfigMap that mountEnd mounts. It is deleted with the run. If its name is taken or a quota forbids it, the next
+// tellEnd creates the ConfigMap that mountEnd mounts. It is deleted with the run. If its name is taken, or a quota or policy refuses it, the next
 // reconcile tries again. In the worst case the pod measures for its longest time, which is valid too.
 func (r *Reconciler) tellEnd(ctx context.Context, run *v1alpha1.BenchmarkRun, action runs.Action) error {
 	labels, phase := runs.Labels(run), run.Spec.Phases[action.Phase].Name
@@ -46,7 +44,8 @@ func (r *Reconciler) tellEnd(ctx context.Context, run *v1alpha1.BenchmarkRun, ac
 		Immutable: new(true),
 		Data:      map[string]string{workload.EndKey: workload.EndText(string(run.UID), action.EndAt)},
 	})
-	if _, taken := errors.AsType[*takenError](err); taken || apierrors.IsForbidden(err) {
+	_, taken := errors.AsType[*takenError](err)
+	if _, refused := errors.AsType[*refusedError](err); taken || refused {
 		return nil
 	}
 	return err

@@ -156,7 +156,7 @@ func TestARefusedCreate(t *testing.T) {
 		"a quota":                        {apierrors.NewForbidden(corev1.Resource("configmaps"), "x", errors.New("exceeded quota")), true},
 		"a policy":                       {apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "x", nil), true},
 		"a webhook that denies it":       {apierrors.NewBadRequest("admission webhook \"x\" denied the request"), true},
-		"a webhook that does not answer": {apierrors.NewInternalError(errors.New("failed calling webhook")), true},
+		"a webhook that does not answer": {apierrors.NewInternalError(errors.New("failed calling webhook")), false},
 		"an outage":                      {apierrors.NewServiceUnavailable("down"), false},
 		"a conflict":                     {apierrors.NewConflict(corev1.Resource("configmaps"), "x", errors.New("changed")), false},
 	} {

@@ -54,7 +54,7 @@ func (a *App) Command() *cobra.Command {
 
 ` + exitHelp + `
 
-Codes up to 4 of commands without a verdict: see their --help.`,
+Commands without a verdict may use 1 to 4 otherwise: their --help says how.`,
 		SilenceErrors: true, SilenceUsage: true,
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl storagebench"},
 		Args: func(command *cobra.Command, arguments []string) error {

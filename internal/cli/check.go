@@ -292,11 +292,14 @@ func (s schemas) rehearse(ctx context.Context, checked *validated) []problem {
 // withoutStandard notes that the baseline is not among the files. Otherwise it is only seen after all runs.
 func withoutStandard(benchmark *v1alpha1.StorageBenchmark, configMaps []*manifest) string {
 	baseline := benchmark.Spec.Baseline
-	if baseline == nil || slices.ContainsFunc(configMaps, func(one *manifest) bool {
+	judged := slices.ContainsFunc(benchmark.Spec.Gates, func(gate v1alpha1.Gate) bool {
+		return gate.Compare != nil && gate.Compare.To == "Baseline"
+	})
+	if baseline == nil || !judged || slices.ContainsFunc(configMaps, func(one *manifest) bool {
 		return one.isConfigMap() && one.object.GetName() == baseline.ConfigMap.Name
 	}) {
 		return ""
 	}
-	return fmt.Sprintf("gates to Baseline are Inconclusive (BaselineMissing) while the namespace does not have ConfigMap %s of "+
-		"spec.baseline, which none of the files has", baseline.ConfigMap.Name)
+	return fmt.Sprintf("ConfigMap %s of spec.baseline is not among the files: if the namespace does not have it, gates to Baseline are "+
+		"Inconclusive (BaselineMissing)", baseline.ConfigMap.Name)
 }

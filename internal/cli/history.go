@@ -43,6 +43,7 @@ changed, with the known changes of the environment.
 
 ` + exitCodes(map[int]string{
 			ExitPassed:      "the history was printed",
+			ExitRefused:     "the stored history cannot be read",
 			ExitNotFound:    "the benchmark or its history does not exist",
 			ExitUnavailable: unavailable,
 		}),
@@ -82,7 +83,7 @@ func (a *App) history(ctx context.Context, name string, options historyOptions) 
 		err = errors.New("it belongs to another object of that name")
 	}
 	if err != nil {
-		return exitf(ExitNotFound,
+		return exitf(ExitRefused,
 			"ConfigMap %s/%s is not the history of this StorageBenchmark: %w: delete or rename it, and the operator rewrites the history",
 			stored.Namespace, stored.Name, err)
 	}

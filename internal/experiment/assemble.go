@@ -96,16 +96,15 @@ func Assemble(evidence Evidence) results.Experiment {
 	return experiment
 }
 
-// storageFailed are the reasons of attempts that the storage itself has made Invalid.
-var storageFailed = []string{results.ReasonIOError, results.ReasonReadOnly, results.ReasonPoolUnhealthy, results.ReasonNotConverged,
-	v1alpha1.ReasonPhaseDeadlineExceeded}
+// storageFailed are the reasons of phases whose storage has failed.
+var storageFailed = []string{results.ReasonIOError, results.ReasonReadOnly, results.ReasonPoolUnhealthy}
 
 // lostToStorage says how many attempts the storage has made Invalid: what was measured is how it works when it works.
 func lostToStorage(runs []results.RunResult) string {
 	lost := map[string]int{}
 	for i := range runs {
-		if run := &runs[i]; !run.Valid && slices.Contains(storageFailed, run.Reason) {
-			lost[run.Reason]++
+		if reason := runs[i].Because(storageFailed); reason != "" && !runs[i].Valid {
+			lost[reason]++
 		}
 	}
 	var words []string
@@ -134,7 +133,8 @@ func unlike(runs []results.RunResult, byRun [][]results.PhaseDocument) string {
 	changed := map[string]bool{}
 	for _, documents := range alike {
 		for key, values := range results.MergeEnvironment(documents) {
-			if len(values) > 1 && results.DifferenceAllowed(key, constant) {
+			first, others := map[string][]string{key: values[:1]}, map[string][]string{key: values[1:]}
+			if len(values) > 1 && results.DifferenceAllowed(key, constant) && len(results.Differences(first, others, nil)) > 0 {
 				changed[key+" ("+strings.Join(values, ", ")+")"] = true
 			}
 		}

@@ -301,9 +301,12 @@ func TestAssemblePhasesOfSomeVariants(t *testing.T) {
 
 // TestLostToStorage: only attempts that the storage has spoiled are counted.
 func TestLostToStorage(t *testing.T) {
-	runs := []results.RunResult{{Valid: true}, {Reason: results.ReasonIOError}, {Reason: "Evicted"}, {Reason: results.ReasonIOError},
-		{Reason: v1alpha1.ReasonPhaseDeadlineExceeded}, {Valid: true, Reason: results.ReasonIOError}}
-	got, want := lostToStorage(runs), "attempts that failed because of the storage, and are in no number: 2 (IOError), 1 (PhaseDeadlineExceeded)"
+	of := func(reason, message string) results.RunResult {
+		return results.RunResult{Reason: v1alpha1.ReasonPhaseInvalid, Message: message, Phases: []results.RunPhase{{Reason: reason}}}
+	}
+	runs := []results.RunResult{{Valid: true}, of(results.ReasonIOError, ""), {Reason: "Evicted"}, of("", "phase scan: IOError: EIO"),
+		of(results.ReasonPoolUnhealthy, ""), of("NotConverged", ""), {Valid: true, Phases: []results.RunPhase{{Reason: results.ReasonIOError}}}}
+	got, want := lostToStorage(runs), "attempts that failed because of the storage, and are in no number: 2 (IOError), 1 (PoolUnhealthy)"
 	if got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -100,20 +101,23 @@ func TestRehearsal(t *testing.T) {
 // TestRehearsalOfAMatrix: each value is asked about, and not each combination.
 func TestRehearsalOfAMatrix(t *testing.T) {
 	var slots []design.Slot
-	for _, size := range []string{"8k", "16k", "32k", "128k"} {
-		for _, sync := range []string{"standard", "always", "disabled"} {
+	for size := range 13 {
+		for sync := range 5 {
 			for repetition := range int32(2) {
-				slots = append(slots, design.Slot{Variant: size + sync, Base: "v", Repetition: repetition,
-					Matrix: map[string]string{"dataset.recordsize": size, "dataset.sync": sync}})
+				matrix := map[string]string{"dataset.recordsize": fmt.Sprint("r", size), "dataset.sync": fmt.Sprint("s", sync)}
+				slots = append(slots, design.Slot{Variant: fmt.Sprint(size, sync), Base: "v", Repetition: repetition, Matrix: matrix})
 			}
 		}
+	}
+	if few := rehearsed(slots[:2*60]); len(few) != 60 {
+		t.Errorf("%d of 60 variants", len(few))
 	}
 	values := map[string]bool{}
 	chosen := rehearsed(slots)
 	for _, slot := range chosen {
 		values[slot.Matrix["dataset.recordsize"]], values[slot.Matrix["dataset.sync"]] = true, true
 	}
-	if len(values) != 7 || len(chosen) < 4 || len(chosen) > 7 {
-		t.Errorf("%d runs with %d of 7 values", len(chosen), len(values))
+	if len(values) != 18 || len(chosen) < 13 || len(chosen) > 18 {
+		t.Errorf("%d runs with %d of 18 values", len(chosen), len(values))
 	}
 }

@@ -265,7 +265,7 @@ func WhyPaced(jobs []string) string {
 
 // WhyUntimedSyncs is like WhyPaced.
 func WhyUntimedSyncs(jobs []string) string {
-	return fmt.Sprintf("with ioengine=libaio, fio times the preceding write with the syncs of %s: use psync or io_uring to measure them",
+	return fmt.Sprintf("with ioengine=libaio, fio times the preceding write with the syncs of %s: use psync to measure them",
 		strings.Join(jobs, ", "))
 }
 

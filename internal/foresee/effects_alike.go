@@ -54,8 +54,8 @@ func specialAlike(c *comparison, on places) (field, message string) {
 	if at == nil || c.arrives || with.any(acts) {
 		return "", ""
 	}
-	return at.field(c.spec, "special_small_blocks"), fmt.Sprintf("its values act alike, because no phase writes blocks of at most %s: write "+
-		"a smaller recordsize, or add a metadata phase, whose files have blocks of their own size", settings.Size(largest))
+	return at.field(c.spec, "special_small_blocks"), fmt.Sprintf("its values act alike, because no phase writes blocks of at most %s: add "+
+		"a metadata phase, whose files have blocks of their own size, or remove it", settings.Size(largest))
 }
 
 // storesSmall says that a phase may write blocks of at most a limit, compressed as they may be.
@@ -92,8 +92,8 @@ func levelsOfVolume(_ *comparison, on places) (field, message string) {
 		}
 		fill := p.tasks[at].Phase.Fill
 		if first = cmp.Or(first, fill.To); fill.To != first && fill.Of != "Pool" {
-			return p.phaseField(&p.tasks[at]) + ".fill.to", "it is a share of the volume, and a pool that is much larger stays nearly empty and " +
-				"does not age: remove size from the dataset, and write of: Pool"
+			return p.phaseField(&p.tasks[at]) + ".fill.to", "it is a share of the volume: if the pool is much larger, it stays nearly empty and " +
+				"does not age: write a size close to that of the pool, or remove size from the dataset and write of: Pool"
 		}
 	}
 	return "", ""

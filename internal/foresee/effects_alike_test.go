@@ -29,7 +29,8 @@ func TestEffectsThatAreAlike(t *testing.T) {
 		"direct always":            {comparing("direct", values{"disabled", "always"}, scan), ""},
 		"direct jobs":              {comparing("direct", values{"disabled", "standard"}, jobFile("rw=read", "direct=1", "filename=data")), ""},
 		"atime":                    {comparing("atime", values{"on", "off"}, ofSmall), path + "atime]: metadata phases read no files"},
-		"atime, files are read":    {comparing("atime", values{"on", "off"}, ofSmall, scan), path + "atime]: write relatime: off, and add a fio job that reads many small files"},
+		"atime, files are read":    {comparing("atime", values{"on", "off"}, ofSmall, scan), ""},
+		"atime, files only read":   {comparing("atime", values{"on", "off"}, scan), path + "atime]: write relatime: off, and add a fio job that reads many small files"},
 		"atime, each time":         {having(comparing("atime", values{"on", "off"}, ofSmall, scan), v1alpha1.Properties{"relatime": "off"}), ""},
 		"atime, the same":          {having(func(*effectSpec) {}, v1alpha1.Properties{"atime": "off"}), ""},
 		"recordsize":               {comparing("recordsize", values{"16k", "128k"}, ofSmall), path + "recordsize]: files of at most 4k"},
@@ -113,7 +114,7 @@ func TestLevelsOfVolumes(t *testing.T) {
 		}
 	}
 	foresee(t, map[string]foreseen{
-		"of a volume":      {levels("40Gi", ""), "warning: spec.phases[0].fill.to: remove size from the dataset, and write of: Pool"},
+		"of a volume":      {levels("40Gi", ""), "warning: spec.phases[0].fill.to: remove size from the dataset and write of: Pool"},
 		"of a pool":        {levels("", "Pool"), ""},
 		"of all of a pool": {levels("", ""), ""},
 		"one level":        {func(s *effectSpec) { levels("40Gi", "")(s); s.Matrix = nil }, ""},

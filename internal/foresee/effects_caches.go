@@ -10,6 +10,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/design"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/workload"
 )
@@ -37,9 +38,10 @@ type freshRead struct {
 	job job
 }
 
-// freshReads follows the files of fio jobs from phase to phase: they stay, and a job of the same name and sizes finds them again.
+// freshReads follows the files of fio jobs from phase to phase: they stay, and a job of the same name finds them again. On a pool that is
+// kept, they may be those of an earlier run.
 func (p *place) freshReads() (all []freshRead) {
-	if p.isDevice() || !p.caches() {
+	if p.isDevice() || !p.caches() || naming.KeepsPools(p.slot.Target.ZFS) {
 		return nil
 	}
 	made := map[string]bool{}
@@ -52,34 +54,31 @@ func (p *place) freshReads() (all []freshRead) {
 			return all // it may make any file
 		}
 		for _, one := range of.file.jobs {
-			files, around := one.files(), p.isFiles() && one.direct() && p.get("direct") != "disabled"
-			if one.Reads() && !one.ofFill() && !made[files] && !around && of.file.laidOut <= inMemory {
+			around := p.isFiles() && one.direct() && p.get("direct") != "disabled"
+			if one.Reads() && !one.ofFill() && !made[one.Name] && !around && of.file.laidOut > 0 && of.file.laidOut <= inMemory {
 				all = append(all, freshRead{of, one})
 			}
-			made[files] = true
+			made[one.Name] = true
 		}
 	}
 	return all
 }
 
-// files are what the names and sizes of a job's files depend on.
-func (j job) files() string {
-	all := []string{j.Name}
-	for _, name := range []string{"size", "filesize", "nrfiles", "numjobs"} {
-		all = append(all, j.Set[name])
-	}
-	return strings.Join(all, "\n")
-}
-
-// justWritten finds jobs that read what fio has just written.
+// justWritten finds jobs that read what fio has just written, after the caches were emptied.
 func justWritten(_ *comparison, on places) (field, message string) {
 	for i := range on {
 		for _, one := range on[i].freshReads() {
-			if declared(one.of) == v1alpha1.CacheAny {
-				return on[i].phaseField(one.of) + JobFileField, fmt.Sprintf("job [%s] reads files that fio has just written, so that the ARC may hold "+
-					"them: write filename=data and cache: Cold after a fill, or primarycache: metadata, or a small zfs_arc_max in "+
-					"moduleParameters", one.job.Name)
+			cold := ""
+			switch declared(one.of) {
+			case v1alpha1.CacheAny:
+			case v1alpha1.CacheCold:
+				cold = ", and with cache: Cold the phase is then Invalid"
+			default:
+				continue
 			}
+			return on[i].phaseField(one.of) + JobFileField, fmt.Sprintf("job [%s] reads files that fio has just written, so that the ARC may hold "+
+				"them%s: write filename=data and cache: Cold after a fill, or primarycache: metadata, or a small zfs_arc_max in "+
+				"moduleParameters", one.job.Name, cold)
 		}
 	}
 	return "", ""
@@ -163,13 +162,14 @@ func (on places) diskSetting(spec *v1alpha1.StorageBenchmarkSpec) string {
 	return ""
 }
 
-// A cache device that is empty at first gets at most feedRate bytes a second, by default. A ramp of enoughRamp is enough in any case.
+// A cache device is empty at first, and gets at least feedRate bytes a second by the default of any OpenZFS. A ramp of enoughRamp is enough
+// in any case.
 const (
-	feedRate   = 32 << 20
+	feedRate   = 8 << 20
 	enoughRamp = 5 * time.Minute
 )
 
-// cacheCold finds a comparison of a cache device with none, before it has anything. Scans are prefetched, and pass it by.
+// cacheCold finds a comparison of a cache device with none, before it has anything. Scans are prefetched, and prefetches do not read there.
 func cacheCold(c *comparison, on places) (field, message string) {
 	all := c.sharing(on)
 	with := all.where(func(p *place) bool { return len(p.Pool.Cache) > 0 })
@@ -183,11 +183,11 @@ func cacheCold(c *comparison, on places) (field, message string) {
 	field = with[0].poolField(c.spec, "cache")
 	switch {
 	case with.does(again) && !with.any((*place).warmsCache):
-		return field, fmt.Sprintf("the cache devices are empty at first and get at most 32Mi a second (l2arc_write_max), so that few reads come "+
-			"from them: write a rampUp of %s or longer (fio: ramp_time)", with[0].feedTime())
+		return field, fmt.Sprintf("the cache devices are empty at first and are filled little by little (l2arc_write_max), so that few reads "+
+			"come from them: write a rampUp of %ds or longer (fio: ramp_time)", int(with[0].feedTime().Seconds()))
 	case !with.does(again) && with.does(isScan) && passed != nil:
-		return field, `the cache devices get hardly anything that scans read, which is prefetched: write l2arc_noprefetch: "0" in ` +
-			"moduleParameters and scan twice, or read with oltp"
+		return field, "scans read hardly anything from the cache devices, because ZFS prefetches for them, and prefetches do not read there: " +
+			`write l2arc_noprefetch: "0" in moduleParameters and scan twice, or read with oltp`
 	}
 	return "", ""
 }

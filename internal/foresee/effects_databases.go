@@ -9,6 +9,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/design"
+	"github.com/storagebench/storagebench/internal/workload"
 )
 
 // logSettings are settings of the write-ahead log. Transactions that only read write nothing to it.
@@ -36,14 +37,10 @@ func foreseeReadOnly(spec *v1alpha1.StorageBenchmarkSpec, variants []design.Slot
 // whole page.
 var pageSettings = []struct{ name, otherwise string }{{"full_page_writes", "on"}, {"wal_compression", "off"}}
 
-// usualCheckpoints is PostgreSQL's own checkpoint_timeout, and leastCheckpoints what the runner sets at least.
-const (
-	usualCheckpoints = 5 * time.Minute
-	leastCheckpoints = 30 * time.Second
-)
+// rareEnough is how often checkpoints may come, at most, for whole pages to cost about what they do with PostgreSQL's own 5 minutes.
+const rareEnough = 150 * time.Second
 
-// foreseeCheckpoints warns if phases compare settings of whole pages with more checkpoints than usual: the runner sets one for each fifth
-// of the duration, unless the spec says when they come.
+// foreseeCheckpoints warns if phases compare settings of whole pages with far more checkpoints than usual.
 func foreseeCheckpoints(variants []design.Slot, f *Foresight) {
 	seen := map[string]string{}
 	for i := range variants {
@@ -51,15 +48,15 @@ func foreseeCheckpoints(variants []design.Slot, f *Foresight) {
 		for j := range slot.Phases {
 			given := databaseOf(&slot.Phases[j])
 			every := checkpointsOf(given)
-			if every >= usualCheckpoints {
+			if every >= rareEnough {
 				continue
 			}
 			for _, one := range pageSettings {
 				key, value := string(slot.Phases[j].Name)+" "+one.name, cmp.Or(string(given.Settings[one.name]), one.otherwise)
 				if before, known := seen[key]; known && before != value {
 					f.warn(slot.PhaseField(j)+".measure.workload.postgres.settings", fmt.Sprintf("%s acts on the pages that change after a "+
-						"checkpoint, and the runner sets checkpoint_timeout to %s, a fifth of the duration: write checkpoint_timeout: 5min, which is "+
-						"the default of PostgreSQL, and a duration of several of them", one.name, every))
+						"checkpoint, and the runner sets checkpoint_timeout to %ds because the phase is short: write checkpoint_timeout: 5min, which is "+
+						"the default of PostgreSQL, and a duration of several of them", one.name, int(every.Seconds())))
 					return
 				}
 				seen[key] = value
@@ -72,13 +69,13 @@ func foreseeCheckpoints(variants []design.Slot, f *Foresight) {
 // when they come, it is as usual.
 func checkpointsOf(given *v1alpha1.PostgresWorkload) time.Duration {
 	if given == nil || given.Mode == selectOnly || given.Settings["checkpoint_timeout"] != "" || given.Settings["max_wal_size"] != "" {
-		return usualCheckpoints
+		return rareEnough
 	}
-	duration := usualCheckpoints // the default of the API
+	duration := 5 * time.Minute // the default of the API
 	if given.Duration != nil {
 		duration = given.Duration.Duration.Duration
 	}
-	return max(duration/5, leastCheckpoints)
+	return workload.CheckpointTimeout(duration)
 }
 
 // blankRows finds compression that is compared with the rows of pgbench, which are mostly blanks.
@@ -92,6 +89,6 @@ func blankRows(c *comparison, on places) (field, message string) {
 	if at == nil || c.arrives || !on.does(rows) || on.does(others) {
 		return "", ""
 	}
-	return at.field(c.spec, "compression"), "the rows of pgbench are mostly blanks and compress about tenfold, so that the compressed " +
-		"database may fit into the ARC: write mode: Script with data like yours, or compare fills with compressibility"
+	return at.field(c.spec, "compression"), "the rows of pgbench are mostly blanks and compress far better than real data, so that the " +
+		"compressed database may fit into the ARC: write mode: Script with data like yours, or compare fills with compressibility"
 }

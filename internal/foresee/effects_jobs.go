@@ -124,8 +124,11 @@ func (j job) blocked(_ *v1alpha1.MeasurePhase, onZFS bool) string {
 		return ""
 	}
 	instead := "ioengine=libaio and direct=1, or measure with 'kubectl storagebench run --local'"
-	if onZFS {
+	switch {
+	case onZFS:
 		instead = "ioengine=psync, and numjobs in place of iodepth"
+	case j.syncsEach(): // with libaio, fio does not time the syncs
+		instead = "ioengine=psync"
 	}
 	return fmt.Sprintf("ioengine=io_uring of job [%s] fails in a pod if the container runtime blocks it, as containerd 2 does by default: "+
 		"write %s", j.Name, instead)

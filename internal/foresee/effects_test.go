@@ -324,7 +324,7 @@ func TestEffectsOfJobs(t *testing.T) {
 		"libaio, not buffered":    {device(jobs("ioengine=libaio", "buffered=0")), ""},
 		"pages of reads":          {reading("SelectOnly", pages, "on", "off"), "warning: spec.matrix[phases.ma.settings.full_page_writes]: write mode: TPCBLike"},
 		"pages of reads, one":     {reading("SelectOnly", pages, "off"), ""},
-		"pages of writes":         {reading("", pages, "on", "off"), checkpoints + "full_page_writes acts on the pages that change after a checkpoint, and the runner sets checkpoint_timeout to 1m0s"},
+		"pages of writes":         {reading("", pages, "on", "off"), checkpoints + "full_page_writes acts on the pages that change after a checkpoint, and the runner sets checkpoint_timeout to 60s"},
 		"compressed pages":        {reading("", "wal_compression", "off", "lz4"), checkpoints + "wal_compression acts"},
 		"pages, by default":       {reading("", pages, "on"), ""},
 		"pages, with checkpoints": {with(reading("", pages, "on", "off"), "checkpoint_timeout", "5min"), ""},

@@ -13,8 +13,8 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
-// paddedRatio says that a gate judges a ratio of compression that depends on the layout of the pool: padding, parity and copies are in it.
-// Variants of the same layout can be compared, and so can what a variant was before.
+// paddedRatio says that a gate judges a ratio of compression that depends on the layout of the pool: padding and copies are in it. Variants
+// of the same layout can be compared, and so can phases of one, and what a variant was before.
 func paddedRatio(one v1alpha1.Gate, slots []design.Slot, needed []gate.Reference) string {
 	other := ""
 	switch {
@@ -26,12 +26,12 @@ func paddedRatio(one v1alpha1.Gate, slots []design.Slot, needed []gate.Reference
 	if other == "" && (one.Ratio != nil || one.Compare != nil) {
 		return ""
 	}
-	padded, variants, at := map[string]bool{}, map[string]bool{}, ""
+	padded, compared, at := map[string]bool{}, 0, ""
 	for _, ref := range needed {
 		if ref.Metric != "compressionRatioMilli" {
 			continue
 		}
-		variants[ref.Variant] = true
+		compared++
 		for i := range slots {
 			if phase := phaseOf(&slots[i], ref); phase >= 0 {
 				for _, each := range paddings(slots, &slots[i], phase, other) {
@@ -41,13 +41,14 @@ func paddedRatio(one v1alpha1.Gate, slots []design.Slot, needed []gate.Reference
 			}
 		}
 	}
-	between := one.Expression != "" && len(variants) > 1 && len(padded) == 1
+	between := one.Expression != "" && compared > 1 && len(padded) == 1
 	delete(padded, "")
 	if len(padded) == 0 || between {
 		return ""
 	}
-	return fmt.Sprintf("compressionRatioMilli of phase %s is data per space, with padding, parity and copies (%s): compare it only between "+
-		"variants of the same layout and copies", at, strings.Join(slices.Sorted(maps.Keys(padded)), "; "))
+	return fmt.Sprintf("compressionRatioMilli of phase %s is data per space: on raidz and draid small blocks take more of it, and with copies "+
+		"all of them (%s): compare it with a variant of the same layout, or choose the bound for this layout", at,
+		strings.Join(slices.Sorted(maps.Keys(padded)), "; "))
 }
 
 // paddings are those of the volume of a phase in a variant and, if it is compared with another one, of that. None if both are alike.

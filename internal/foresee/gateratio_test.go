@@ -36,7 +36,7 @@ func TestRatiosOfLayouts(t *testing.T) {
 	const warns = "warning: spec.gates[0]."
 	foresee(t, map[string]foreseen{
 		"a bound":                {judging(bound), ""},
-		"a bound, raidz":         {judging(bound, ofRaidz), warns + "bound.metric: with padding, parity and copies (raidz1 of 3): compare it only between"},
+		"a bound, raidz":         {judging(bound, ofRaidz), warns + "bound.metric: all of them (raidz1 of 3): compare it with a variant of the same layout"},
 		"a bound, copies":        {judging(bound, copied), warns + "bound.metric: (copies: 2): compare"},
 		"a bound, raidz, copies": {judging(bound, ofRaidz, copied), warns + "bound.metric: (raidz1 of 3 with copies: 2): compare"},
 		"compressions":           {judging(against("dataset.compression=off"), ofRaidz, compressed), ""},

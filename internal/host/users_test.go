@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"runtime"
@@ -9,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/storagebench/storagebench/internal/host/mountinfo"
 )
 
 // nodeMounts is what the node sees when the agent has mounted a dataset.
@@ -133,14 +134,13 @@ func TestTooManyMountsAreAUse(t *testing.T) {
 	for i := range parentsLimit + 1 {
 		fmt.Fprintf(&nested, "%d %d 0:40 / /data/%d rw - zfs bench0/a rw\n", 101+i, 100+i, i)
 	}
-	for i := range 6 {
+	for i := range 20 {
 		fmt.Fprintf(&long, "%d 1 0:9 / /%s rw - tmpfs tmpfs rw\n%d %d 0:40 / /data rw - zfs bench0/a rw\n", 100+i,
-			strings.Repeat("x", parentsText/5), 200+i, 100+i)
+			strings.Repeat("x", fieldLimit-1), 200+i, 100+i)
 	}
 	for name, table := range map[string]string{
 		"mounts on mounts": nested.String(),
 		"long paths below": long.String(),
-		"a long line":      "30 24 0:41 / /" + strings.Repeat("x", bufio.MaxScanTokenSize) + " rw - tmpfs tmpfs rw\n",
 	} {
 		n := newFakeNode(t)
 		n.mountTable(7, table)
@@ -152,6 +152,31 @@ func TestTooManyMountsAreAUse(t *testing.T) {
 		if err := n.RemoveFolders("/top", "/top/sb-1"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: a folder was removed although its mounts are unknown: %v", name, err)
 		}
+	}
+}
+
+// TestALongPathIsCut: a pod nests the folder that is mounted in it as deep as it likes. The other mounts are seen as before, and with the
+// names of the file system of this one.
+func TestALongPathIsCut(t *testing.T) {
+	long := strings.Repeat("/"+strings.Repeat("x", 250), 4000)
+	n := newFakeNode(t)
+	n.mountTable(1, "24 1 254:1 / / rw - ext4 /dev/vda1 rw\n30 24 254:16 "+long+" /var/lib/kubelet/pods/a rw - ext4 /dev/vdb rw\n"+
+		"31 24 0:41 / /mnt/tank rw - zfs tank rw\n32 24 254:16 / "+long+" rw - ext4 /dev/vdc rw")
+	var sources []string
+	if err := n.mountsOf("1", func(mount mountinfo.Mount) error {
+		if len(mount.Root) > fieldLimit || len(mount.Point) > fieldLimit {
+			t.Errorf("a path has %d and %d bytes", len(mount.Root), len(mount.Point))
+		}
+		sources = append(sources, mount.Source)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(sources, " "); got != "/dev/vda1 /dev/vdb tank /dev/vdc" {
+		t.Errorf("mounts of %s", got)
+	}
+	if mount, err := n.mountAt("/mnt/tank/x"); err != nil || mount.Source != "tank" {
+		t.Errorf("%+v, %v", mount, err)
 	}
 }
 

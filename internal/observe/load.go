@@ -116,7 +116,7 @@ func JudgeLoad(load Load) (throttled, foreign string) {
 	held := load.Throttled / time.Duration(max(1, load.CPUs))
 	if share := mulDiv(held.Nanoseconds(), million, load.Elapsed.Nanoseconds()); share > mostThrottled {
 		throttled = fmt.Sprintf("the CPU limit of the pod throttled it for %s of %s: raise or remove podTemplate.resources.limits.cpu, "+
-			"or use fewer workers",
+			"or use fewer workers (postgres: clients)",
 			held.Round(time.Millisecond), load.Elapsed.Round(time.Millisecond))
 	}
 	for _, one := range []struct {

@@ -35,16 +35,10 @@ func (a *attempts) see(run results.RunResult) {
 	}
 }
 
-// fails reports whether the storage has failed requests. Large results only have the message of the run, which begins with the phase and
-// the reason.
+// fails reports whether the storage has failed requests.
 func fails(run results.RunResult) bool {
-	if slices.Contains(broken, run.Reason) || slices.ContainsFunc(broken, func(reason string) bool {
-		return strings.Contains(run.Message, ": "+reason+": ")
-	}) {
-		return true
-	}
-	return slices.ContainsFunc(run.Phases, func(phase results.RunPhase) bool {
-		return slices.Contains(broken, phase.Reason) || phase.Metrics[ioErrors] > 0 && !slices.Contains(full, phase.Reason)
+	return run.Because(broken) != "" || slices.ContainsFunc(run.Phases, func(phase results.RunPhase) bool {
+		return phase.Metrics[ioErrors] > 0 && !slices.Contains(full, phase.Reason)
 	})
 }
 

@@ -1,6 +1,10 @@
 package results
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // The values of Experiment.State.
 const (
@@ -193,6 +197,18 @@ type RunVolume struct {
 	ZFSVersion string `json:"zfsVersion,omitempty"`
 	// Properties in effect by name: those of the dataset, and with the prefix "pool." those of the pool.
 	Properties map[string]string `json:"properties,omitempty"`
+}
+
+// Because is which of some reasons made the run or one of its phases Invalid. Empty if none did. Large results have only the message of the
+// run, which begins with the phase and its reason.
+func (r RunResult) Because(reasons []string) string {
+	for _, reason := range reasons {
+		if r.Reason == reason || strings.Contains(r.Message, ": "+reason+": ") ||
+			slices.ContainsFunc(r.Phases, func(phase RunPhase) bool { return phase.Reason == reason }) {
+			return reason
+		}
+	}
+	return ""
 }
 
 // RunPhase is one phase of one run.

@@ -68,7 +68,7 @@ func join(document *results.PhaseDocument, run *v1alpha1.BenchmarkRun, spec v1al
 		if companion == Beside {
 			joinBeside(document, operation, *spec.Measure)
 			if operation != nil && document.Outcome == results.OutcomeValid && agentWasAway(companions, operation) {
-				document.Outcome, document.Reason = results.OutcomeInvalid, v1alpha1.ReasonObservationInterrupted
+				document.Outcome, document.Reason = results.OutcomeInvalid, v1alpha1.ReasonAgentRestarted
 				document.Message = fmt.Sprintf("the agent of the node was restarted during the phase, so it is not known when the %s ended",
 					operate.Name(operation.Spec.Action))
 			}
@@ -178,7 +178,7 @@ func agentWasAway(companions map[Companion]*v1alpha1.PoolOperation, operation *v
 			continue
 		}
 		ready := meta.FindStatusCondition(observation.Status.Conditions, v1alpha1.ConditionReady)
-		if ready != nil && ready.Reason == v1alpha1.ReasonObservationInterrupted {
+		if ready != nil && ready.Reason == v1alpha1.ReasonAgentRestarted {
 			return true
 		}
 	}

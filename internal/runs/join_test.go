@@ -55,8 +55,10 @@ func TestJoined(t *testing.T) {
 		"the observation is late": {operation(v1alpha1.PoolAction{}, "", "Running"), scrubbed, results.OutcomeValid, "did not finish", false},
 		"the observation has a hole": {operation(v1alpha1.PoolAction{}, v1alpha1.OutcomeFailed, "Interrupted"), scrubbed, results.OutcomeValid,
 			"in words", false},
-		"the agent was restarted": {operation(v1alpha1.PoolAction{}, v1alpha1.OutcomeFailed, v1alpha1.ReasonObservationInterrupted), scrubbed,
+		"the agent was restarted": {operation(v1alpha1.PoolAction{}, v1alpha1.OutcomeFailed, v1alpha1.ReasonAgentRestarted), scrubbed,
 			results.OutcomeInvalid, "in words", false},
+		"the vdevs changed meanwhile": {operation(v1alpha1.PoolAction{}, v1alpha1.OutcomeFailed, v1alpha1.ReasonObservationInterrupted), scrubbed,
+			results.OutcomeValid, "in words", false},
 		"the observation is spoilt": {spoilt, scrubbed, results.OutcomeValid, "digest", false},
 		"the scrub is gone":         {counted, nil, results.OutcomeInvalid, "", true},
 		"the scrub was too short":   {counted, short, results.OutcomeInvalid, "", true},
@@ -84,8 +86,8 @@ func TestJoined(t *testing.T) {
 		document, reason := joined.Document, ""
 		switch {
 		case test.observed != nil && len(test.observed.Status.Conditions) > 0 &&
-			test.observed.Status.Conditions[0].Reason == v1alpha1.ReasonObservationInterrupted:
-			reason = v1alpha1.ReasonObservationInterrupted
+			test.observed.Status.Conditions[0].Reason == v1alpha1.ReasonAgentRestarted:
+			reason = v1alpha1.ReasonAgentRestarted
 		case test.outcome == results.OutcomeInvalid:
 			reason = v1alpha1.ReasonOperationDidNotOverlap
 		}

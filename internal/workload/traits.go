@@ -81,7 +81,7 @@ func KindOf(phase *v1alpha1.Phase) string {
 	return ""
 }
 
-// kindVersions are those of phases without a workload. Since version 2, the time until all is on the disks counts.
+// kindVersions are those of phases without a workload. Since version 2, the time until the transaction group is written counts on ZFS.
 var kindVersions = map[string]int{results.KindFill: 2, results.KindFragment: 2}
 
 // Version says what the numbers of a phase mean: the kind of the phase or its workloads, and the version of each. Results that differ in it

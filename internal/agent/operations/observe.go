@@ -10,15 +10,13 @@ func beginObserve(state State) (string, *obstacle) { return state.Agent, nil }
 
 // observeStage never joins two parts of a window: if one agent did not observe all of it, the window is invalid.
 func observeStage(state State) operationStage {
-	interrupted := func(why string) operationStage {
-		return failedStage(v1alpha1.ReasonObservationInterrupted, "the observation is incomplete: %s. Create another one", why)
-	}
+	const incomplete = "the observation is incomplete: %s. Create another one"
 	job := state.Job
 	if state.handleDetail() != state.Agent {
-		return interrupted("the agent was restarted meanwhile")
+		return failedStage(v1alpha1.ReasonAgentRestarted, incomplete, "the agent was restarted meanwhile")
 	}
 	if job != nil && !job.Running && job.Err != nil && !job.Stopped {
-		return interrupted(job.Err.Error())
+		return failedStage(v1alpha1.ReasonObservationInterrupted, incomplete, job.Err.Error())
 	}
 	stage := jobStage(state)
 	if stop := state.stop(); stage.at == stageDone && job.Stopped && stop != nil && stop.outcome == v1alpha1.OutcomeFailed {

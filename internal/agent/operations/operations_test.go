@@ -426,7 +426,7 @@ func TestOperationsGoOn(t *testing.T) {
 		"observed by this life": {observeAction, "life-1", func(s *State) { s.Job = &Job{Running: true} },
 			decided{"", "", isRunning, "is running"}, "Stop", "Stop", "Stop"},
 		"observed by another life": {observeAction, "life-0", func(*State) {},
-			decided{"", "Failed", v1alpha1.ReasonObservationInterrupted, "restarted"}, "Failed", "Failed", "RemoveFinalizer"},
+			decided{"", "Failed", v1alpha1.ReasonAgentRestarted, "restarted"}, "Failed", "Failed", "RemoveFinalizer"},
 		"observation disturbed": {observeAction, "life-1", failedJob(zfs.Busy),
 			decided{"", "Failed", v1alpha1.ReasonObservationInterrupted, "incomplete"}, "Failed", "Failed", "RemoveFinalizer"},
 		"observation stopped": {observeAction, "life-1", func(s *State) { s.Job = &Job{Stopped: true} },

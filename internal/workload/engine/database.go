@@ -18,13 +18,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-const (
-	defaultDatabase = 1 << 30
-	// checkpointsPerRun is how many checkpoints a measurement should contain. PostgreSQL takes no timeout below 30 s, and 5 m is its default.
-	checkpointsPerRun      = 5
-	leastCheckpointTimeout = 30 * time.Second
-	mostCheckpointTimeout  = 5 * time.Minute
-)
+const defaultDatabase = 1 << 30
 
 // database is a real PostgreSQL under pgbench.
 type database struct {
@@ -67,7 +61,7 @@ func (d *database) options(s *session, seed int64) postgres.Options {
 	if s.wal != nil {
 		options.WALFolder = s.wal.folder()
 	}
-	options.Settings["checkpoint_timeout"] = checkpointTimeout(options.Duration)
+	options.Settings["checkpoint_timeout"] = fmt.Sprintf("%ds", workload.CheckpointTimeout(options.Duration)/time.Second)
 	for name, value := range d.given.Settings {
 		options.Settings[name] = string(value)
 	}
@@ -139,11 +133,6 @@ func (d *database) hasRoom(s *session, options postgres.Options) error {
 			options.DatabaseBytes, room)
 	}
 	return s.wal.roomFor(workload.WALBytes(&d.given))
-}
-
-// checkpointTimeout makes a measurement contain several checkpoints, as far as PostgreSQL allows.
-func checkpointTimeout(duration time.Duration) string {
-	return fmt.Sprintf("%ds", min(max(duration/checkpointsPerRun, leastCheckpointTimeout), mostCheckpointTimeout)/time.Second)
 }
 
 // finish says what the figures do not contain.

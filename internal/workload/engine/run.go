@@ -62,8 +62,9 @@ func (s *session) runFIO(ctx context.Context, file fio.File, expected expectatio
 	return sum, report, s.compareClocks(sum.Duration, wall, len(file.Sections), expected)
 }
 
-// runToDisk runs a job file that writes, and counts the time until all of it is in its final place. On ZFS, the end_fsync of a job does not
-// wait for that: with sync=disabled it waits for nothing, and else for the intent log only.
+// runToDisk runs a job file that writes, and counts the time until the data is flushed, and on a file system of ZFS until its transaction
+// group is written. There, the end_fsync of a job waits for the intent log only, and with sync=disabled for nothing. It is no
+// flushNanoseconds, which is the time after what was measured.
 func (s *session) runToDisk(ctx context.Context, file fio.File) (fio.Sum, error) {
 	sum, _, err := s.runFIO(ctx, file, expectation{})
 	if err != nil {
