@@ -19,12 +19,16 @@ import (
 // every turn, and every change of its annotations causes one. After the first refusal, it tries no other runs.
 func (r *Reconciler) rehearse(ctx context.Context, observed *observation, run *v1alpha1.BenchmarkRun) error {
 	observed.Rehearsed, observed.changed = true, true
-	if observed.SpecError == nil {
-		observed.SpecError = r.rehearsed.refusal(observed.Benchmark, run)
+	if refusal := r.rehearsed.refusal(observed.Benchmark, run); refusal != nil {
+		observed.SpecError = refusal
 	}
-	if observed.SpecError != nil || r.rehearsed.passed(observed.Benchmark, run) {
-		return nil
+	if observed.SpecError == nil && !r.rehearsed.passed(observed.Benchmark, run) {
+		return r.dryRun(ctx, observed, run)
 	}
+	return nil
+}
+
+func (r *Reconciler) dryRun(ctx context.Context, observed *observation, run *v1alpha1.BenchmarkRun) error {
 	switch err := r.Client.Create(ctx, run, client.DryRunAll); {
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
 		observed.SpecError = experiment.RefusedRun(run, err)

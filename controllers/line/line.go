@@ -295,21 +295,10 @@ func remove(index map[string]map[string]*Entry, key string, entry *Entry) {
 	}
 }
 
-func byPlace(a, b *Entry) int {
-	switch {
-	case a.Place.Before(b.Place):
-		return -1
-	case b.Place.Before(a.Place):
-		return 1
-	}
-	return 0
-}
+func byPlace(a, b *Entry) int { return a.Place.Compare(b.Place) }
 
 func byCreation(a, b *Entry) int {
-	if order := a.Created.Compare(b.Created); order != 0 {
-		return order
-	}
-	return strings.Compare(a.UID, b.UID)
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID))
 }
 
 func with(entries []*Entry, entry *Entry, order func(a, b *Entry) int) []*Entry {

@@ -23,12 +23,7 @@ func (x *Index) Ahead(uid string, nodes []string) []experiment.Place {
 			}
 		}
 	}
-	slices.SortFunc(places, func(a, b experiment.Place) int {
-		if a.Before(b) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(places, experiment.Place.Compare)
 	return places[:min(len(places), experiment.PlacesShown)]
 }
 

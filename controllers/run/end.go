@@ -33,8 +33,8 @@ func mountEnd(pod *corev1.PodSpec, run *v1alpha1.BenchmarkRun, phase *v1alpha1.P
 		corev1.VolumeMount{Name: endName, MountPath: workload.EndPath, ReadOnly: true})
 }
 
-// tellEnd creates the ConfigMap that mountEnd mounts. It is deleted with the run. If its name is taken, or a quota or policy refuses it, the next
-// reconcile tries again. In the worst case the pod measures for its longest time, which is valid too.
+// tellEnd creates the ConfigMap that mountEnd mounts. It is deleted with the run. If its name is taken, or a quota or policy refuses it,
+// the next reconcile tries again. In the worst case the pod measures for its longest time, which is valid too.
 func (r *Reconciler) tellEnd(ctx context.Context, run *v1alpha1.BenchmarkRun, action runs.Action) error {
 	labels, phase := runs.Labels(run), run.Spec.Phases[action.Phase].Name
 	labels[v1alpha1.LabelPhase] = string(phase)

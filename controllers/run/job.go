@@ -160,8 +160,5 @@ func nodeAffinity(node string) *corev1.Affinity {
 }
 
 func ownerReference(run *v1alpha1.BenchmarkRun) metav1.OwnerReference {
-	return metav1.OwnerReference{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: "BenchmarkRun", Name: run.Name, UID: run.UID,
-		Controller: new(true), BlockOwnerDeletion: new(true),
-	}
+	return *metav1.NewControllerRef(run, v1alpha1.GroupVersion.WithKind("BenchmarkRun"))
 }

@@ -79,11 +79,12 @@ func (a *App) history(ctx context.Context, name string, options historyOptions) 
 		return explain("read the history in ConfigMap "+naming.HistoryName(name), err)
 	}
 	series, err := history.Decode([]byte(stored.Data[history.Key]))
+	code := ExitRefused
 	if err == nil && series.Benchmark.UID != string(benchmark.UID) {
-		err = errors.New("it belongs to another object of that name")
+		code, err = ExitNotFound, errors.New("it belongs to another object of that name")
 	}
 	if err != nil {
-		return exitf(ExitRefused,
+		return exitf(code,
 			"ConfigMap %s/%s is not the history of this StorageBenchmark: %w: delete or rename it, and the operator rewrites the history",
 			stored.Namespace, stored.Name, err)
 	}

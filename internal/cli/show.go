@@ -150,11 +150,7 @@ func phaseWords(phase *v1alpha1.Phase) string {
 
 // someOf lists at most a handful of names.
 func someOf(names []string) string {
-	const most = 6
-	if more := len(names) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
-	}
-	return strings.Join(names, ", ")
+	return spelling.Some(names, 6)
 }
 
 func targetWords(target *v1alpha1.Target) string {

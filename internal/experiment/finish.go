@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -155,10 +156,7 @@ func pruneResults(state State, decision *Decision) {
 }
 
 func newestFirst(a, b StoredExperiment) int {
-	if order := b.StoredAt.Compare(a.StoredAt); order != 0 {
-		return order
-	}
-	return strings.Compare(a.Experiment, b.Experiment)
+	return cmp.Or(b.StoredAt.Compare(a.StoredAt), cmp.Compare(a.Experiment, b.Experiment))
 }
 
 // History lists the stored results of earlier experiments, newest first.

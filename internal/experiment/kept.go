@@ -172,12 +172,7 @@ func KeepsNode(state State, node string) bool {
 
 // SortKept sorts pools in a stable order.
 func SortKept(pools []KeptPool) {
-	slices.SortFunc(pools, func(a, b KeptPool) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(pools, func(a, b KeptPool) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // keptPoolNames are the names of the pools of a variant on some nodes. Empty if they are not kept.

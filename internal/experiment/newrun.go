@@ -96,10 +96,7 @@ func ScheduledAnnotation(at time.Time) map[string]string {
 
 // OwnerReference makes a benchmark the controller of an object.
 func OwnerReference(benchmark *v1alpha1.StorageBenchmark) metav1.OwnerReference {
-	return metav1.OwnerReference{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: "StorageBenchmark", Name: benchmark.Name, UID: benchmark.UID,
-		Controller: new(true), BlockOwnerDeletion: new(true),
-	}
+	return *metav1.NewControllerRef(benchmark, v1alpha1.GroupVersion.WithKind("StorageBenchmark"))
 }
 
 // stepRehearse asks the API server about runs of all variants, so that an invalid value is found before the first run and not in the

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -24,19 +25,15 @@ type Place struct {
 	Since    time.Time
 }
 
-// Before reports whether a place comes before another. The order is the same for all nodes. If it were not, two benchmarks on several
+// Compare orders places, the first to be served first. The order is the same for all nodes. If it were not, two benchmarks on several
 // nodes could wait for each other.
-func (p Place) Before(other Place) bool {
-	switch {
-	case p.Priority != other.Priority:
-		return p.Priority > other.Priority
-	case p.Turn != other.Turn:
-		return p.Turn < other.Turn
-	case !p.Since.Equal(other.Since):
-		return p.Since.Before(other.Since)
-	}
-	return p.UID < other.UID
+func (p Place) Compare(other Place) int {
+	return cmp.Or(cmp.Compare(other.Priority, p.Priority), cmp.Compare(p.Turn, other.Turn), p.Since.Compare(other.Since),
+		cmp.Compare(p.UID, other.UID))
 }
+
+// Before reports whether a place comes before another.
+func (p Place) Before(other Place) bool { return p.Compare(other) < 0 }
 
 // NextTurn is the turn of a benchmark that joins a queue now: that of the benchmark being served, or, if others of its namespace have
 // joined already, a step behind the last of those. A namespace cannot get ahead by submitting more benchmarks or by joining earlier.

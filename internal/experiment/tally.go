@@ -26,7 +26,7 @@ type Tally struct {
 	// Next is the next run to create, with its attempt, if not Over.
 	Next        *design.Slot
 	NextAttempt int32
-	// Longest mean duration of a done run, for the estimate.
+	// MeanDuration of a done run, for the estimate.
 	MeanDuration time.Duration
 }
 

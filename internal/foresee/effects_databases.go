@@ -65,8 +65,8 @@ func foreseeCheckpoints(variants []design.Slot, f *Foresight) {
 	}
 }
 
-// checkpointsOf is how often a checkpoint comes that the runner asks for. Of a database that writes nothing, or of which the spec says
-// when they come, it is as usual.
+// checkpointsOf is how often a checkpoint comes that the runner asks for. A database that writes nothing has them rarely enough, and so has
+// one whose spec says when they come.
 func checkpointsOf(given *v1alpha1.PostgresWorkload) time.Duration {
 	if given == nil || given.Mode == selectOnly || given.Settings["checkpoint_timeout"] != "" || given.Settings["max_wal_size"] != "" {
 		return rareEnough

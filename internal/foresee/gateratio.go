@@ -46,8 +46,8 @@ func paddedRatio(one v1alpha1.Gate, slots []design.Slot, needed []gate.Reference
 	if len(padded) == 0 || between {
 		return ""
 	}
-	return fmt.Sprintf("compressionRatioMilli of phase %s is data per space: on raidz and draid small blocks take more of it, and with copies "+
-		"all of them (%s): compare it with a variant of the same layout, or choose the bound for this layout", at,
+	return fmt.Sprintf("compressionRatioMilli of phase %s is data per space: on raidz and draid small blocks take more of it, and with "+
+		"copies all of them (%s): compare it with a variant of the same layout, or choose the bound for this layout", at,
 		strings.Join(slices.Sorted(maps.Keys(padded)), "; "))
 }
 

@@ -124,8 +124,8 @@ const (
 // errManyMounts says that not all was read.
 var errManyMounts = errors.New("too many mounts on mounts, or too long paths, to check them all: end that process or its pod")
 
-// fieldLimit bounds the fields of a line: a pod can nest folders until the path of one that is mounted has any length. A path that is cut is
-// still longer than any that the kernel takes from a program, so it is none that is looked for, nor above one.
+// fieldLimit bounds the fields of a line: a pod can nest folders until the path of one that is mounted has any length. A path that is cut
+// is still longer than any that the kernel takes from a program, so it is none that is looked for, nor above one.
 const fieldLimit = 16 << 10
 
 // readLine reads a line into the given memory, with fields that are cut at the limit.

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"fmt"
+	"math/bits"
 	"path"
 	"slices"
 	"strconv"
@@ -114,21 +115,12 @@ func (o *Observer) sectorWarning(d disk) string {
 			d.device.name, d.physical, block)
 	case d.physical > d.logical && o.zfs != nil && d.device.kind != kindZvol:
 		return fmt.Sprintf("%s says that its sectors have %d bytes, but it writes in units of %d: the pool should have an ashift of %d or more.",
-			d.device.name, d.logical, d.physical, shift(d.physical))
+			d.device.name, d.logical, d.physical, bits.Len64(d.physical)-1)
 	case d.physical > d.logical && o.target.Block:
 		return fmt.Sprintf("%s accepts %d bytes, but writes in units of %d: smaller or unaligned writes read first.",
 			d.device.name, d.logical, d.physical)
 	}
 	return ""
-}
-
-// shift is the exponent of two, as in ashift.
-func shift(bytes uint64) int {
-	exponent := 0
-	for ; bytes > 1; bytes >>= 1 {
-		exponent++
-	}
-	return exponent
 }
 
 // alignmentWarning is for a device that does not start at a physical sector.

@@ -12,10 +12,8 @@ var (
 	ErrMissing = errors.New("no result")
 	// ErrTruncated: a part of the document is missing.
 	ErrTruncated = errors.New("result is incomplete")
-	// ErrCorrupt is that of all packed documents.
-	ErrCorrupt = packing.ErrCorrupt
-	// ErrTooLarge is that of all packed documents.
+	// ErrCorrupt and the following are those of packing, under the name that goes with the two above.
+	ErrCorrupt  = packing.ErrCorrupt
 	ErrTooLarge = packing.ErrTooLarge
-	// ErrVersion is that of all packed documents.
-	ErrVersion = packing.ErrVersion
+	ErrVersion  = packing.ErrVersion
 )

@@ -140,7 +140,7 @@ func HasBegun(operation *v1alpha1.PoolOperation) bool {
 	return operation.Status.Progress != nil || HasEnded(operation)
 }
 
-// HasEnded reports whether a companion of a phase has ended.
+// HasEnded reports whether an operation has ended.
 func HasEnded(operation *v1alpha1.PoolOperation) bool { return operation.Status.Outcome != "" }
 
 func operationWords(operation *v1alpha1.PoolOperation) string {

@@ -9,8 +9,9 @@ import (
 // passing are the reasons of failed operations whose cause may be gone at the next attempt. For any other reason, ZFS or the agent would
 // refuse the operation again.
 var passing = map[string]bool{
-	v1alpha1.ReasonAgentDied: true, v1alpha1.ReasonAgentRestarted: true, v1alpha1.ReasonObservationInterrupted: true, v1alpha1.ReasonParameterInterrupted: true,
-	v1alpha1.ReasonStoppedElsewhere: true, v1alpha1.ReasonCancelled: true, v1alpha1.ReasonDeadlineExceeded: true,
+	v1alpha1.ReasonAgentDied: true, v1alpha1.ReasonAgentRestarted: true, v1alpha1.ReasonObservationInterrupted: true,
+	v1alpha1.ReasonParameterInterrupted: true,
+	v1alpha1.ReasonStoppedElsewhere:     true, v1alpha1.ReasonCancelled: true, v1alpha1.ReasonDeadlineExceeded: true,
 	v1alpha1.ReasonPhaseDeadlineExceeded: true, v1alpha1.ReasonPoolNotReady: true, v1alpha1.ReasonPoolLost: true,
 	v1alpha1.ReasonDatasetInUse: true, v1alpha1.ReasonScanRunning: true,
 }

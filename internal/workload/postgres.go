@@ -40,8 +40,8 @@ func WALBytes(given *v1alpha1.PostgresWorkload) int64 {
 	return most + most/4
 }
 
-// CheckpointTimeout makes a measurement of PostgreSQL contain several checkpoints, as far as its duration allows: PostgreSQL takes no timeout
-// below 30 s, and 5 m is its default.
+// CheckpointTimeout makes a measurement of PostgreSQL contain several checkpoints, as far as its duration allows: PostgreSQL takes no
+// timeout below 30 s, and 5 m is its default.
 func CheckpointTimeout(duration time.Duration) time.Duration {
 	const checkpoints, least, most = 5, 30 * time.Second, 5 * time.Minute
 	return min(max(duration/checkpoints, least), most).Truncate(time.Second)

@@ -70,9 +70,9 @@ var calls = map[string][]call{
 		{[]string{"123", d1, d2}, func(ctx context.Context, c *zfs.Client, a []string) error {
 			return c.Import(ctx, zfs.ImportOptions{GUID: a[0], Devices: a[1:]})
 		}, "zpool import -d " + d1 + "-part1 -d " + d2 + "-part1 -o cachefile=none -N 123"},
-		{[]string{"123", "q", d1}, func(ctx context.Context, c *zfs.Client, a []string) error {
-			return c.Import(ctx, zfs.ImportOptions{GUID: a[0], NewName: a[1], Devices: a[2:], Mount: true, ReadOnly: true})
-		}, "zpool import -d " + d1 + "-part1 -o cachefile=none -o readonly=on 123 q"},
+		{[]string{"123", d1}, func(ctx context.Context, c *zfs.Client, a []string) error {
+			return c.Import(ctx, zfs.ImportOptions{GUID: a[0], Devices: a[1:], ReadOnly: true})
+		}, "zpool import -d " + d1 + "-part1 -o cachefile=none -N -o readonly=on 123"},
 	},
 	"Importable": {{[]string{d1, d2}, func(ctx context.Context, c *zfs.Client, a []string) error {
 		_, err := c.Importable(ctx, "p", a)
@@ -105,8 +105,6 @@ var calls = map[string][]call{
 		{[]string{"p", "start"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 			return c.Scrub(ctx, a[0], zfs.ScrubAct(a[1]))
 		}, "zpool scrub p"},
-		{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Scrub(ctx, a[0], zfs.ScrubPause) },
-			"zpool scrub -p p"},
 		{[]string{"p"}, func(ctx context.Context, c *zfs.Client, a []string) error { return c.Scrub(ctx, a[0], zfs.ScrubStop) },
 			"zpool scrub -s p"},
 	},
@@ -114,9 +112,6 @@ var calls = map[string][]call{
 		{[]string{"p", "start"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 			return c.Trim(ctx, a[0], "", zfs.TrimAct(a[1]))
 		}, "zpool trim p"},
-		{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error {
-			return c.Trim(ctx, a[0], a[1], zfs.TrimSuspend)
-		}, "zpool trim -s p " + d1},
 		{[]string{"p", d1}, func(ctx context.Context, c *zfs.Client, a []string) error {
 			return c.Trim(ctx, a[0], a[1], zfs.TrimCancel)
 		}, "zpool trim -c p " + d1},
@@ -314,7 +309,7 @@ func TestHostileArgumentsRunNothing(t *testing.T) {
 }
 
 // optional are the arguments that may be left out, by their place.
-var optional = map[string]int{"Trim": 1, "SendSize": 1, "Import": 1}
+var optional = map[string]int{"Trim": 1, "SendSize": 1}
 
 // harmless are the words that are valid where they stand: a path as a value of a property, a kind of vdev as one.
 func harmless(place, word string) bool {

@@ -1,6 +1,7 @@
 package zfs
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -25,7 +26,7 @@ type DatasetSpec struct {
 // CreateDataset makes a file system or a volume. It does not mount a file system.
 func (c *Client) CreateDataset(ctx context.Context, spec DatasetSpec) error {
 	properties, err := settings("-o", spec.Properties)
-	if err := checkAll(err, checkDataset(spec.Name), without(spec.Properties, nodeProperties...)); err != nil {
+	if err := cmp.Or(err, checkDataset(spec.Name), without(spec.Properties, nodeProperties...)); err != nil {
 		return err
 	}
 	args := []string{"create"}
@@ -76,7 +77,7 @@ func (c *Client) destroy(ctx context.Context, name string, recursive bool) error
 // Snapshot takes a snapshot; with recursion, of all children at the same moment.
 func (c *Client) Snapshot(ctx context.Context, name string, recursive bool, properties map[string]string) error {
 	options, err := settings("-o", properties)
-	if err := checkAll(err, checkSnapshot(name)); err != nil {
+	if err := cmp.Or(err, checkSnapshot(name)); err != nil {
 		return err
 	}
 	args := []string{"snapshot"}
@@ -95,7 +96,7 @@ func Unmounted() map[string]string {
 // Clone makes a dataset out of a snapshot. ZFS mounts a clone at once where its properties say: give a file system those of Unmounted.
 func (c *Client) Clone(ctx context.Context, snapshot, to string, properties map[string]string) error {
 	options, err := settings("-o", properties)
-	if err := checkAll(err, checkSnapshot(snapshot), checkDataset(to)); err != nil {
+	if err := cmp.Or(err, checkSnapshot(snapshot), checkDataset(to)); err != nil {
 		return err
 	}
 	return c.do(ctx, zfs(slices.Concat([]string{"clone"}, options, []string{snapshot, to})...))
@@ -123,7 +124,7 @@ func (c *Client) onDataset(ctx context.Context, dataset string, args ...string) 
 
 // SetProperty sets one property of a dataset or snapshot.
 func (c *Client) SetProperty(ctx context.Context, object, name, value string) error {
-	if err := checkAll(checkEither(object), checkProperty(name), checkValue(name, value),
+	if err := cmp.Or(checkEither(object), checkProperty(name), checkValue(name, value),
 		without(map[string]string{name: value}, nodeProperties...)); err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (c *Client) SetProperty(ctx context.Context, object, name, value string) er
 // error some may be set, and others not. Properties that it sets in a transaction of their own are refused.
 func (c *Client) SetProperties(ctx context.Context, dataset string, properties map[string]string) error {
 	values, err := settings("", properties)
-	if err := checkAll(err, checkDataset(dataset), without(properties, nodeProperties...), without(properties, oneByOne...)); err != nil {
+	if err := cmp.Or(err, checkDataset(dataset), without(properties, nodeProperties...), without(properties, oneByOne...)); err != nil {
 		return err
 	}
 	args := slices.DeleteFunc(values, func(argument string) bool { return argument == "" })
@@ -147,7 +148,7 @@ var oneByOne = []string{"quota", "refquota", "reservation", "refreservation", "v
 
 // InheritProperty clears a property that was set on an object, so that it is inherited again.
 func (c *Client) InheritProperty(ctx context.Context, object, name string) error {
-	if err := checkAll(checkEither(object), checkProperty(name)); err != nil {
+	if err := cmp.Or(checkEither(object), checkProperty(name)); err != nil {
 		return err
 	}
 	return c.do(ctx, zfs("inherit", name, object))

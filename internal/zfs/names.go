@@ -1,6 +1,7 @@
 package zfs
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -101,16 +102,6 @@ func checkMember(name string) error {
 	return invalid("vdev %q: name it by its stable path, its guid, or a name such as mirror-0", name)
 }
 
-// checkAll returns the first error.
-func checkAll(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // checkEach applies a check to each name.
 func checkEach(check func(string) error, names []string) error {
 	for _, name := range names {
@@ -125,7 +116,7 @@ func checkEach(check func(string) error, names []string) error {
 func settings(option string, properties map[string]string) ([]string, error) {
 	args := []string{}
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if err := checkAll(checkProperty(name), checkValue(name, properties[name])); err != nil {
+		if err := cmp.Or(checkProperty(name), checkValue(name, properties[name])); err != nil {
 			return nil, err
 		}
 		args = append(args, option, name+"="+properties[name])

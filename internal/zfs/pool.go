@@ -1,6 +1,7 @@
 package zfs
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -62,7 +63,7 @@ func createPool(spec PoolSpec) (Command, error) {
 	pool, propertiesErr := settings("-o", spec.Properties)
 	root, rootErr := settings("-O", spec.RootProperties)
 	ashift, ashiftErr := ashiftOption(spec.Ashift)
-	if err := checkAll(checkPool(spec.Name), err, propertiesErr, rootErr, ashiftErr,
+	if err := cmp.Or(checkPool(spec.Name), err, propertiesErr, rootErr, ashiftErr,
 		checkPoolProperties(spec.Properties), without(spec.RootProperties, "mountpoint", "canmount"),
 		without(spec.RootProperties, nodeProperties...)); err != nil {
 		return Command{}, err
@@ -149,37 +150,23 @@ type ImportOptions struct {
 	Pool string
 	// Devices that it is on: no other disk is opened.
 	Devices []string
-	// NewName renames the pool. Empty keeps its name.
-	NewName string
-	// Mount its datasets too.
-	Mount bool
 	// ReadOnly, to look at it.
 	ReadOnly bool
 }
 
-// Import imports a pool. It looks only on the given disks.
+// Import imports a pool without mounting its datasets. It looks only on the given disks.
 func (c *Client) Import(ctx context.Context, options ImportOptions) error {
 	if !guidPattern.MatchString(options.GUID) {
 		return invalid("pool guid %q: write the number that 'zpool get guid' prints", options.GUID)
 	}
-	args, err := importFrom(options.Devices, "-o", "cachefile=none")
+	args, err := importFrom(options.Devices, "-o", "cachefile=none", "-N")
 	if err != nil {
 		return err
-	}
-	if !options.Mount {
-		args = append(args, "-N")
 	}
 	if options.ReadOnly {
 		args = append(args, "-o", "readonly=on")
 	}
-	args = append(args, options.GUID)
-	if options.NewName != "" {
-		if err := checkPool(options.NewName); err != nil {
-			return err
-		}
-		args = append(args, options.NewName)
-	}
-	command := zpool(args...).onPool(options.Pool)
+	command := zpool(append(args, options.GUID)...).onPool(options.Pool)
 	command.Timeout = poolTimeout
 	return c.do(ctx, command)
 }
@@ -188,7 +175,7 @@ func (c *Client) Import(ctx context.Context, options ImportOptions) error {
 func (c *Client) Add(ctx context.Context, pool string, ashift int, layout Layout) error {
 	vdevs, err := layout.arguments()
 	option, ashiftErr := ashiftOption(ashift)
-	if err := checkAll(err, ashiftErr); err != nil {
+	if err := cmp.Or(err, ashiftErr); err != nil {
 		return err
 	}
 	return c.onPool(ctx, pool, append([]string{"add"}, option...), vdevs...)
@@ -196,7 +183,7 @@ func (c *Client) Add(ctx context.Context, pool string, ashift int, layout Layout
 
 // Attach turns a disk into a mirror, or adds a disk to one; from OpenZFS 2.3 on, also to a raidz.
 func (c *Client) Attach(ctx context.Context, pool, member, device string) error {
-	if err := checkAll(checkMember(member), checkDevice(device)); err != nil {
+	if err := cmp.Or(checkMember(member), checkDevice(device)); err != nil {
 		return err
 	}
 	return c.onPool(ctx, pool, []string{"attach"}, member, device)
@@ -220,7 +207,7 @@ func (c *Client) CancelRemoval(ctx context.Context, pool string) error {
 // Replace puts a device in the place of another. Name one that is gone by its guid. The resilver has not begun when
 // this returns: follow Status.
 func (c *Client) Replace(ctx context.Context, pool, member, device string) error {
-	if err := checkAll(checkMember(member), checkDevice(device)); err != nil {
+	if err := cmp.Or(checkMember(member), checkDevice(device)); err != nil {
 		return err
 	}
 	return c.onPool(ctx, pool, []string{"replace"}, member, device)
@@ -254,16 +241,15 @@ type ScrubAct string
 // Starting a paused scrub resumes it.
 const (
 	ScrubStart ScrubAct = "start"
-	ScrubPause ScrubAct = "pause"
 	ScrubStop  ScrubAct = "stop"
 )
 
-// Scrub starts, pauses or stops reading and verifying everything; see Status.Scan.
+// Scrub starts or stops reading and verifying everything; see Status.Scan.
 func (c *Client) Scrub(ctx context.Context, pool string, act ScrubAct) error {
-	options := map[ScrubAct][]string{ScrubStart: {"scrub"}, ScrubPause: {"scrub", "-p"}, ScrubStop: {"scrub", "-s"}}
+	options := map[ScrubAct][]string{ScrubStart: {"scrub"}, ScrubStop: {"scrub", "-s"}}
 	args, known := options[act]
 	if !known {
-		return invalid("scrub %q: write start, pause or stop", act)
+		return invalid("scrub %q: write start or stop", act)
 	}
 	return c.onPool(ctx, pool, args)
 }
@@ -273,17 +259,16 @@ type TrimAct string
 
 // Starting a suspended trim resumes it.
 const (
-	TrimStart   TrimAct = "start"
-	TrimSuspend TrimAct = "suspend"
-	TrimCancel  TrimAct = "cancel"
+	TrimStart  TrimAct = "start"
+	TrimCancel TrimAct = "cancel"
 )
 
 // Trim tells all disks of the pool, or one of them, what is free; see VdevStatus.Trim.
 func (c *Client) Trim(ctx context.Context, pool, member string, act TrimAct) error {
-	options := map[TrimAct][]string{TrimStart: {"trim"}, TrimSuspend: {"trim", "-s"}, TrimCancel: {"trim", "-c"}}
+	options := map[TrimAct][]string{TrimStart: {"trim"}, TrimCancel: {"trim", "-c"}}
 	args, known := options[act]
 	if !known {
-		return invalid("trim %q: write start, suspend or cancel", act)
+		return invalid("trim %q: write start or cancel", act)
 	}
 	if member == "" {
 		return c.onPool(ctx, pool, args)
@@ -308,7 +293,7 @@ func (c *Client) ClearLabel(ctx context.Context, device string) error {
 
 // SetPoolProperty sets one property.
 func (c *Client) SetPoolProperty(ctx context.Context, pool, name, value string) error {
-	if err := checkAll(checkPool(pool), checkProperty(name), checkValue(name, value),
+	if err := cmp.Or(checkPool(pool), checkProperty(name), checkValue(name, value),
 		checkPoolProperties(map[string]string{name: value})); err != nil {
 		return err
 	}

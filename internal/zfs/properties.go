@@ -1,6 +1,7 @@
 package zfs
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -24,7 +25,7 @@ func (p Property) Local() bool { return p.Source == "local" }
 // DatasetProperties reads properties of datasets or snapshots; "all" reads all.
 func (c *Client) DatasetProperties(ctx context.Context, names []string, objects ...string) ([]Property, error) {
 	columns, err := propertyList(names)
-	if err := checkAll(err, checkEach(checkEither, objects)); err != nil {
+	if err := cmp.Or(err, checkEach(checkEither, objects)); err != nil {
 		return nil, err
 	}
 	if len(objects) == 0 {
@@ -36,7 +37,7 @@ func (c *Client) DatasetProperties(ctx context.Context, names []string, objects 
 // PoolProperties reads properties of a pool; "all" reads all.
 func (c *Client) PoolProperties(ctx context.Context, pool string, names ...string) ([]Property, error) {
 	columns, err := propertyList(names)
-	if err := checkAll(err, checkPool(pool)); err != nil {
+	if err := cmp.Or(err, checkPool(pool)); err != nil {
 		return nil, err
 	}
 	return c.properties(ctx, zpool("get", "-Hp", "-o", "name,property,value,source", columns, pool).onPool(pool))
@@ -46,7 +47,7 @@ func (c *Client) PoolProperties(ctx context.Context, pool string, names ...strin
 // objects are named without "/dev/..." in front.
 func (c *Client) VdevProperties(ctx context.Context, pool string, names ...string) ([]Property, error) {
 	columns, err := propertyList(names)
-	if err := checkAll(err, checkPool(pool)); err != nil {
+	if err := cmp.Or(err, checkPool(pool)); err != nil {
 		return nil, err
 	}
 	return c.properties(ctx, zpool("get", "-Hp", "-o", "name,property,value,source", columns, pool, "all-vdevs").onPool(pool))

@@ -1,6 +1,7 @@
 package zfs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -92,7 +93,7 @@ func parseSendSize(command, output string) (int64, error) {
 func (c *Client) Replicate(ctx context.Context, options SendOptions, to string, properties map[string]string, sent *atomic.Int64) error {
 	from, err := options.arguments()
 	into, settingsErr := settings("-o", properties)
-	if err := checkAll(err, checkDataset(to), settingsErr); err != nil {
+	if err := cmp.Or(err, checkDataset(to), settingsErr); err != nil {
 		return err
 	}
 	if !strings.Contains(to, "/") {
@@ -112,7 +113,7 @@ func (c *Client) Replicate(ctx context.Context, options SendOptions, to string, 
 	both.Go(func() {
 		sending = c.do(ctx, send)
 		// A sender that failed must not look like the end of a whole stream.
-		writer.CloseWithError(endOf(sending))
+		writer.CloseWithError(sending)
 	})
 	both.Go(func() {
 		receiving = c.do(ctx, receive)
@@ -129,13 +130,6 @@ func (c *Client) Replicate(ctx context.Context, options SendOptions, to string, 
 }
 
 var errReceiverGone = errors.New("the receiver has ended")
-
-func endOf(err error) error {
-	if err == nil {
-		return io.EOF
-	}
-	return err
-}
 
 // replicationError names the side that failed first: the other one only complains of a broken pipe or stream.
 func replicationError(sending, receiving error) error {

@@ -146,7 +146,7 @@ func parseStatusJSON(output []byte) (Status, error) {
 		}
 	}
 	for _, group := range groups {
-		vdevs, err := group.vdevs()
+		vdevs, err := vdevStatuses(group)
 		if err != nil {
 			return Status{}, err
 		}
@@ -155,15 +155,14 @@ func parseStatusJSON(output []byte) (Status, error) {
 	return status, nil
 }
 
-// vdevs converts parsed JSON to VdevStatus.
-func (o ordered[T]) vdevs() ([]VdevStatus, error) {
+// vdevStatuses converts parsed JSON to VdevStatus.
+func vdevStatuses(group []*jsonVdev) ([]VdevStatus, error) {
 	var vdevs []VdevStatus
-	for _, entry := range o {
-		printed, isVdev := any(entry).(*jsonVdev)
-		if !isVdev || printed == nil || printed.Name == "" || printed.State == "" {
-			return nil, malformed(statusJSONCommand, "a vdev with name and state", fmt.Sprintf("%+v", entry))
+	for _, printed := range group {
+		if printed == nil || printed.Name == "" || printed.State == "" {
+			return nil, malformed(statusJSONCommand, "a vdev with name and state", fmt.Sprintf("%+v", printed))
 		}
-		children, err := printed.Vdevs.vdevs()
+		children, err := vdevStatuses(printed.Vdevs)
 		if err != nil {
 			return nil, err
 		}

@@ -5,10 +5,10 @@ package objects
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // Destroys reports whether a pool is destroyed with its object, which requires an explicit policy.
@@ -37,7 +37,7 @@ func StaysBehind(pool *v1alpha1.BenchmarkPool, guid string) string {
 		name, guid, pool.Spec.NodeName, SomeOf(ClaimedDevices(pool)), name)
 }
 
-// Released says that a user released a deleted object although its pool stays.
+// Released reports whether a user allowed an object to go although its pool stays. It does not matter whether the object is deleted yet.
 func Released(pool *v1alpha1.BenchmarkPool) bool {
 	return pool.Annotations[v1alpha1.AnnotationReleasePool] == pool.Spec.NodeName
 }
@@ -57,12 +57,8 @@ func LeftBehind(pool *v1alpha1.BenchmarkPool) string {
 
 // SomeOf lists the first few items.
 func SomeOf(items []string) string {
-	const few = 4
 	if len(items) == 0 {
 		return "none"
 	}
-	if len(items) > few {
-		return strings.Join(items[:few], ", ") + fmt.Sprintf(" and %d more", len(items)-few)
-	}
-	return strings.Join(items, ", ")
+	return spelling.Some(items, 4)
 }

@@ -275,6 +275,7 @@ func (s State) pace() time.Duration {
 	return min(max(s.elapsed()/operationPaceShare, time.Second), operationSoon)
 }
 
+// operationPaceShare divides the time since the start: after that part of it, the operation is checked again.
 const operationPaceShare = 10
 
 func (s State) elapsed() time.Duration {

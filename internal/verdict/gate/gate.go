@@ -83,7 +83,7 @@ type compiled struct {
 	limited bool
 }
 
-// rule is one kind of gate: expression, bound or compare.
+// rule is one kind of gate: expression, bound, ratio, compare or preflight.
 type rule interface {
 	// judge returns an opinion for each variant, or a single one for all of them.
 	judge(evidence *Evidence, variants []string) []opinion

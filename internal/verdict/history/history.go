@@ -3,6 +3,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -172,10 +173,7 @@ func (s *Series) Append(point Point) {
 }
 
 func compare(a, b Point) int {
-	if order := a.FinishedAt.Compare(b.FinishedAt); order != 0 {
-		return order
-	}
-	return strings.Compare(a.Experiment, b.Experiment)
+	return cmp.Or(a.FinishedAt.Compare(b.FinishedAt), cmp.Compare(a.Experiment, b.Experiment))
 }
 
 // Encode writes the document, without the oldest points that do not fit.
