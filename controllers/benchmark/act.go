@@ -167,7 +167,7 @@ func (r *Reconciler) createRun(ctx context.Context, observed *observation, run *
 		r.memory.Note(benchmark, created, true)
 		return nil
 	}
-	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+	if refuses(err) {
 		observed.SpecError, observed.changed = experiment.RefusedRun(run, err), true
 		r.rehearsed.refuse(benchmark, run, observed.SpecError)
 		return nil

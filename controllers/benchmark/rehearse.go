@@ -30,7 +30,7 @@ func (r *Reconciler) rehearse(ctx context.Context, observed *observation, run *v
 
 func (r *Reconciler) dryRun(ctx context.Context, observed *observation, run *v1alpha1.BenchmarkRun) error {
 	switch err := r.Client.Create(ctx, run, client.DryRunAll); {
-	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+	case refuses(err):
 		observed.SpecError = experiment.RefusedRun(run, err)
 	case client.IgnoreAlreadyExists(err) != nil:
 		return fmt.Errorf("dry run of variant %q: %w", run.Spec.Variant, err)
@@ -39,6 +39,9 @@ func (r *Reconciler) dryRun(ctx context.Context, observed *observation, run *v1a
 	}
 	return nil
 }
+
+// refuses reports whether the API server finds a run wrong: another attempt would not help.
+func refuses(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) }
 
 // rehearsals remember which variants of a benchmark's present experiment the API server has accepted.
 type rehearsals struct {

@@ -15,21 +15,17 @@ import (
 )
 
 // mountOf finds the mount of a dataset's root in the node's own mount namespace. Without a point if there is none.
-func (r *Reconciler) mountOf(dataset string) (mountinfo.Mount, error) {
-	text, err := os.ReadFile(r.onNode("/proc/1/mountinfo"))
+func (r *Reconciler) mountOf(dataset string) (found mountinfo.Mount, err error) {
+	err = mountinfo.Read(r.onNode("/proc/1/mountinfo"), func(one mountinfo.Mount) error {
+		if found.Point == "" && one.FSType == "zfs" && one.Source == dataset && one.Root == "/" {
+			found = one
+		}
+		return nil
+	})
 	if err != nil {
 		return mountinfo.Mount{}, fmt.Errorf("read the mounts of the node: %w", err)
 	}
-	mounts, err := mountinfo.Parse(string(text))
-	if err != nil {
-		return mountinfo.Mount{}, fmt.Errorf("the mounts of the node: %w", err)
-	}
-	for _, one := range mounts {
-		if one.FSType == "zfs" && one.Source == dataset && one.Root == "/" {
-			return one, nil
-		}
-	}
-	return mountinfo.Mount{}, nil
+	return found, nil
 }
 
 // open opens a dataset, mounted or not, in a private mount: nothing outside of it is reachable through the result, and nothing

@@ -33,19 +33,25 @@ func TestParameterAfterAReboot(t *testing.T) {
 	}
 }
 
-func TestOrphanedParametersAreRestored(t *testing.T) {
-	w := newWorld(t, wanted("op", acts()["moduleParameter"].action))
+// loseOperation removes an operation by hand once its parameter is set, and starts another agent.
+func (w *world) loseOperation() {
+	w.t.Helper()
 	for range 3 {
 		if _, err := w.turn("op"); err != nil {
-			t.Fatal(err)
+			w.t.Fatal(err)
 		}
 	}
 	operation := w.get("op")
 	operation.Finalizers = nil
-	if err := errors.Join(w.client.Update(t.Context(), operation), w.client.Delete(t.Context(), operation)); err != nil {
-		t.Fatal(err)
+	if err := errors.Join(w.client.Update(w.t.Context(), operation), w.client.Delete(w.t.Context(), operation)); err != nil {
+		w.t.Fatal(err)
 	}
 	w.start()
+}
+
+func TestOrphanedParametersAreRestored(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["moduleParameter"].action))
+	w.loseOperation()
 	if err := w.agent.restoreOrphans(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -87,17 +93,7 @@ func TestAParameterThatAnotherProgramChanges(t *testing.T) {
 // TestAnOrphanDoesNotUndoALaterOperation: what a deleted operation has set is restored before the next one sets the same parameter, not after.
 func TestAnOrphanDoesNotUndoALaterOperation(t *testing.T) {
 	w := newWorld(t, wanted("op", acts()["moduleParameter"].action), wanted("later", acts()["moduleParameter"].action))
-	for range 3 {
-		if _, err := w.turn("op"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	operation := w.get("op")
-	operation.Finalizers = nil
-	if err := errors.Join(w.client.Update(t.Context(), operation), w.client.Delete(t.Context(), operation)); err != nil {
-		t.Fatal(err)
-	}
-	w.start()
+	w.loseOperation()
 	for range 3 {
 		if _, err := w.turn("later"); err != nil {
 			t.Fatal(err)

@@ -32,17 +32,30 @@ func declared(one *task) v1alpha1.CacheExpectation {
 // ofPlace says that a phase works on the volume itself, and not on one that a phase makes.
 func (p *place) ofPlace(one *task) bool { return string(design.VolumeOf(&one.Phase)) == p.Name }
 
-// freshRead is a job that reads files which fio writes right before it, and that the ARC may hold.
-type freshRead struct {
-	of  *task
-	job job
+// justWritten finds jobs that read what fio has just written, after the caches were emptied.
+func justWritten(_ *comparison, on places) (field, message string) {
+	for i := range on {
+		of, name := on[i].freshRead()
+		if of == nil {
+			continue
+		}
+		cold := ""
+		if declared(of) == v1alpha1.CacheCold {
+			cold = ", and with cache: Cold the phase is then Invalid"
+		}
+		return on[i].phaseField(of) + JobFileField, fmt.Sprintf("job [%s] reads files that fio has just written, so that the ARC may hold "+
+			"them%s: write filename=data and cache: Cold after a fill, or primarycache: metadata, or a small zfs_arc_max in "+
+			"moduleParameters", name, cold)
+	}
+	return "", ""
 }
 
-// freshReads follows the files of fio jobs from phase to phase: they stay, and a job of the same name finds them again. On a pool that is
-// kept, they may be those of an earlier run.
-func (p *place) freshReads() (all []freshRead) {
+// freshRead is the first job, not about a warm cache, that reads files which fio writes right before it, and that the ARC may hold. It
+// follows the files from phase to phase: they stay, and a job of the same name finds them again. On a pool that is kept, they may be those
+// of an earlier run.
+func (p *place) freshRead() (of *task, name string) {
 	if p.isDevice() || !p.caches() || naming.KeepsPools(p.slot.Target.ZFS) {
-		return nil
+		return nil, ""
 	}
 	made := map[string]bool{}
 	for i := range p.tasks {
@@ -51,37 +64,18 @@ func (p *place) freshReads() (all []freshRead) {
 			continue
 		}
 		if !of.file.known {
-			return all // it may make any file
+			return nil, "" // it may make any file
 		}
 		for _, one := range of.file.jobs {
 			around := p.isFiles() && one.direct() && p.get("direct") != "disabled"
-			if one.Reads() && !one.ofFill() && !made[one.Name] && !around && of.file.laidOut > 0 && of.file.laidOut <= inMemory {
-				all = append(all, freshRead{of, one})
+			fits := of.file.laidOut > 0 && of.file.laidOut <= inMemory
+			if one.Reads() && !one.ofFill() && !made[one.Name] && !around && fits && declared(of) != v1alpha1.CacheWarm {
+				return of, one.Name
 			}
 			made[one.Name] = true
 		}
 	}
-	return all
-}
-
-// justWritten finds jobs that read what fio has just written, after the caches were emptied.
-func justWritten(_ *comparison, on places) (field, message string) {
-	for i := range on {
-		for _, one := range on[i].freshReads() {
-			cold := ""
-			switch declared(one.of) {
-			case v1alpha1.CacheAny:
-			case v1alpha1.CacheCold:
-				cold = ", and with cache: Cold the phase is then Invalid"
-			default:
-				continue
-			}
-			return on[i].phaseField(one.of) + JobFileField, fmt.Sprintf("job [%s] reads files that fio has just written, so that the ARC may hold "+
-				"them%s: write filename=data and cache: Cold after a fill, or primarycache: metadata, or a small zfs_arc_max in "+
-				"moduleParameters", one.job.Name, cold)
-		}
-	}
-	return "", ""
+	return nil, ""
 }
 
 // filled is how much space the fills of the volume take at most. 0 if the spec does not show it.

@@ -320,8 +320,7 @@ func fillOverwritten(_ *comparison, on places) (field, message string) {
 		return "", ""
 	}
 	return on.firstJob(func(p *place, j job) string {
-		_, ofFill := j.Set["filename"]
-		if !ofFill || !j.Writes() || j.has("buffer_compress_percentage") || j.has("zero_buffers") {
+		if !j.ofFill() || !j.Writes() || j.has("buffer_compress_percentage") || j.has("zero_buffers") {
 			return ""
 		}
 		percent, _ := p.share()

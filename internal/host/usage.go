@@ -1,10 +1,8 @@
 package host
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -124,52 +122,9 @@ const (
 // errManyMounts says that not all was read.
 var errManyMounts = errors.New("too many mounts on mounts, or too long paths, to check them all: end that process or its pod")
 
-// fieldLimit bounds the fields of a line: a pod can nest folders until the path of one that is mounted has any length. A path that is cut
-// is still longer than any that the kernel takes from a program, so it is none that is looked for, nor above one.
-const fieldLimit = 16 << 10
-
-// readLine reads a line into the given memory, with fields that are cut at the limit.
-func readLine(from *bufio.Reader, line []byte) ([]byte, error) {
-	line = line[:0]
-	field := 0
-	for {
-		c, err := from.ReadByte()
-		switch {
-		case errors.Is(err, io.EOF) && len(line) > 0:
-			return line, nil
-		case err != nil:
-			return line, err
-		case c == '\n':
-			return line, nil
-		case c == ' ':
-			field = 0
-		default:
-			field++
-		}
-		if field <= fieldLimit {
-			line = append(line, c)
-		}
-	}
-}
-
 // mountsOf calls use with each mount that a process sees.
 func (n *Node) mountsOf(process string, use func(mount mountinfo.Mount) error) error {
-	file, err := os.Open(n.path("proc", process, "mountinfo"))
-	if err != nil {
-		return fmt.Errorf("reading the mounts of process %s: %w", process, err)
-	}
-	defer file.Close() //nolint:errcheck // opened for reading: nothing is lost
-	lines := bufio.NewReader(file)
-	for line := []byte(nil); err == nil; {
-		if line, err = readLine(lines, line); err != nil {
-			break
-		}
-		var mount mountinfo.Mount
-		if mount, err = mountinfo.ParseLine(string(line)); err == nil {
-			err = use(mount)
-		}
-	}
-	if !errors.Is(err, io.EOF) {
+	if err := mountinfo.Read(n.path("proc", process, "mountinfo"), use); err != nil {
 		return fmt.Errorf("reading the mounts of process %s: %w", process, err)
 	}
 	return nil

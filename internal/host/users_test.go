@@ -136,7 +136,7 @@ func TestTooManyMountsAreAUse(t *testing.T) {
 	}
 	for i := range 20 {
 		fmt.Fprintf(&long, "%d 1 0:9 / /%s rw - tmpfs tmpfs rw\n%d %d 0:40 / /data rw - zfs bench0/a rw\n", 100+i,
-			strings.Repeat("x", fieldLimit-1), 200+i, 100+i)
+			strings.Repeat("x", mountinfo.FieldLimit-1), 200+i, 100+i)
 	}
 	for name, table := range map[string]string{
 		"mounts on mounts": nested.String(),
@@ -164,7 +164,7 @@ func TestALongPathIsCut(t *testing.T) {
 		"31 24 0:41 / /mnt/tank rw - zfs tank rw\n32 24 254:16 / "+long+" rw - ext4 /dev/vdc rw")
 	var sources []string
 	if err := n.mountsOf("1", func(mount mountinfo.Mount) error {
-		if len(mount.Root) > fieldLimit || len(mount.Point) > fieldLimit {
+		if len(mount.Root) > mountinfo.FieldLimit || len(mount.Point) > mountinfo.FieldLimit {
 			t.Errorf("a path has %d and %d bytes", len(mount.Root), len(mount.Point))
 		}
 		sources = append(sources, mount.Source)

@@ -12,19 +12,6 @@ type Standing struct {
 	On Mount
 }
 
-// Stand finds the parent of each mount of a namespace.
-func Stand(mounts []Mount) []Standing {
-	known := map[string]Mount{}
-	for _, mount := range mounts {
-		known[mount.ID] = mount
-	}
-	standing := make([]Standing, 0, len(mounts))
-	for _, mount := range mounts {
-		standing = append(standing, Standing{Mount: mount, On: known[mount.Parent]})
-	}
-	return standing
-}
-
 // Place is a folder of a file system. It is the same in all namespaces, wherever it is mounted.
 type Place struct {
 	// Device is major:minor of the file system.

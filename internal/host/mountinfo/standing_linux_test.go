@@ -57,6 +57,19 @@ func newSpace(t *testing.T, of *space, propagation, script string) *space {
 	return made
 }
 
+// stand finds the parent of each mount of a namespace.
+func stand(mounts []Mount) []Standing {
+	known := map[string]Mount{}
+	for _, mount := range mounts {
+		known[mount.ID] = mount
+	}
+	standing := make([]Standing, 0, len(mounts))
+	for _, mount := range mounts {
+		standing = append(standing, Standing{Mount: mount, On: known[mount.Parent]})
+	}
+	return standing
+}
+
 // mounts are those of one file system that the namespace shows, by their points.
 func (s *space) mounts(t *testing.T, source string) map[string]Standing {
 	t.Helper()
@@ -69,7 +82,7 @@ func (s *space) mounts(t *testing.T, source string) map[string]Standing {
 		t.Fatal(err)
 	}
 	found := map[string]Standing{}
-	for _, mount := range Stand(all) {
+	for _, mount := range stand(all) {
 		if mount.Source == source {
 			found[mount.Point] = mount
 		}
@@ -153,7 +166,7 @@ func TestPropagationIsCareful(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Stand(mounts)
+		return stand(mounts)
 	}
 	host := read("24 1 8:1 / / rw shared:1 - ext4 /dev/vda1 rw\n30 24 0:40 / /v/own rw shared:9 - zfs p/a rw\n")[1]
 	for name, test := range map[string]struct {
