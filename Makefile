@@ -1,4 +1,4 @@
-# storagebench. `make help` lists what there is.
+# storagebench. `make help` lists the targets.
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -10,7 +10,8 @@ $(if $(GO_PATH),,$(error no usable go command, see above))
 export PATH := $(GO_PATH)
 export GOFLAGS ?= -mod=readonly
 TOOL := hack/tool
-# The Go modules: the product with most of its tests, and what needs modules that the product does not (CONTRIBUTING.md, "Modules").
+# The Go modules: the product with most of its tests, and code that depends on modules that the product does not need (CONTRIBUTING.md,
+# "Modules").
 TEST_MODULES := test/lab test/zfsdriver/node test/gitops hack/releaser
 MODULES := . $(TEST_MODULES)
 
@@ -22,16 +23,14 @@ help: ## list the targets
 		/^##@/ {printf "\n%s\n", substr($$0, 5)} \
 		/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# Packages whose code runs in one goroutine, and simulations: the race detector would find nothing there and take minutes.
-ONE_GOROUTINE := internal/(design|experiment|foresee|report|report/pictures|stats|sweep)|test/(api|bench/.*|documents)
 # These packages take longest: they begin first, so that none of them is alone at the end.
-LONGEST := ./test/integration ./test/delivery ./internal/workload/engine
+LONGEST := ./test/integration ./internal/workload/engine ./test/faults ./test/delivery
 
 .PHONY: test
 test: lint ## everything that needs no cluster: lint, the plugin on other systems, unit tests, tests on a real kube-apiserver and etcd
 	@$(MAKE) cross PLATFORMS="darwin/arm64 windows/amd64"
 	@hack/ensure-workloads && hack/prometheus >/dev/null
-	@echo ">> unit and integration tests (race detector on where goroutines are)"
+	@echo ">> unit and integration tests, crash points; the race detector is on where goroutines are"
 	@assets=$$(hack/envtest-assets) && for tool in helm kustomize controller-gen; do $(TOOL) $$tool >/dev/null; done && \
 		{ command -v kubectl || $(TOOL) kubectl; } >/dev/null && \
 		echo ">> test control plane: $$assets" && \
@@ -39,13 +38,11 @@ test: lint ## everything that needs no cluster: lint, the plugin on other system
 		export STORAGEBENCH_AUDIT=$(CURDIR)/dist/audit && \
 		for module in $(TEST_MODULES); do \
 			hack/go-test "test-$$(basename $$module)" -C $$module -race -timeout 20m $$(go list -C $$module ./... | grep -v /e2e) || exit 1; done && \
-		packages=$$(go list $(LONGEST) ./... | grep -vE '/test/(faults|audit)$$') && \
-		hack/go-test test -race -timeout 20m $$(grep -vE '/($(ONE_GOROUTINE))$$' <<<"$$packages") && \
-		hack/go-test test-one-goroutine -timeout 20m $$(grep -E '/($(ONE_GOROUTINE))$$' <<<"$$packages") && \
+		packages=$$(go list $(LONGEST) ./... | grep -v '/test/audit$$') && goroutines=$$(hack/with-goroutines) && \
+		hack/go-test test-race -race -timeout 20m $$(grep -xF "$$goroutines" <<<"$$packages") && \
+		hack/go-test test -timeout 30m $$(grep -vxF "$$goroutines" <<<"$$packages") && \
 		echo ">> the rights that are granted, and those that were needed (make audit-rights shows the table)" && \
-		go test -count=1 ./test/audit && \
-		echo ">> crash points (one goroutine a manager: the race detector would find nothing and take minutes)" && \
-		hack/go-test faults -timeout 30m ./test/faults
+		go test -count=1 ./test/audit
 
 .PHONY: audit-rights
 audit-rights: ## a table of all rights of the manager and the agent, with the requests of the tests that needed them
@@ -57,7 +54,7 @@ audit-rights: ## a table of all rights of the manager and the agent, with the re
 upgrade: ## in the lab, upgrades to this checkout while a benchmark of an earlier commit measures [FROM=v0.1.0]
 	@FROM=$(FROM) hack/upgrade
 
-# 1.36 is that of make test. The others are pinned in tools/kube-apiserver-MINOR.
+# 1.36 is the version that make test uses. The others are pinned in tools/kube-apiserver-MINOR.
 KUBERNETES ?= 1.35 1.36 1.37
 .PHONY: kubernetes-versions
 kubernetes-versions: ## the chart, the CRDs and the policies on the API servers of several minor versions [KUBERNETES="1.35 1.36 1.37"]
@@ -84,7 +81,7 @@ lint: ## golangci-lint with what go vet finds, the words that are not to come ba
 vulnerabilities: ## known vulnerabilities in what the programs call; needs the Internet
 	@check=$$($(TOOL) govulncheck) && for module in $(MODULES); do echo ">> govulncheck in $$module"; "$$check" -C $$module ./... || exit 1; done
 
-# Where people run the plugin. The other programs run in Linux images only.
+# The platforms on which people run the plugin. The other programs run in Linux images only.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 .PHONY: cross
@@ -133,7 +130,7 @@ catalogue: ## rows of experiments/ in labs of their own, hours for all: [ROW="S1
 
 ##@ The lab: a real cluster with ZFS nodes on this machine (docs/tasks/lab.md)
 
-# Of the lab that is meant, and of one that lab-up makes.
+# The settings of the lab to use, and of one that lab-up makes.
 LAB ?= lab
 CLUSTER ?= lab
 NODES ?= 1

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestNodes: all nodes are there and ready, and the cluster is of the pinned version.
+// TestNodes: all nodes exist and are ready, and the cluster has the pinned version.
 func TestNodes(t *testing.T) {
 	g := gomega.NewWithT(t)
 	content, err := os.ReadFile(filepath.Join(root, "tools", "kube-apiserver", "go.mod"))
@@ -87,9 +87,10 @@ func TestPodOnEveryNode(t *testing.T) {
 	})
 }
 
-// TestExec: input, output and exit code pass, with both protocols, to and from every node. Only WebSocket carries much: over
+// TestExec: input, output and exit code are transmitted, with both protocols, to and from every node. Only WebSocket gets much data: over
 // SPDY the end of a long output may be lost on a busy machine (kubernetes/kubernetes#124571).
 func TestExec(t *testing.T) {
+	inTurn(t, 2)
 	s := newSpace(t, levelRestricted)
 	for _, node := range nodes {
 		s.create(s.newPod("exec-"+node, on(node)))
@@ -120,8 +121,9 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// TestPodSecurity: a namespace with the restricted level refuses root, and what it lets in is not root.
+// TestPodSecurity: a namespace with the restricted level refuses root, and the pods that it accepts do not run as root.
 func TestPodSecurity(t *testing.T) {
+	inTurn(t, 3)
 	g := gomega.NewWithT(t)
 	s := newSpace(t, levelRestricted)
 	err := cluster.Create(t.Context(), s.newPod("refused", privileged))

@@ -10,14 +10,14 @@ import (
 	"github.com/storagebench/storagebench/test/lab/vm"
 )
 
-// Scripts for one block of a disk, past the cache: $1 is the device.
+// Scripts for one block of a disk, which bypass the cache: $1 is the device.
 const (
 	readBlock  = `dd if="$1" of=/dev/null bs=4k count=1 skip=1000 iflag=direct status=none`
 	writeBlock = `dd if=/dev/zero of="$1" bs=4k count=1 seek=1000 oflag=direct conv=notrunc status=none`
 )
 
-// breakDisk does something to a disk; throttle takes operations and bytes per second. At the end of the test it is undone, before the pods
-// are deleted: a pod that waits for its disk cannot end.
+// breakDisk performs an action on a disk; throttle takes operations and bytes per second. At the end of the test the action is undone,
+// before the pods are deleted: a pod that waits for its disk cannot end.
 func breakDisk(t *testing.T, node string, disk vm.Disk, action string, limits ...int64) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -34,6 +34,7 @@ func breakDisk(t *testing.T, node string, disk vm.Disk, action string, limits ..
 
 // TestDiskFaults: requests of the broken kinds fail with EIO, at once, and none fail once the disk is healed.
 func TestDiskFaults(t *testing.T) {
+	inTurn(t, 2)
 	node := nodes[0]
 	disk := takeDisks(t, node, 1)[0]
 	s := newSpace(t, levelPrivileged)
@@ -42,7 +43,7 @@ func TestDiskFaults(t *testing.T) {
 		{"fail", "Input/output error", "Input/output error"},
 		{"heal", "", ""},
 		{"fail-writes", "", "Input/output error"},
-		{"fail-reads", "Input/output error", ""}, // takes the place of the other fault
+		{"fail-reads", "Input/output error", ""}, // replaces the other fault
 		{"heal", "", ""},
 	} {
 		breakDisk(t, node, disk, c.action)
@@ -51,7 +52,7 @@ func TestDiskFaults(t *testing.T) {
 	}
 }
 
-// ends runs a script that has to fail with the given words, or to succeed if there are none.
+// ends runs a script that must fail with the given words, or succeed if there are none.
 func (s *space) ends(pod, what, script, argument, words string) {
 	s.t.Helper()
 	g := gomega.NewWithT(s.t)
@@ -62,7 +63,7 @@ func (s *space) ends(pod, what, script, argument, words string) {
 	}
 }
 
-// TestDiskHangs: a request waits as long as the disk hangs, and is done when it is healed.
+// TestDiskHangs: a request waits as long as the disk hangs, and ends once the disk is healed.
 func TestDiskHangs(t *testing.T) {
 	long(t)
 	node := nodes[0]
@@ -77,7 +78,7 @@ func TestDiskHangs(t *testing.T) {
 	g.Eventually(ended).WithTimeout(patience).WithPolling(polling).Should(gomega.Equal("read"))
 }
 
-// TestDiskUnplugged: the disk goes and comes back under the same name, with what was on it.
+// TestDiskUnplugged: the disk disappears and comes back under the same name, with its content.
 func TestDiskUnplugged(t *testing.T) {
 	long(t)
 	node := nodes[0]

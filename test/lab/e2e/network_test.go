@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The lab's image has no web server, but CoreDNS: it answers its health and its metrics by HTTP.
+// The lab's image has no web server, but it has CoreDNS, which serves its health and its metrics over HTTP.
 const (
 	healthPort  = 8080
 	metricsPort = 9153
@@ -26,7 +26,7 @@ const (
 `
 )
 
-// server makes a pod that answers by HTTP, and a Service of the same name that leads to it.
+// server makes a pod that answers HTTP requests, and a Service of the same name that leads to it.
 func (s *space) server(node string) *corev1.Pod {
 	pod := s.newPod("server-"+node, on(node), command("/coredns", "-conf", "/config/Corefile"))
 	pod.Labels["tier"] = "servers"
@@ -125,6 +125,7 @@ func (s *space) resolves(pod, name string, pods map[string]string) {
 
 // TestServiceAccount: a pod on every node reaches the API server by name, trusts its certificate and is known by its token.
 func TestServiceAccount(t *testing.T) {
+	inTurn(t, 3)
 	s := newSpace(t, levelRestricted)
 	token := func(pod *corev1.Pod) { pod.Spec.AutomountServiceAccountToken = ptr.To(true) }
 	for _, node := range nodes {

@@ -22,11 +22,11 @@ import (
 const (
 	agentNamespace = "storagebench-agent"
 	agentImage     = "localhost/storagebench-agent:dev"
-	// poolDisks of a node; the last one is small, to be filled.
+	// poolDisks is how many disks of a node are used; the last one is small, so that it can be filled.
 	poolDisks = 5
 )
 
-// TestPools lets the agent make, change and destroy pools on real disks, refuse what is not its own, and die on the way.
+// TestPools lets the agent make, change and destroy pools on real disks, refuse what it does not own, and crash in between.
 func TestPools(t *testing.T) {
 	node := nodes[0]
 	p := &pools{t: t, node: node, disks: takeDisks(t, node, poolDisks)}
@@ -36,19 +36,19 @@ func TestPools(t *testing.T) {
 		name string
 		test func(p *pools)
 		long bool
-		// turn of the short tests that it belongs to, if not to each.
+		// turn of the short tests in which it runs; 0 means every turn.
 		turn int
-		// nodes that it needs, if not one.
+		// nodes that it needs, if more than one.
 		nodes int
 	}{
 		{name: "layouts", test: (*pools).layouts, turn: 3},
 		{name: "life of a pool", test: (*pools).life, long: true},
 		{name: "idle", test: (*pools).idle, long: true},
-		{name: "rivals", test: (*pools).rivals},
+		{name: "rivals", test: (*pools).rivals, turn: 4},
 		{name: "dangerous disks", test: (*pools).dangers},
 		{name: "reuse", test: (*pools).reuse},
 		{name: "benchmarks", test: (*pools).benchmarks, turn: 3},
-		{name: "plain", test: (*pools).plain},
+		{name: "plain", test: (*pools).plain, turn: 4},
 		{name: "database", test: (*pools).database, long: true},
 		{name: "shared pool", test: (*pools).sharesAPool, long: true},
 		{name: "whole database", test: (*pools).wholeDatabase, long: true},
@@ -86,14 +86,14 @@ func TestPools(t *testing.T) {
 			}
 			once(t)
 			if use.long {
-				takeDisks(t, node, poolDisks) // what pulled disks carry at the end would be in the next one's way
+				takeDisks(t, node, poolDisks) // leftovers on pulled disks would disturb the next part
 			}
 			use.test(&pools{t: t, node: p.node, disks: p.disks})
 		})
 	}
 }
 
-// some of the rows of a table that is tried row by row: all of them, or each so many if there is little time.
+// some returns the rows of a table to try: all of them, or in short tests one out of every each rows.
 func some[T any](rows []T, each int) []T {
 	if !testing.Short() {
 		return rows
@@ -112,8 +112,8 @@ type pools struct {
 	disks []vm.Disk
 }
 
-// agentValues allow the agent every disk of the node by its name, the system's too: that it is safe all the same is what the
-// tests show. Namespace lab has disk 4 only.
+// agentValues returns values that allow the agent every disk of the node by its name, even the system's: the tests show that this is safe
+// anyway. Namespace lab may use only disk 4.
 func (p *pools) agentValues() []string {
 	grants := []string{}
 	for _, pattern := range []string{"disk*", "files", "root", "volume*", "nothing", "other"} {
@@ -142,10 +142,10 @@ func (p *pools) agentAvailable() {
 	fmt.Printf("operator: %d agents are available after %.0f s\n", len(nodes), time.Since(started).Seconds())
 }
 
-// on is a disk's stable path.
+// on returns a disk's stable path.
 func (p *pools) on(disk int) string { return device(p.node, p.disks[disk-1].Name) }
 
-// paths puts the disks' paths where a text says $1 to $5.
+// paths replaces $1 to $5 in a text by the disks' paths.
 func (p *pools) paths(text string) string {
 	for i := range p.disks {
 		text = strings.ReplaceAll(text, fmt.Sprintf("$%d", i+1), p.on(i+1))
@@ -170,12 +170,12 @@ func (p *pools) make(name, spec string) *v1alpha1.BenchmarkPool {
 	if err := cluster.Create(p.t.Context(), pool); err != nil {
 		p.t.Fatal(err)
 	}
-	p.t.Cleanup(func() { // what a failed test has left would be in the next one's way
+	p.t.Cleanup(func() { // leftovers of a failed test would disturb the next one
 		ctx, cancel := afterwards(p.t)
 		defer cancel()
 		left := pool.DeepCopy()
 		left.Spec.DeletionPolicy = v1alpha1.DeletionDestroy
-		_ = cluster.Patch(ctx, left, client.MergeFrom(pool)) // a pool that a test retains goes at its end all the same
+		_ = cluster.Patch(ctx, left, client.MergeFrom(pool)) // even a pool that a test retains is destroyed at its end
 		if err := cluster.Delete(ctx, left); err == nil {
 			gone(ctx, p.t, left)
 		}
@@ -198,7 +198,7 @@ func (p *pools) says(pool *v1alpha1.BenchmarkPool, reason string) string {
 	return message
 }
 
-// ready waits until a pool is as asked.
+// ready waits until a pool is as requested.
 func (p *pools) ready(pool *v1alpha1.BenchmarkPool) {
 	p.t.Helper()
 	p.says(pool, v1alpha1.ReasonPoolReady)
@@ -243,7 +243,7 @@ func (p *pools) run(words ...string) string {
 	return strings.TrimSpace(output)
 }
 
-// script runs a shell script on the node, with the disks' paths as $1 to $4.
+// script runs a shell script on the node, with the disks' paths as $1 to $5.
 func (p *pools) script(text string) string {
 	p.t.Helper()
 	words := []string{"sh", "-euc", text, "script"}
@@ -264,17 +264,17 @@ func property(pool *v1alpha1.BenchmarkPool, dataset, name string) string {
 	return pool.Status.Properties[at].Value
 }
 
-// uninstallPools deletes PoolOperations and BenchmarkPools before their agent goes. What a failed test has left is released.
+// uninstallPools deletes PoolOperations and BenchmarkPools before their agent is removed. Leftovers of a failed test are released.
 func uninstallPools(t *testing.T) {
 	t.Helper()
 	ctx, cancel := afterwards(t)
 	defer cancel()
 	var operations v1alpha1.PoolOperationList
-	if err := cluster.List(ctx, &operations); err == nil { // else there are no pools either
+	if err := cluster.List(ctx, &operations); err == nil { // otherwise there are no pools either
 		for i := range operations.Items {
 			before := operations.Items[i].DeepCopy()
 			operations.Items[i].Finalizers = nil
-			_ = cluster.Patch(ctx, &operations.Items[i], client.MergeFrom(before)) // if it matters, the CRD cannot go below
+			_ = cluster.Patch(ctx, &operations.Items[i], client.MergeFrom(before)) // if it matters, deleting the CRD fails below
 			_ = cluster.Delete(ctx, &operations.Items[i])
 		}
 	}
@@ -299,7 +299,7 @@ func uninstallPools(t *testing.T) {
 	}
 }
 
-// agentPod is the agent of the node.
+// agentPod returns the pod of the agent on the node.
 func (p *pools) agentPod() *corev1.Pod {
 	p.t.Helper()
 	var pods corev1.PodList

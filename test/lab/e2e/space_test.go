@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Under software emulation a machine is slow, and slower if others work beside it. Only a test that fails waits so long.
+// Under software emulation a machine is slow, and even slower if other programs run on the host. Only a test that fails waits this long.
 const (
 	patience = 5 * time.Minute
 	polling  = 500 * time.Millisecond
@@ -34,7 +34,7 @@ const (
 	levelPrivileged = "privileged"
 )
 
-// long leaves a test out with E2E_SHORT=1: it takes minutes, or proves only the lab.
+// long skips a test if E2E_SHORT=1 is set: it takes minutes, or proves only the lab.
 func long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -42,15 +42,15 @@ func long(t *testing.T) {
 	}
 }
 
-// inTurn leaves a part out of the short tests of two of three commits, as .ci/run chooses: together they would take too long.
+// inTurn skips a part in the short tests of three out of four commits, as .ci/run chooses: all parts together would take too long.
 func inTurn(t *testing.T, turn int) {
 	t.Helper()
 	if chosen := os.Getenv("E2E_TURN"); testing.Short() && turn != 0 && chosen != "" && chosen != strconv.Itoa(turn) {
-		t.Skipf("the short tests of each third commit have it: E2E_TURN=%d", turn)
+		t.Skipf("the short tests of each fourth commit have it: E2E_TURN=%d", turn)
 	}
 }
 
-// once leaves a part to another lab that has begun it. With LABS=2 hack/e2e tests in two labs at a time, and each takes what is left.
+// once skips a part that another lab has begun. With LABS=2, hack/e2e tests in two labs at a time, and each takes the parts that are left.
 func once(t *testing.T) {
 	t.Helper()
 	begun := os.Getenv("E2E_BEGUN")
@@ -66,20 +66,19 @@ func once(t *testing.T) {
 	}
 }
 
-// part runs a part of a test, and says at once what it took: go test says it only when all parts are over.
+// part runs a part of a test, and prints its outcome and its time at once: go test prints them only when all parts are over.
 func part(t *testing.T, name string, test func(t *testing.T)) {
 	t.Helper()
 	started, outcome := time.Now(), "passed"
 	if !t.Run(name, test) {
 		outcome = "FAILED"
 	}
-	if took := time.Since(started); took > time.Second { // else it was left out
+	if took := time.Since(started); took > time.Second { // otherwise it was skipped
 		fmt.Printf("part %s/%s: %s after %.0f s\n", t.Name(), name, outcome, took.Seconds())
 	}
 }
 
-// space is a namespace of its own for a test. It is deleted at the end, with all pods; of a test that failed, what was in it
-// is reported first.
+// space is a test's own namespace. It is deleted at the end, with all pods; if the test failed, its content is reported first.
 type space struct {
 	t    *testing.T
 	name string
@@ -91,7 +90,7 @@ func newSpace(t *testing.T, level string) *space {
 	return spaceOf(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}, level)
 }
 
-// spaceOf is newSpace for a namespace with a given name.
+// spaceOf is like newSpace, for a namespace with a given name.
 func spaceOf(t *testing.T, namespace *corev1.Namespace, level string) *space {
 	t.Helper()
 	namespace.Labels = map[string]string{spaceLabel: "true", "pod-security.kubernetes.io/enforce": level}
@@ -103,7 +102,7 @@ func spaceOf(t *testing.T, namespace *corev1.Namespace, level string) *space {
 	return s
 }
 
-// in is the same namespace for a subtest.
+// in returns the same namespace for a subtest.
 func (s *space) in(t *testing.T) *space { return &space{t: t, name: s.name} }
 
 func (s *space) remove() {
@@ -120,7 +119,7 @@ func (s *space) remove() {
 		s.t.Errorf("delete namespace %s: %v", s.name, err)
 		return
 	}
-	// The pods have to be gone before what they used is taken away. The namespace itself follows in its own time.
+	// The pods must be gone before the resources that they used are taken away. The namespace itself may disappear later.
 	eventually(s.t, "the pods of namespace "+s.name+" are gone", func(g gomega.Gomega) {
 		var left corev1.PodList
 		g.Expect(cluster.List(ctx, &left, client.InNamespace(s.name))).To(gomega.Succeed())
@@ -128,7 +127,7 @@ func (s *space) remove() {
 	})
 }
 
-// gone waits until an object does not exist any more.
+// gone waits until an object no longer exists.
 func gone(ctx context.Context, t *testing.T, object client.Object) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%T %s is gone", object, object.GetName()), func(g gomega.Gomega) {
@@ -137,18 +136,18 @@ func gone(ctx context.Context, t *testing.T, object client.Object) {
 	})
 }
 
-// afterwards is a context for cleaning up: that of the test has ended by then.
+// afterwards returns a context for cleaning up: that of the test has ended by then.
 func afterwards(t *testing.T) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 }
 
-// eventually waits until what is asserted holds.
+// eventually waits until the assertions hold.
 func eventually(t *testing.T, what string, assert func(g gomega.Gomega)) {
 	t.Helper()
 	gomega.NewWithT(t).Eventually(assert).WithTimeout(patience).WithPolling(polling).Should(gomega.Succeed(), what)
 }
 
-// describe tells what is in the namespace: pods, their logs, claims, events.
+// describe returns a description of the namespace: pods, their logs, claims, events.
 func (s *space) describe(ctx context.Context) string {
 	var told strings.Builder
 	var pods corev1.PodList
