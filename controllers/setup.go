@@ -65,9 +65,9 @@ type Options struct {
 	Limits experiment.Limits
 	// Concurrency of each controller.
 	Concurrency int
-	// BenchmarkClock is the clock for schedules. Nil is the real time.
+	// BenchmarkClock is the clock for schedules. Nil means the real time.
 	BenchmarkClock clock.PassiveClock
-	// Metrics are registered here. Nil is for a manager without metrics.
+	// Metrics is where the metrics are registered. Nil means no metrics.
 	Metrics prometheus.Registerer
 	// BenchmarkMetrics is how many benchmarks have metrics of their own.
 	BenchmarkMetrics int
@@ -84,14 +84,14 @@ func Scheme() (*runtime.Scheme, error) {
 	return all, v1alpha1.AddToScheme(all)
 }
 
-// Cache restricts the manager's caches to the objects that it created itself, the documents for its gates and Warnings about its objects,
-// and to the fields that it reads of them: tenants can write many of these objects, with the manager's labels.
+// Cache restricts the manager's caches to the objects that it created itself, the documents for its gates, and Warnings about its objects.
+// Of these, only the fields that it reads are cached: tenants can write many such objects, with the manager's labels.
 func Cache(options Options) (cache.Options, error) {
 	made, err := labels.NewRequirement(v1alpha1.LabelBenchmarkUID, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, err
 	}
-	// Baselines and calibrations in Git name a benchmark, but no UID.
+	// Baselines and calibrations that are stored in Git have the label with the name of a benchmark, but not the one with its UID.
 	speaks, err := labels.NewRequirement(v1alpha1.LabelBenchmark, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, err
@@ -187,7 +187,8 @@ func Setup(manager ctrl.Manager, options Options) error {
 	return nil
 }
 
-// documentReader reads from the API server without a client-side throttle: it is limited by making only a few reads at a time.
+// documentReader returns a reader from the API server without a client-side throttle. The callers limit the load by making only a few reads
+// at a time.
 func documentReader(manager ctrl.Manager) (client.Reader, error) {
 	config := rest.CopyConfig(manager.GetConfig())
 	config.QPS = -1
@@ -198,7 +199,7 @@ func documentReader(manager ctrl.Manager) (client.Reader, error) {
 // PodLogs reads container logs from the API server.
 type PodLogs struct{ Clients corev1client.PodsGetter }
 
-// maxLogBytes limits reading a log: far more than progress lines and a result document need.
+// maxLogBytes limits how much of a log is read. Progress lines and a result document need far less.
 const maxLogBytes = 64 << 20
 
 // ReadLog opens the log of a container.

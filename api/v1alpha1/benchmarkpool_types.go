@@ -149,8 +149,8 @@ type PoolDataset struct {
 	// a local PersistentVolume: it exists only while the dataset is mounted. The dataset cannot have child datasets.
 	// +optional
 	Mounted bool `json:"mounted,omitempty"`
-	// awaited means that an operation on the pool creates the dataset. It is mounted once that operation has succeeded. A dataset created in
-	// any other way is left alone.
+	// awaited means that an operation on the pool creates the dataset. The dataset is mounted once that operation has succeeded. The agent
+	// does not touch a dataset that was created in any other way.
 	// +optional
 	Awaited bool `json:"awaited,omitempty"`
 	// properties are the dataset properties to set.
@@ -349,8 +349,8 @@ type BenchmarkPoolStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=160
 	Vdevs []VdevStatus `json:"vdevs,omitempty"`
-	// joining are disks that a command may have added to the pool since vdevs was read. They are recorded before the command, so that a pool
-	// that is not imported is searched for on them too.
+	// joining are disks that a command may have added to the pool since vdevs was read. They are recorded before the command, so that the
+	// agent also looks for the pool on them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=160

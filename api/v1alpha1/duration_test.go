@@ -12,7 +12,7 @@ import (
 
 // TestDurationIsWrittenAsItMayBeRead: the operator writes every valid duration in a form that the API accepts.
 func TestDurationIsWrittenAsItMayBeRead(t *testing.T) {
-	accepted := regexp.MustCompile(`^([0-9]{1,6}(ms|s|m|h))+$`) // the rule of Duration
+	accepted := regexp.MustCompile(`^([0-9]{1,6}(ms|s|m|h))+$`) // the validation rule of Duration
 	for text, want := range map[string]string{
 		"90s": "1m30s", "5m": "5m0s", "6h": "6h0m0s", "500ms": "500ms", "1500ms": "1s500ms", "6h10m500ms": "6h10m0s500ms",
 	} {

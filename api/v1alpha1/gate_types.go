@@ -61,7 +61,7 @@ type Gate struct {
 type VariantParts string
 
 // MetricPath is PHASE.METRIC, or PHASE.JOB.METRIC for one job of a fio job file or one of several workloads.
-// PHASE.DISTRIBUTION.shareOver10ms is a statistic of a distribution.
+// PHASE.DISTRIBUTION.STATISTIC is a statistic of a distribution, such as redo.writeLatency.shareOver10ms.
 //
 // +kubebuilder:validation:MaxLength=100
 // +kubebuilder:validation:XValidation:rule="self.matches('^[a-z][-a-z0-9]*[.]([A-Za-z0-9][-A-Za-z0-9_.]*[.])?[a-z][A-Za-z0-9]*$')",message="write a metric as PHASE.METRIC, such as aged-scan.readBytesPerSecond, or PHASE.JOB.METRIC"
@@ -147,8 +147,8 @@ type CompareGate struct {
 	// +optional
 	// +default="5%"
 	Tolerance Share `json:"tolerance,omitempty"`
-	// acceptSingleDay accepts a baseline of a single experiment, although days alone can differ as much. Without it, such a gate is
-	// Inconclusive.
+	// acceptSingleDay accepts a baseline of a single experiment, although two days can differ by more than the tolerance without any change.
+	// Without it, such a gate is Inconclusive.
 	// +optional
 	AcceptSingleDay bool `json:"acceptSingleDay,omitempty"`
 	// acceptAgeing accepts runs that used the pool of earlier runs. Without it, such a gate is Inconclusive.
@@ -210,7 +210,7 @@ type GateComparison struct {
 	// withinProbabilityPartsPerMillion is the p-value of "worse by less than the tolerance".
 	// +required
 	WithinProbabilityPartsPerMillion int64 `json:"withinProbabilityPartsPerMillion"`
-	// runs is the number of runs compared. Runs of two interleaved variants count as pairs, and experiments of a history as runs.
+	// runs is the number of runs compared: for two interleaved variants the number of pairs, for a history the number of experiments.
 	// +required
 	Runs int32 `json:"runs"`
 	// baselineRuns is the number of runs compared against.

@@ -119,7 +119,7 @@ type FragmentPhase struct {
 	Compressibility Share `json:"compressibility,omitempty"`
 }
 
-// FreePhase deletes the end of each file of the data. What is left has no holes: later phases work on it.
+// FreePhase deletes the end of each file of the data. The rest of the data has no holes, and later phases work on it.
 type FreePhase struct {
 	// share is the share of the data to delete, such as 30%.
 	// +required
@@ -187,8 +187,8 @@ type MeasurePhase struct {
 	// +kubebuilder:validation:MaxItems=4
 	// +kubebuilder:validation:XValidation:rule="self.exists(w, !has(w.scan))",message="add an oltp or redo workload: a scan lasts as long as those beside it"
 	Workloads []NamedWorkload `json:"workloads,omitempty"`
-	// cache is where the reads come from: Cold empties the caches before the workload, Warm reads the data of oltp and scan once. Evidence
-	// against it makes the run Invalid. Defaults to Any.
+	// cache is where the reads come from: Cold empties the caches before the workload, Warm reads the data of oltp and scan once. If the
+	// measured reads contradict it, the run is Invalid. Defaults to Any.
 	// +optional
 	// +default="Any"
 	Cache CacheExpectation `json:"cache,omitempty"`
@@ -200,8 +200,8 @@ type MeasurePhase struct {
 	// +kubebuilder:validation:XValidation:rule="(!has(self.replicate) || has(self.replicate.toVolume)) && (!has(self.copy) || !has(self.copy.toPool))",message="write toVolume, the name of another volume of the target: a phase replicates and copies only within its target"
 	// +kubebuilder:validation:XValidation:rule="(!has(self.clone) || !has(self.clone.as)) && (!has(self.replicate) || !has(self.replicate.as)) && (!has(self.copy) || !has(self.copy.as))",message="use 'to' instead of 'as': a volume is made in a phase with operate"
 	Operate *PoolAction `json:"operate,omitempty"`
-	// operateAfter starts the operation this long after the pod. The operation has to end before the workload does, and the phase has rates
-	// before, during and after the operation. Without operateAfter, it starts with the pod and lasts as long as the workload.
+	// operateAfter starts the operation this long after the start of the pod. The operation has to end before the workload does, and the
+	// phase has rates before, during and after the operation. Without operateAfter, it starts with the pod and lasts as long as the workload.
 	// +optional
 	OperateAfter *Duration `json:"operateAfter,omitempty"`
 	// until: OperationEnds ends the workload when afterOperation has passed since the end of the operation. The duration of the workload is

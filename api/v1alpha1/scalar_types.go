@@ -49,7 +49,7 @@ type VolumeName string
 // +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write a gate name in lower-case letters, digits and '-', such as keeps-80-percent"
 type GateName string
 
-// The API server estimates what a rule costs from the length of its pattern, and devices are in lists of lists: with the whole path in the
+// The API server estimates the cost of a rule from the length of its pattern, and devices are in nested lists. With the whole path in the
 // pattern, DevicePath would exceed the cost budget.
 
 // DevicePath is the stable path of a whole disk.

@@ -95,7 +95,7 @@ type StorageBenchmarkSpec struct {
 	// +optional
 	// +default="Product"
 	MatrixMode MatrixMode `json:"matrixMode,omitempty"`
-	// matrixExclude removes the combinations that have all values of an entry.
+	// matrixExclude removes each combination that matches all values of one of these entries.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

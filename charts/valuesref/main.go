@@ -1,4 +1,4 @@
-// Command valuesref writes the page of the chart from its values.yaml:
+// Command valuesref writes the README.md of the chart from its values.yaml:
 //
 //	go run ./charts/valuesref charts/storagebench
 package main
@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// generate returns the page: a row for each value that has no values below it.
+// generate returns the page: a row for each value without documented values below it.
 func generate(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -47,7 +47,8 @@ func generate(path string) (string, error) {
 	return page.String(), nil
 }
 
-// rows writes those of a mapping. A value is described by the comment above it, and a part of the chart by those of its values.
+// rows writes the rows of a mapping. The comment above a value describes it; a section of the chart is described by the comments of its
+// values.
 func rows(page *strings.Builder, above string, mapping *yaml.Node) error {
 	for i := 0; i < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i], mapping.Content[i+1]
@@ -74,12 +75,12 @@ func rows(page *strings.Builder, above string, mapping *yaml.Node) error {
 	return nil
 }
 
-// described reports whether the values of a mapping have comments of their own. Those of a map of Kubernetes have none.
+// described reports whether the values of a mapping have their own comments. The values of Kubernetes maps have none.
 func described(mapping *yaml.Node) bool {
 	return len(mapping.Content) > 0 && mapping.Content[0].HeadComment != ""
 }
 
-// comment is one line.
+// comment returns a comment as one line.
 func comment(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

@@ -11,7 +11,7 @@ import (
 
 const folder = "../storagebench"
 
-// TestPageIsUpToDate: the page in the repository is what values.yaml says.
+// TestPageIsUpToDate checks that the page in the repository matches values.yaml.
 func TestPageIsUpToDate(t *testing.T) {
 	want, err := generate(filepath.Join(folder, "values.yaml"))
 	if err != nil {

@@ -1,5 +1,5 @@
 // The agent reconciles the BenchmarkPools and PoolOperations of its node. It is the only privileged program of storagebench: it
-// runs the node's zpool and zfs. It accesses no other kinds and reads no Secrets.
+// runs the node's zpool and zfs. It reads no objects of other kinds, not even Secrets.
 package main
 
 import (
@@ -98,8 +98,8 @@ func run() error {
 	return manager.Start(ctrl.SetupSignalHandler())
 }
 
-// addControllers lets both controllers share the turns, so that neither changes anything between the other's check of a pool and its
-// action.
+// addControllers adds both controllers. They share the turns, so that neither changes a pool between the other's check of it and the action
+// that follows.
 func addControllers(manager ctrl.Manager, s settings) error {
 	programs, disks, turns := zfs.FromPod(), &guard.Bounded{Disks: host.NewNode(host.NodeRoot)}, &guard.Turns{}
 	client, watch := zfs.New(programs), &stuck{turns: turns, disks: disks, programs: programs}

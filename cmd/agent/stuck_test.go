@@ -19,7 +19,7 @@ func (t turns) Held() []guard.HeldTurn    { return t }
 func (l looks) Hanging() []guard.Look     { return l }
 func (p programs) Hanging() []zfs.Hanging { return p }
 
-// TestARestartOnlyIfItHelps: the liveness probe must not restart the agent for what hangs in the kernel.
+// TestARestartOnlyIfItHelps: the liveness probe must not restart the agent because of work that hangs in the kernel.
 func TestARestartOnlyIfItHelps(t *testing.T) {
 	now, early := time.Now(), time.Now().Add(-2*longestTurn)
 	for name, test := range map[string]struct {

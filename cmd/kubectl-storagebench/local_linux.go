@@ -6,7 +6,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload/engine"
 )
 
-// local holds what run --local needs: the runner's code from the pod, and the agent's check of disks.
+// local returns the parts that run --local needs: the executor that the runner uses in a pod, and the agent's check of disks.
 func local() cli.Local {
 	return cli.Local{Executor: engine.Executor{}, Disks: cli.Disks{Node: host.NewNode("/")}}
 }

@@ -4,5 +4,5 @@ package main
 
 import "github.com/storagebench/storagebench/internal/cli"
 
-// local is empty here: the workloads need Linux.
+// local returns nothing here, because the workloads need Linux.
 func local() cli.Local { return cli.Local{} }

@@ -24,7 +24,7 @@ func main() {
 	os.Exit(app.Main(context.Background(), os.Args[1:]))
 }
 
-// terminal is the size of the standard output if it is a terminal with cursor control.
+// terminal returns the size of the standard output, and whether it is a terminal with cursor control.
 func terminal() (columns, rows int, is bool) {
 	output := int(os.Stdout.Fd())
 	if !term.IsTerminal(output) || os.Getenv("TERM") == "dumb" {

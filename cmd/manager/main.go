@@ -66,7 +66,8 @@ func run() error {
 		s.options.Namespaces, err = parseNamespaces(text)
 		return err
 	})
-	flag.BoolVar(&s.clusterReads, "cluster-reads", true, "the manager may read nodes and StorageClasses; else benchmarks must name both")
+	flag.BoolVar(&s.clusterReads, "cluster-reads", true, "the manager may read nodes and StorageClasses; otherwise each benchmark must "+
+		"name both")
 	flag.StringVar(&s.options.LeaseNamespace, "lease-namespace", os.Getenv("POD_NAMESPACE"),
 		"namespace of the node Leases of benchmarks (defaults to the manager's namespace)")
 	flag.IntVar(&s.options.Concurrency, "concurrency", 4, "number of objects that each controller reconciles concurrently")

@@ -16,7 +16,7 @@ func TestParseNamespaces(t *testing.T) {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
 	}
-	// An empty name would be all namespaces.
+	// An empty name would mean all namespaces.
 	for _, text := range []string{"", "team-a,", "Team A", "team-a, team-b", "*"} {
 		if got, err := parseNamespaces(text); err == nil {
 			t.Errorf("%q was accepted as %q", text, got)

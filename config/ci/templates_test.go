@@ -1,4 +1,4 @@
-// Package ci tests the templates for pipelines: that they contain the same script, and that it does what they promise.
+// Package ci tests the pipeline templates: they contain the same script, and the script does what they promise.
 package ci
 
 import (
@@ -42,7 +42,7 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// at is the value at a path of keys and indices in a YAML file.
+// at returns the value at a path of keys and indices in a YAML file.
 func at(t *testing.T, file string, path ...any) any {
 	t.Helper()
 	var value any
@@ -65,7 +65,8 @@ func at(t *testing.T, file string, path ...any) any {
 	return value
 }
 
-// TestTemplatesHaveTheScript: each template is a file to copy, so it has the whole script, and it sets what the script needs.
+// TestTemplatesHaveTheScript: each template is a file to copy, so it must contain the whole script and set the variables that the script
+// needs.
 func TestTemplatesHaveTheScript(t *testing.T) {
 	gate := read(t, "gate.sh")
 	for _, test := range []struct {
@@ -95,7 +96,7 @@ func TestTemplatesHaveTheScript(t *testing.T) {
 	}
 }
 
-// TestWorkflowUsesTheAction: in the folders that the files ask to be copied to, with the linter for workflows.
+// TestWorkflowUsesTheAction copies the workflow and the action to the folders that the files name, and runs the workflow linter there.
 func TestWorkflowUsesTheAction(t *testing.T) {
 	tool, err := exec.CommandContext(t.Context(), "../../hack/tool", "actionlint").Output()
 	if err != nil {
@@ -122,7 +123,7 @@ func TestWorkflowUsesTheAction(t *testing.T) {
 	if said, err := lint(workflow); err != nil {
 		t.Errorf("%v\n%s", err, said)
 	}
-	// The linter sees the action: other inputs and outputs are refused.
+	// The linter reads the action: it refuses unknown inputs and outputs.
 	for _, wrong := range []string{strings.Replace(workflow, "manifest: ", "file: ", 1), strings.Replace(workflow, "outputs.verdict", "outputs.word", 1)} {
 		if said, err := lint(wrong); err == nil || !strings.Contains(said, "storagebench") && !strings.Contains(said, `"word"`) {
 			t.Errorf("%v\n%s", err, said)
@@ -130,7 +131,7 @@ func TestWorkflowUsesTheAction(t *testing.T) {
 	}
 }
 
-// pipeline is a folder with a manifest and a plugin that notes its calls, for scripts.
+// pipeline is a folder to run scripts in, with a manifest and a plugin that records its calls.
 type pipeline struct {
 	t           *testing.T
 	folder      string
@@ -155,7 +156,8 @@ spec:
     fill: {to: 10%}
 `
 
-// newPipeline has a plugin that validates as the real one, and answers to run with a code. "wait" waits for a signal.
+// newPipeline makes a pipeline whose plugin validates like the real one, and answers the command run with an exit code. With "wait", it
+// waits for a signal instead.
 func newPipeline(t *testing.T, run string) *pipeline {
 	t.Helper()
 	p := &pipeline{t: t, folder: t.TempDir()}
@@ -212,7 +214,7 @@ func code(t *testing.T, command *exec.Cmd) (int, string) {
 	return command.ProcessState.ExitCode(), string(said)
 }
 
-// TestGate: the exit code of the script is that of the plugin; reports are saved after a verdict, and the node is freed without one.
+// TestGate: the script exits with the plugin's exit code. After a verdict it saves the reports; otherwise it frees the node.
 func TestGate(t *testing.T) {
 	for _, test := range []struct {
 		run, verdict, last string
@@ -249,7 +251,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestGateRefuses: what cannot be run is refused before anything is applied, with a code that is not a verdict.
+// TestGateRefuses: the script refuses an unusable manifest before it applies anything, with an exit code that is not a verdict's.
 func TestGateRefuses(t *testing.T) {
 	for name, text := range map[string]string{
 		"invalid":     strings.Replace(manifest, "10%", "110%", 1),
@@ -266,7 +268,8 @@ func TestGateRefuses(t *testing.T) {
 	}
 }
 
-// TestSuffixIsUnique: long ones that differ anywhere give different names, and each template has what differs between its jobs.
+// TestSuffixIsUnique: long suffixes that differ anywhere give different names, and the suffix of each template contains everything that
+// differs between its jobs.
 func TestSuffixIsUnique(t *testing.T) {
 	names := map[string]bool{}
 	for _, suffix := range []string{"12345678901-1-0-fast-storage-of-tests", "12345678901-1-0-slow-storage-of-tests", "12345678902-1-0-fast-storage-of-tests",
@@ -296,7 +299,7 @@ func TestSuffixIsUnique(t *testing.T) {
 	}
 }
 
-// TestGateWithoutAnswer: what keeps the script from measuring has no code of a verdict, and leaves none of a job before.
+// TestGateWithoutAnswer: if the script cannot measure, its exit code is not a verdict's, and the verdict of an earlier job is gone.
 func TestGateWithoutAnswer(t *testing.T) {
 	for name, test := range map[string]struct {
 		environment string
@@ -362,7 +365,7 @@ func TestSummary(t *testing.T) {
 	if p.file("output") != "verdict=Passed\n" || p.file("summary") != "# Passed\n" {
 		t.Errorf("%q, %q", p.file("output"), p.file("summary"))
 	}
-	// After a cancelled step there may be nothing.
+	// After a cancelled step there may be no results.
 	empty := &pipeline{t: t, folder: t.TempDir()}
 	if got, said := code(t, empty.command(show, "PATH="+os.Getenv("PATH"), "GITHUB_OUTPUT=output", "GITHUB_STEP_SUMMARY=summary")); got != 0 ||
 		said != "" || empty.file("output") != "" {
@@ -370,7 +373,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestGateLocally is the whole way without a cluster: the real plugin, real numbers, real reports.
+// TestGateLocally runs the whole script without a cluster: the real plugin, real numbers, real reports.
 func TestGateLocally(t *testing.T) {
 	if _, err := exec.LookPath("fio"); err != nil {
 		t.Skip("fio is not installed; hack/ensure-workloads installs it")

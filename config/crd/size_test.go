@@ -7,7 +7,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestCRDsFitIntoAnAnnotation: 'kubectl apply' keeps what it has applied in an annotation, and annotations end at 262,144 bytes.
+// TestCRDsFitIntoAnAnnotation: 'kubectl apply' stores the object that it applied in an annotation, and annotations are limited to 262,144
+// bytes.
 func TestCRDsFitIntoAnAnnotation(t *testing.T) {
 	const most, least = 240_000, 10_000
 	all, err := All()

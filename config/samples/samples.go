@@ -3,7 +3,7 @@ package samples
 
 import "embed"
 
-// Files has them by their file name.
+// Files has the manifests by their file name.
 //
 //go:embed *.yaml
 var Files embed.FS

@@ -66,8 +66,8 @@ func (r *Reconciler) act(ctx context.Context, observed *observation, decision ex
 	return nil
 }
 
-// takeLease takes a node by creating its Lease. Of two attempts, the API server lets only one succeed, and that reconcile continues with
-// the node.
+// takeLease takes a node by creating its Lease. If two benchmarks try, the API server lets only one of them succeed, and that reconcile
+// continues with the node.
 func (r *Reconciler) takeLease(ctx context.Context, observed *observation, node string) error {
 	benchmark := observed.Benchmark
 	lease := &coordinationv1.Lease{
@@ -119,7 +119,7 @@ func (r *Reconciler) releaseLease(ctx context.Context, observed *observation, no
 	return r.deleteLease(ctx, node, string(benchmark.UID))
 }
 
-// breakLease takes a node from a holder that is confirmed gone.
+// breakLease releases a node whose holder is confirmed to be gone.
 func (r *Reconciler) breakLease(ctx context.Context, observed *observation, node string) error {
 	for _, lease := range observed.Leases {
 		if lease.Node == node && lease.Abandoned {

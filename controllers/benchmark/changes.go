@@ -37,7 +37,7 @@ func ownChange() predicate.Predicate {
 	})
 }
 
-// remembered is the part of a status that the planner reads, because no other object contains it.
+// remembered returns the part of a status that the planner reads, because no other object contains it.
 func remembered(status v1alpha1.StorageBenchmarkStatus) v1alpha1.StorageBenchmarkStatus {
 	kept := v1alpha1.StorageBenchmarkStatus{Experiment: status.Experiment, NodeName: status.NodeName, NodeNames: status.NodeNames,
 		FinishedAt: status.FinishedAt, HoldUntil: status.HoldUntil, Schedule: status.Schedule}
@@ -50,7 +50,7 @@ func remembered(status v1alpha1.StorageBenchmarkStatus) v1alpha1.StorageBenchmar
 	return kept
 }
 
-// runChange passes changes of a run that its benchmark depends on, or shows: its first status, its phase and problems, but not every step.
+// runChange passes changes of a run that its benchmark depends on or shows: the first status, the phase and problems, but not every step.
 // The end of a run outside a group matters only once the run is torn down.
 func runChange() predicate.Predicate {
 	changes := updates(func(before, after *v1alpha1.BenchmarkRun) bool {
@@ -82,7 +82,7 @@ func readyReason(run *v1alpha1.BenchmarkRun) (reason, message string) {
 	return "", ""
 }
 
-// nodeChanged passes events that affect whether a node fits, not every heartbeat.
+// nodeChanged passes events that affect whether a node fits, but not heartbeats.
 func nodeChanged() predicate.Predicate {
 	return updates(func(before, after *corev1.Node) bool {
 		return experiment.Ready(before) != experiment.Ready(after) || before.Spec.Unschedulable != after.Spec.Unschedulable ||
@@ -101,7 +101,7 @@ func lessUsable(before, after *corev1.Node) bool {
 		})
 }
 
-// ownerOf finds the benchmark that owns an object.
+// ownerOf returns the benchmark that owns an object.
 func ownerOf(object client.Object) []types.NamespacedName {
 	if owner := metav1.GetControllerOf(object); owner != nil && owner.Kind == "StorageBenchmark" {
 		return []types.NamespacedName{{Namespace: object.GetNamespace(), Name: owner.Name}}

@@ -30,8 +30,8 @@ type Reconciler struct {
 	Client client.Client
 	// Live reads from the API server.
 	Live client.Reader
-	// Documents reads the results of phases from the API server. It has no client-side throttle, because reading the thousands of results at
-	// the end of an experiment would then take minutes. Results that the manager has just stored come from memory.
+	// Documents reads the results of phases from the API server. It has no client-side throttle: with one, reading the thousands of results
+	// at the end of an experiment would take minutes. Results that the manager has just stored come from memory.
 	Documents client.Reader
 	// Recorder emits events for what has been written to the status.
 	Recorder events.EventRecorder
@@ -99,8 +99,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return result, nil
 }
 
-// decide plans and acts, and repeats both as long as the actions change the planner's own State. This way, a reconcile need not wait until
-// a cache shows what it has just written.
+// decide plans and acts, and repeats both as long as the actions change the planner's State. This way, a reconcile need not wait until the
+// cache shows what it has just written.
 func (r *Reconciler) decide(ctx context.Context, observed *observation) (decision experiment.Decision, err error) {
 	more, err := rounds(func() (bool, error) {
 		decision = experiment.Plan(observed.State)
@@ -121,7 +121,7 @@ func (r *Reconciler) decide(ctx context.Context, observed *observation) (decisio
 // never ends would occupy a worker that others need.
 const mostRounds = 8
 
-// rounds repeats a step as long as it changes something. More is true if it still did in the last round.
+// rounds repeats a step as long as it changes something, up to mostRounds. more is true if the last allowed round still changed something.
 func rounds(step func() (changed bool, err error)) (more bool, err error) {
 	for range mostRounds {
 		if more, err = step(); err != nil || !more {
@@ -179,14 +179,15 @@ func (r *Reconciler) writeStatus(ctx context.Context, benchmark *v1alpha1.Storag
 		return client.IgnoreNotFound(fmt.Errorf("write the status of benchmark %s/%s: %w", benchmark.Namespace, benchmark.Name, err))
 	}
 	if r.keep(changed); !kstatus.Same(remembered(before), remembered(status)) {
-		r.memory.Keep(changed) // until the reconcile that this causes
+		r.memory.Keep(changed) // until the reconcile that this write causes
 	}
 	r.announce(benchmark, before, status)
 	return nil
 }
 
-// rejected says why the API server or etcd does not take a status, and what to do about it. Empty if another attempt may succeed. It does
-// not quote the error, whose order of causes may change from one attempt to the next: each change would be a write.
+// rejected returns why the API server or etcd does not accept a status, and what to do about it, or "" if another attempt may succeed. It
+// does not quote the error, because the order of the causes in it may change from one attempt to the next, and each change would cause a
+// write.
 func rejected(err error) string {
 	switch {
 	case apierrors.IsInvalid(err):

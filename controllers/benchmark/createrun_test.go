@@ -14,7 +14,7 @@ import (
 	"github.com/storagebench/storagebench/internal/experiment"
 )
 
-// TestCreateRun: a run that the last turn has created is not created again at once, but it is if it still does not show later.
+// TestCreateRun: a run that the previous turn has created is not created again at once, but later if the cache still does not show it.
 func TestCreateRun(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
-// turnPatience is how long a reconcile may go on without reading another document. A fixed deadline would end the reconcile of a large
+// turnPatience is how long a reconcile may take without reading another document. A fixed deadline would end the reconcile of a large
 // experiment at the same point each time.
 const turnPatience = 2 * time.Minute
 

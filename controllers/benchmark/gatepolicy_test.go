@@ -31,7 +31,7 @@ func TestStates(t *testing.T) {
 		decision experiment.Decision
 		verdict  v1alpha1.Verdict
 		ready    bool
-		// stalled is the reason, else it is not Stalled.
+		// stalled is the reason of the condition Stalled. Empty if it is not Stalled.
 		stalled string
 	}{
 		{"queued", enforce, of(experiment.PositionQueued, v1alpha1.ReasonQueued, "number 2 in line for node n1"), "", false, ""},

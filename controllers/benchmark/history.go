@@ -24,8 +24,8 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/history"
 )
 
-// observeHistory looks for a history that the cache does not show: one of another owner, or a new one. Before the first verdict there is
-// none: creating it will show whether the name is free.
+// observeHistory looks for a history that the cache does not show: one of another owner, or a new one. Before the first verdict it does not
+// look, because there is none: creating it will show whether the name is free.
 func (r *Reconciler) observeHistory(ctx context.Context, observed *observation) error {
 	if observed.History.Exists || observed.Benchmark.Status.Verdict == "" || len(experiment.Foldable(observed.State)) == 0 {
 		return nil
@@ -45,7 +45,7 @@ func historyState(document, benchmark metav1.Object) experiment.HistoryState {
 	return experiment.HistoryState{Exists: true, Folded: strings.Fields(document.GetAnnotations()[v1alpha1.AnnotationFolded])}
 }
 
-// liveHistory reads the ConfigMap with the history. Nil if there is none.
+// liveHistory reads the ConfigMap with the history. It returns nil if there is none.
 func (r *Reconciler) liveHistory(ctx context.Context, benchmark *v1alpha1.StorageBenchmark) (*corev1.ConfigMap, error) {
 	var stored corev1.ConfigMap
 	name := naming.HistoryName(benchmark.Name)
@@ -59,7 +59,7 @@ func (r *Reconciler) liveHistory(ctx context.Context, benchmark *v1alpha1.Storag
 	return &stored, nil
 }
 
-// historyBefore is the history for gates that compare with it. Nil if there are no such gates, or no history.
+// historyBefore returns the history for gates that compare with it, or nil if there are no such gates or no history.
 func (r *Reconciler) historyBefore(ctx context.Context, observed *observation) (*history.Series, error) {
 	if !slices.ContainsFunc(observed.Benchmark.Spec.Gates, gate.AsksHistory) {
 		return nil, nil
@@ -78,7 +78,7 @@ func (r *Reconciler) historyBefore(ctx context.Context, observed *observation) (
 // writeHistory merges the stored results into the history. A deleted or edited history is recreated from the retained results.
 func (r *Reconciler) writeHistory(ctx context.Context, observed *observation) error {
 	var existing *corev1.ConfigMap
-	if !observed.History.Exists { // most likely it is the first
+	if !observed.History.Exists { // most likely there is none yet
 		if err := r.mergeHistory(ctx, observed, nil); !apierrors.IsAlreadyExists(err) {
 			return err
 		}
@@ -120,10 +120,10 @@ func (r *Reconciler) mergeHistory(ctx context.Context, observed *observation, ex
 	return r.applyHistory(ctx, benchmark, existing, string(encoded), strings.Join(folded, " "))
 }
 
-// fold adds the point of stored results. Missing, unreadable and incomplete results have none.
+// fold appends the point of stored results to the series. Missing, unreadable and incomplete results have no point.
 func (r *Reconciler) fold(ctx context.Context, observed *observation, series *history.Series, stored experiment.StoredExperiment) error {
 	benchmark, document := observed.Benchmark, observed.document
-	if document == nil || document.Name != stored.ConfigMap { // not written or read in this reconcile
+	if document == nil || document.Name != stored.ConfigMap { // this reconcile has neither written nor read it
 		document = &corev1.ConfigMap{}
 		if err := r.Live.Get(ctx, types.NamespacedName{Namespace: benchmark.Namespace, Name: stored.ConfigMap}, document); err != nil {
 			if apierrors.IsNotFound(err) {

@@ -13,7 +13,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// keptOf selects the BenchmarkPools that a benchmark keeps between runs.
+// keptOf returns the list options that select the BenchmarkPools that a benchmark keeps between runs.
 func keptOf(benchmark *v1alpha1.StorageBenchmark) []client.ListOption {
 	return []client.ListOption{client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)}, client.HasLabels{v1alpha1.LabelReset}}
 }
@@ -75,7 +75,7 @@ func (r *Reconciler) keepsPools(ctx context.Context, observed *observation, node
 	return experiment.KeepsNode(state, node), nil
 }
 
-// keeperOf finds the benchmark that keeps a pool.
+// keeperOf returns the benchmark that keeps a pool.
 func (r *Reconciler) keeperOf(object client.Object) []types.NamespacedName {
 	labels := object.GetLabels()
 	if labels[v1alpha1.LabelReset] == "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/storagebench/storagebench/internal/kstatus"
 )
 
-// TestDeletePool: only a kept pool of this benchmark, whose last run is the one that was planned with and is over or gone.
+// TestDeletePool: a pool is deleted only if this benchmark keeps it, and if its last run is the one in the plan and is over or gone.
 func TestDeletePool(t *testing.T) {
 	over := func(run *v1alpha1.BenchmarkRun) {
 		kstatus.Set(&run.Status.Conditions, 1, v1alpha1.ConditionComplete, metav1.ConditionTrue, "X", "x")

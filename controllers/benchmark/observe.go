@@ -33,18 +33,18 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
-// observation is the planner's State and what the planner does not need: the compiled gates and the written results.
+// observation is the planner's State, with data that the planner does not need: the compiled gates and the written results.
 type observation struct {
 	experiment.State
 	gates *gate.Set
 	// written are the results of the current experiment, read if the status does not contain them yet. document is their ConfigMap.
 	written  *results.Experiment
 	document *corev1.ConfigMap
-	// changed is true if an action has changed the State, and again if a cache should soon show more.
+	// changed is true if an action has changed the State. again is true if another reconcile should soon look at the caches again.
 	changed, again bool
 }
 
-// noteResults adds results of the current experiment that were just written or read to those that the cache shows.
+// noteResults adds to the results that the cache shows those of the current experiment, which were just written or read.
 func (o *observation) noteResults(stored *corev1.ConfigMap, decoded *results.Experiment) {
 	own := storedExperiment(stored)
 	own.Experiment = o.Experiment // its name says so, whatever its label says
@@ -129,7 +129,8 @@ func (r *Reconciler) observeClasses(ctx context.Context, observed *observation) 
 	return nil
 }
 
-// abandoned checks with the API server whether a holder is gone, and whether anything of it may still be running.
+// abandoned checks with the API server whether a holder is gone (vanished), and whether none of its runs and pods can still be running
+// (abandoned).
 func (r *Reconciler) abandoned(ctx context.Context, lease *experiment.LeaseState) (vanished, abandoned bool, err error) {
 	key, err := splitName(lease.HolderName)
 	if err != nil {
@@ -164,7 +165,7 @@ func (r *Reconciler) abandoned(ctx context.Context, lease *experiment.LeaseState
 	}), nil
 }
 
-// LeaseState is what a Lease says.
+// LeaseState returns the contents of a Lease.
 func LeaseState(lease *coordinationv1.Lease) *experiment.LeaseState {
 	state := &experiment.LeaseState{
 		Node:       lease.Annotations[v1alpha1.AnnotationNode],
@@ -209,17 +210,18 @@ func (r *Reconciler) observeResults(ctx context.Context, observed *observation) 
 	return nil
 }
 
-// hashPattern matches what the status may hold as the hash of an experiment or as a fingerprint.
+// hashPattern matches the values that the status may hold as the hash of an experiment or as a fingerprint.
 var hashPattern = regexp.MustCompile(`^[0-9a-f]{1,16}$`)
 
-// hasResults reports whether a ConfigMap of a benchmark is that with the results of an experiment: its name follows from its label. Others
-// could make the status invalid: with a label that is too long, or the same label twice.
+// hasResults reports whether a ConfigMap of a benchmark contains the results of an experiment: its name must follow from its label. Other
+// ConfigMaps could make the status invalid, with a label that is too long or with the same label twice.
 func hasResults(document, benchmark metav1.Object) bool {
 	hash := document.GetLabels()[v1alpha1.LabelExperiment]
 	return hashPattern.MatchString(hash) && document.GetName() == naming.ResultsName(benchmark.GetName(), hash)
 }
 
-// storedExperiment reads the metadata of a ConfigMap with results, without annotations that were changed to what the status may not hold.
+// storedExperiment reads the metadata of a ConfigMap with results. It ignores annotations that were changed to values that the status may
+// not hold.
 func storedExperiment(document metav1.Object) experiment.StoredExperiment {
 	annotations := document.GetAnnotations()
 	stored := experiment.StoredExperiment{

@@ -21,8 +21,7 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// TestForgedResults: of the ConfigMaps that others create in the name of a benchmark, or change, nothing gets into the status that would
-// make it invalid.
+// TestForgedResults: ConfigMaps that others create in the name of a benchmark, or change, cannot make its status invalid.
 func TestForgedResults(t *testing.T) {
 	const hash, mark = "0a1b2c3d", "4e5f6071"
 	long := strings.Repeat("0", 17)
@@ -57,7 +56,7 @@ func TestForgedResults(t *testing.T) {
 	}
 }
 
-// TestOwnResultsAreFound: the results of the experiment at hand are found by their name, even if a tenant has changed their label.
+// TestOwnResultsAreFound: the results of the current experiment are found by their name, even if a tenant has changed their label.
 func TestOwnResultsAreFound(t *testing.T) {
 	observed := testObservation()
 	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: naming.ResultsName(observed.Benchmark.Name, observed.Experiment),

@@ -15,8 +15,8 @@ import (
 	"github.com/storagebench/storagebench/internal/experiment"
 )
 
-// rehearse has the API server validate a run with a dry run, once for each experiment and variant: a Stalled benchmark is rehearsed in
-// every turn, and every change of its annotations causes one. After the first refusal, it tries no other runs.
+// rehearse has the API server validate a run with a dry run, once for each experiment and variant: a Stalled benchmark asks for rehearsals
+// in every reconcile, and every change of its annotations causes a reconcile. After the first refusal, no other runs are tried.
 func (r *Reconciler) rehearse(ctx context.Context, observed *observation, run *v1alpha1.BenchmarkRun) error {
 	observed.Rehearsed, observed.changed = true, true
 	if refusal := r.rehearsed.refusal(observed.Benchmark, run); refusal != nil {
@@ -40,10 +40,10 @@ func (r *Reconciler) dryRun(ctx context.Context, observed *observation, run *v1a
 	return nil
 }
 
-// refuses reports whether the API server finds a run wrong: another attempt would not help.
+// refuses reports whether the API server rejected a run as invalid, so that another attempt would not help.
 func refuses(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) }
 
-// rehearsals remember which variants of a benchmark's present experiment the API server has accepted.
+// rehearsals remembers, for the current experiment of each benchmark, which variants the API server has accepted.
 type rehearsals struct {
 	mutex sync.Mutex
 	of    map[types.NamespacedName]rehearsal
@@ -54,7 +54,7 @@ type rehearsal struct {
 	generation int64
 	experiment string
 	variants   sets.Set[string]
-	// refusal of a run that was to be created: it was not rehearsed, or not as it was then.
+	// refusal is why the API server refused to create a run that was not rehearsed, or that differed from the rehearsed one.
 	refusal *design.SpecError
 }
 
@@ -65,7 +65,7 @@ func (r *rehearsals) passed(benchmark *v1alpha1.StorageBenchmark, run *v1alpha1.
 	return known.of(benchmark, run) && known.variants.Has(run.Spec.Variant)
 }
 
-// refusal is why a run of the experiment was refused when it was to be created. Nil if none was.
+// refusal returns why the API server refused to create a run of the experiment, or nil if it refused none.
 func (r *rehearsals) refusal(benchmark *v1alpha1.StorageBenchmark, run *v1alpha1.BenchmarkRun) *design.SpecError {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -98,7 +98,7 @@ func (r *rehearsals) note(benchmark *v1alpha1.StorageBenchmark, run *v1alpha1.Be
 	r.of[key] = known
 }
 
-// forget is called for a benchmark that is gone.
+// forget removes a benchmark that is gone.
 func (r *rehearsals) forget(key types.NamespacedName) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/experiment"
 )
 
-// TestRehearsedOnce: a Stalled benchmark is rehearsed in every turn, and each dry run is sent once, unless it was refused.
+// TestRehearsedOnce: a Stalled benchmark asks for rehearsals in every turn, but each dry run is sent only once, unless it was refused.
 func TestRehearsedOnce(t *testing.T) {
 	requests := map[string]int{}
 	r := &Reconciler{Client: fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{

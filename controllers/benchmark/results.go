@@ -60,7 +60,7 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 	annotations := map[string]string{}
 	maps.Copy(annotations, experiment.ScheduledAnnotation(scheduled))
 	if !action.Superseded { // the spec of that experiment is gone
-		annotations[v1alpha1.AnnotationQuestion] = design.Question(benchmark)
+		annotations[v1alpha1.AnnotationQuestion] = design.ComparisonHash(benchmark)
 	}
 	if evidence.Standards.History, err = r.historyBefore(ctx, observed); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 	return r.applyResults(ctx, observed, wanted, action)
 }
 
-// resultsOf is the ConfigMap with the results of an experiment.
+// resultsOf returns the ConfigMap with the results of an experiment.
 func resultsOf(benchmark *v1alpha1.StorageBenchmark, judged results.Experiment, action experiment.Action,
 	annotations map[string]string) (*corev1.ConfigMap, error) {
 	text, omitted, err := judged.Encode(maxResultsBytes)
@@ -125,7 +125,8 @@ func (r *Reconciler) applyResults(ctx context.Context, observed *observation, wa
 	return nil
 }
 
-// replaceResults returns what is stored under the name, after replacing other results of the benchmark. Nil if it belongs to another owner.
+// replaceResults replaces an existing ConfigMap of the benchmark if it has other results, and returns the stored ConfigMap. It returns nil
+// if the ConfigMap belongs to another owner.
 func (r *Reconciler) replaceResults(ctx context.Context, observed *observation, wanted *corev1.ConfigMap,
 	action experiment.Action) (*corev1.ConfigMap, error) {
 	var existing corev1.ConfigMap
@@ -152,7 +153,7 @@ func (r *Reconciler) replaceResults(ctx context.Context, observed *observation, 
 // annotationExtended is "true" if more repetitions follow.
 const annotationExtended = "storagebench.dev/extended"
 
-// annotationOmitted lists what did not fit into the results.
+// annotationOmitted lists the parts that did not fit into the results.
 const annotationOmitted = "storagebench.dev/omitted"
 
 func decodeResults(stored *corev1.ConfigMap) (*results.Experiment, error) {

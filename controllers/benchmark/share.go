@@ -26,7 +26,7 @@ func EntryOf(benchmark *v1alpha1.StorageBenchmark, limits experiment.Limits) lin
 	return entry
 }
 
-// limited reports whether a benchmark waits for a share of the limits of its namespace.
+// limited reports whether a benchmark waits because of the limits of its namespace.
 func limited(benchmark *v1alpha1.StorageBenchmark) bool {
 	ready := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionReady)
 	return ready != nil && ready.Reason == v1alpha1.ReasonNamespaceLimit && benchmark.DeletionTimestamp.IsZero() && !benchmark.Spec.Suspend

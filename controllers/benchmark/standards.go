@@ -13,7 +13,7 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict"
 )
 
-// observeStandards reads the baseline and the calibration of the spec, once the runs have finished and they are needed.
+// observeStandards reads the baseline and the calibration that the spec names. They are needed only once the runs have finished.
 func (r *Reconciler) observeStandards(ctx context.Context, observed *observation) error {
 	if !experiment.Count(observed.State).Over {
 		return nil
@@ -33,7 +33,7 @@ func (r *Reconciler) observeStandards(ctx context.Context, observed *observation
 	return err
 }
 
-// judgedBy finds the benchmarks that name a ConfigMap as baseline or calibration.
+// judgedBy returns the benchmarks that name a ConfigMap as baseline or calibration.
 func (r *Reconciler) judgedBy(object client.Object) []types.NamespacedName {
 	return r.Line.JudgedBy(client.ObjectKeyFromObject(object))
 }

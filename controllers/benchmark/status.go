@@ -23,12 +23,12 @@ import (
 const (
 	maxSummary        = 128
 	maxSummaryMetrics = 8
-	// maxMetricName allows for the metric of a job in a fio file, whose name may have 64 bytes.
+	// maxMetricName leaves room for metrics of jobs in a fio file: the name of such a job may have 64 bytes.
 	maxMetricName = 128
 )
 
-// summarise computes the status from observation and decision only, so that an unchanged world gives an unchanged status, and no
-// write.
+// summarise computes the status from the observation and the decision only, so that an unchanged world results in an unchanged status and
+// no write.
 func summarise(observed *observation, decision experiment.Decision) v1alpha1.StorageBenchmarkStatus {
 	benchmark := observed.Benchmark
 	status := *benchmark.Status.DeepCopy()
@@ -64,9 +64,9 @@ func summarise(observed *observation, decision experiment.Decision) v1alpha1.Sto
 	return status
 }
 
-// least is a minimal status, which can always be written: it makes the object smaller, and nothing in it comes from objects of a tenant.
-// Otherwise, labels that leave no room for the next status, or objects that make it invalid, would keep the old one forever, and with it
-// the place in the queues.
+// least returns a minimal status, which can always be written: it makes the object smaller, and nothing in it comes from objects of a
+// tenant. Otherwise, labels that leave no room for the next status, or objects that make it invalid, would keep the old one forever, and
+// with it the place in the queues.
 func least(benchmark *v1alpha1.StorageBenchmark, full v1alpha1.StorageBenchmarkStatus, why string) v1alpha1.StorageBenchmarkStatus {
 	status := v1alpha1.StorageBenchmarkStatus{Experiment: full.Experiment, HoldUntil: full.HoldUntil}
 	if ready := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
@@ -76,7 +76,7 @@ func least(benchmark *v1alpha1.StorageBenchmark, full v1alpha1.StorageBenchmarkS
 	return status
 }
 
-// stateWord is a one-word summary for people.
+// stateWord returns a one-word summary for people.
 func stateWord(decision experiment.Decision) string {
 	switch decision.Position {
 	case experiment.PositionQueued:
@@ -163,7 +163,7 @@ func gateComparisons(evidence []results.Comparison) []v1alpha1.GateComparison {
 	return all
 }
 
-// summary contains the primary metrics of as many variants and phases as fit into the status.
+// summary returns the primary metrics of as many variants and phases as fit into the status, and how many were omitted.
 func summary(variants []results.VariantResult) (entries []v1alpha1.PhaseSummary, omitted int32) {
 	for _, variant := range variants {
 		for _, phase := range variant.Phases {

@@ -117,8 +117,8 @@ func checkBounds(t *testing.T, status v1alpha1.StorageBenchmarkStatus) {
 	}
 }
 
-// TestSameWorldSameStatus: an unchanged world gives the same status an hour later and without the results at hand. Otherwise the status
-// would be written forever.
+// TestSameWorldSameStatus: an unchanged world results in the same status an hour later, and without reading the results again. Otherwise
+// the status would be written forever.
 func TestSameWorldSameStatus(t *testing.T) {
 	run := v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Name: "r", CreationTimestamp: metav1.Time{Time: noon}},
 		Spec: v1alpha1.BenchmarkRunSpec{Experiment: "0a1b2c3d", RunnerImage: "runner:1"}}

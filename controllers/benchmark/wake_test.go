@@ -103,7 +103,7 @@ func (c *crowd) setLease(node string, lease *experiment.LeaseState) {
 	c.leaseEvents = append(c.leaseEvents, func() { c.wake(c.index.PutLease(*lease)) })
 }
 
-// show lets one of the watches show its next event. It says whether there was one.
+// show lets one of the watches deliver its next event. It reports whether there was one.
 func (c *crowd) show() bool {
 	events := []*[]func(){&c.benchmarkEvents, &c.leaseEvents}
 	if rapid.Bool().Draw(c.t, "lease first") {

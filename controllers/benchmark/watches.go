@@ -56,13 +56,13 @@ const (
 	priorityNext   = 10
 )
 
-// placeDelay is how long a benchmark may show an outdated place in a queue, unless it is next. A fast queue then costs no more than one
-// that moves once per placeDelay.
+// placeDelay is how long a benchmark may show an outdated place in a queue, unless it is next. With the delay, a fast queue costs no more
+// than one that moves once per placeDelay.
 const placeDelay = 5 * time.Second
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// moved enqueues the benchmarks that a change of the queues concerns. Those that have only moved to another place are reconciled later, and
+// moved enqueues the benchmarks that a change of the queues affects. Those that have only moved to another place are reconciled later, only
 // once for several changes.
 func (r *Reconciler) moved(queue queue, keys []types.NamespacedName) {
 	for _, key := range keys {
@@ -134,7 +134,7 @@ func (r *Reconciler) followBenchmarks() handler.EventHandler {
 	}
 }
 
-// followLeases keeps the holders of the nodes up to date, and wakes the benchmarks that a change concerns.
+// followLeases keeps the holders of the nodes up to date, and wakes the benchmarks that a change affects.
 func (r *Reconciler) followLeases() handler.EventHandler {
 	put := func(object client.Object, queue queue) {
 		if lease, is := object.(*coordinationv1.Lease); is && ofNode(lease) {
@@ -179,7 +179,7 @@ func ofNode(lease client.Object) bool {
 	return node != "" && naming.LeaseName(node) == lease.GetName()
 }
 
-// benchmarkOf finds the benchmark of a run, even of one without an owner.
+// benchmarkOf returns the benchmark of a run, even if the run has no owner.
 func benchmarkOf(object client.Object) []types.NamespacedName {
 	run, ok := object.(*v1alpha1.BenchmarkRun)
 	if !ok {
@@ -188,7 +188,8 @@ func benchmarkOf(object client.Object) []types.NamespacedName {
 	return []types.NamespacedName{{Namespace: run.Namespace, Name: run.Spec.Benchmark}}
 }
 
-// waitingFor finds the benchmarks that wait for one of the given reasons: all of them, or those in the namespace of an object that has one.
+// waitingFor returns a function that finds the benchmarks that wait for one of the given reasons: all of them or, for an object with a
+// namespace, those in that namespace.
 func (r *Reconciler) waitingFor(reasons ...string) func(client.Object) []types.NamespacedName {
 	return func(object client.Object) []types.NamespacedName {
 		return slices.DeleteFunc(r.Line.Because(reasons...), func(key types.NamespacedName) bool {

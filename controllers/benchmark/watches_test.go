@@ -38,7 +38,7 @@ func (n *notes) AddAfter(request reconcile.Request, after time.Duration) {
 	n.later = append(n.later, fmt.Sprintf("%s in %s", request.Name, after))
 }
 
-// TestOnlyTheNextOneIsWokenAtOnce: of those that move up in a queue, only the first has something to do.
+// TestOnlyTheNextOneIsWokenAtOnce: if benchmarks move up in a queue, only the first one has something to do.
 func TestOnlyTheNextOneIsWokenAtOnce(t *testing.T) {
 	r := &Reconciler{Line: line.New(experiment.Limits{})}
 	for i := range 4 {

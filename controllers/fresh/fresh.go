@@ -11,8 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Memory holds the last known versions of objects of one kind. It is an optimization: without it, and if the pointer to it is nil,
-// everything is read live.
+// Memory holds the last known versions of objects of one kind. It is an optimization: if the pointer is nil, everything is read live.
 type Memory[T client.Object] struct {
 	mutex sync.Mutex
 	known map[types.NamespacedName]T
@@ -73,7 +72,8 @@ func (m *Memory[T]) Forget(key types.NamespacedName) {
 	delete(m.known, key)
 }
 
-// Note remembers whether a fact is known about an object, until the object is forgotten. It does nothing for an object that is not kept.
+// Note remembers whether a fact about an object is established, until the object is forgotten. It does nothing for an object that is not
+// kept.
 func (m *Memory[T]) Note(object T, fact string, known bool) {
 	if m == nil {
 		return
@@ -89,7 +89,7 @@ func (m *Memory[T]) Note(object T, fact string, known bool) {
 	m.facts[object.GetUID()][fact] = known
 }
 
-// Noted reports whether a fact is known about an object.
+// Noted reports whether a fact about an object is established.
 func (m *Memory[T]) Noted(object T, fact string) bool {
 	if m == nil {
 		return false

@@ -12,8 +12,8 @@ import (
 // maxStored limits the bytes of documents in memory.
 const maxStored = 8 << 20
 
-// Stored holds immutable ConfigMaps that this process has created, until they are read for the first time. The oldest are dropped first.
-// Without it, and if the pointer to it is nil, all are read live.
+// Stored holds immutable ConfigMaps that this process has created, until they are read for the first time. The oldest are dropped first. If
+// the pointer is nil, all of them are read live.
 type Stored struct {
 	mutex sync.Mutex
 	known map[client.ObjectKey]*corev1.ConfigMap
@@ -39,7 +39,7 @@ func (s *Stored) Keep(document *corev1.ConfigMap) {
 	}
 }
 
-// take returns a ConfigMap and forgets it. Nil if it is not known.
+// take returns a ConfigMap and forgets it. It returns nil if the ConfigMap is not known.
 func (s *Stored) take(key client.ObjectKey) *corev1.ConfigMap {
 	document := s.known[key]
 	if document == nil {
@@ -66,7 +66,8 @@ func size(document *corev1.ConfigMap) (bytes int) {
 	return bytes
 }
 
-// Reader reads a ConfigMap from memory if the cache shows exactly the version that this process has created, and otherwise live.
+// Reader returns a reader that reads a ConfigMap from memory if the cache shows exactly the version that this process has created, and
+// otherwise live.
 func (s *Stored) Reader(cached, live client.Reader) client.Reader {
 	return storedReader{Reader: live, cached: cached, stored: s}
 }
@@ -77,7 +78,7 @@ type storedReader struct {
 	stored *Stored
 }
 
-// Get reads an object, and ConfigMaps from memory if that is possible.
+// Get reads an object. It reads a ConfigMap from memory if possible.
 func (r storedReader) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	into, is := object.(*corev1.ConfigMap)
 	if !is || r.stored == nil {

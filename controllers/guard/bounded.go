@@ -16,19 +16,19 @@ const (
 	lookPatience = 30 * time.Second
 	// Reading all contents of a disk, or wiping it, may take this many times as long, because the disk has just responded.
 	contentsPatience, wipePatience = 4, 10
-	// hangingLooks limits the hanging checks: each is a thread stuck in the kernel.
+	// hangingLooks limits the number of hanging checks: each is a thread that is stuck in the kernel.
 	hangingLooks = 256
 )
 
 // ErrSilent means that a disk does not respond.
 var ErrSilent = errors.New("a disk does not respond")
 
-// IsSilent reports whether a check failed because the disk does not respond.
+// IsSilent reports whether an error means that a disk does not respond.
 func IsSilent(err error) bool { return errors.Is(err, host.Silent) }
 
-// Bounded checks disks with a time limit. A check of a disk that does not respond hangs in the kernel and cannot be stopped. It is left
-// behind, and until it ends, no other check of that disk starts, whatever the path. When it returns from the kernel, it does nothing more:
-// see host.Wish.GivenUp.
+// Bounded checks disks with a time limit. A check of a disk that does not respond hangs in the kernel and cannot be stopped. Bounded leaves
+// it behind, and starts no other check of that disk, by any path, until the hanging one ends. When the hanging check returns from the
+// kernel, it does nothing more: see host.Wish.GivenUp.
 type Bounded struct {
 	Disks
 	// Patience overrides lookPatience.
@@ -44,12 +44,12 @@ type Look struct {
 	Since time.Time
 }
 
-// String describes it, with its start time.
+// String describes the check, with its start time.
 func (l Look) String() string {
 	return fmt.Sprintf("%s, started at %s, has not finished yet", l.What, l.Since.UTC().Format(time.RFC3339))
 }
 
-// Hanging are the hanging checks, oldest first.
+// Hanging returns the hanging checks, oldest first.
 func (b *Bounded) Hanging() []Look {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -78,7 +78,8 @@ func (b *Bounded) Wipe(wish host.Wish) (host.Disk, error) {
 	return b.responding(wish, wipePatience, b.Disks.Wipe)
 }
 
-// responding calls a function for a disk that responds. If the disk falls silent, it returns what was known of the disk before.
+// responding calls a function for a disk after verifying that it responds. If the disk does not respond, or stops responding, it returns
+// the disk as identified before.
 func (b *Bounded) responding(wish host.Wish, times time.Duration, do func(host.Wish) (host.Disk, error)) (host.Disk, error) {
 	known, err := b.Identify(wish.Path)
 	if err == nil {
@@ -129,13 +130,13 @@ func (b *Bounded) answer(path string, known host.Disk) error {
 	return err
 }
 
-// PoolUsers reads what the kernel knows of mounts, and opens volumes.
+// PoolUsers needs a time limit because it reads the mounts of the node and opens volumes.
 func (b *Bounded) PoolUsers(pool string, own ...string) ([]string, error) {
 	return within(b, "users of pool "+pool, "the search for users of pool "+pool, contentsPatience*b.patience(),
 		func(<-chan struct{}) ([]string, error) { return b.Disks.PoolUsers(pool, own...) })
 }
 
-// RemoveFolders walks a folder that may be the mount point of a pool that does not respond.
+// RemoveFolders needs a time limit because it walks a folder that may be the mount point of a pool that does not respond.
 func (b *Bounded) RemoveFolders(top, folder string) error {
 	_, err := within(b, folder, folder, b.patience(), func(<-chan struct{}) (struct{}, error) {
 		return struct{}{}, b.Disks.RemoveFolders(top, folder)
@@ -143,7 +144,8 @@ func (b *Bounded) RemoveFolders(top, folder string) error {
 	return err
 }
 
-// key is the disk that a path leads to: its kernel device number, independent of the path.
+// key identifies the disk that a path leads to, by its kernel device number, which does not depend on the path, or by the path if the
+// number is unknown.
 func key(path string, known host.Disk) string {
 	if known.Number != "" {
 		return "device " + known.Number
@@ -178,7 +180,7 @@ func within[T any](b *Bounded, key, what string, patience time.Duration, do func
 	return none, silent(what, fmt.Sprintf("it has not responded within %s", patience))
 }
 
-// leave records a hanging check until it ends.
+// leave records a hanging check until the check ends.
 func (b *Bounded) leave(key string, hangs *Look, ended func()) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

@@ -21,14 +21,14 @@ import (
 
 const silentDisk, sameDisk, goodDisk = "/dev/disk/by-id/silent", "/dev/disk/by-path/silent", "/dev/disk/by-id/good"
 
-// stubborn are disks, some of them hanging until a test releases them.
+// stubborn simulates disks. Some of them hang until a test releases them.
 type stubborn struct {
 	Disks
 	mutex sync.Mutex
-	// hangs are the calls that hang, as a method and a path.
+	// hangs are the calls that hang, each as a method and a path.
 	hangs map[string]chan struct{}
 	begun []string
-	// written counts the writes of a wipe after it was told to stop.
+	// written counts the writes of a wipe after the request to stop.
 	written int
 }
 
@@ -180,7 +180,7 @@ func TestASilentDiskIsAskedOnce(t *testing.T) {
 	}
 }
 
-// TestEveryLookIsBounded, whatever it is that hangs.
+// TestEveryLookIsBounded: every check has a time limit, whichever call hangs.
 func TestEveryLookIsBounded(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for look, do := range map[string]func(b *Bounded) error{
@@ -219,7 +219,7 @@ func TestEveryLookIsBounded(t *testing.T) {
 	}
 }
 
-// TestAWipeThatWasGivenUpWritesNothing: by the time that the disk answers it may belong to others.
+// TestAWipeThatWasGivenUpWritesNothing: when the disk responds at last, it may belong to others.
 func TestAWipeThatWasGivenUpWritesNothing(t *testing.T) {
 	before := runtime.NumGoroutine()
 	disks, b := bounded("Wipe " + goodDisk)
@@ -236,7 +236,7 @@ func TestAWipeThatWasGivenUpWritesNothing(t *testing.T) {
 	}
 }
 
-// TestHangingLooksAreBounded for the node as well.
+// TestHangingLooksAreBounded: the number of hanging checks of a node is limited.
 func TestHangingLooksAreBounded(t *testing.T) {
 	before := runtime.NumGoroutine()
 	disks, b := bounded()
@@ -288,7 +288,7 @@ func TestASurveyAsksAllAtOnce(t *testing.T) {
 	settled(t, b, before)
 }
 
-// TestNothingWaitsForASilentDisk: a command that would is not run.
+// TestNothingWaitsForASilentDisk: a command that would wait for a silent disk is not run.
 func TestNothingWaitsForASilentDisk(t *testing.T) {
 	disks, b := bounded("Answer " + silentDisk)
 	defer close(disks.hangs["Answer "+silentDisk])
@@ -306,7 +306,7 @@ func TestNothingWaitsForASilentDisk(t *testing.T) {
 	}
 }
 
-// TestASwappedDiskIsNotTaken: the turn is for the disk that was looked at.
+// TestASwappedDiskIsNotTaken: the turn covers only the disk that was checked.
 func TestASwappedDiskIsNotTaken(t *testing.T) {
 	_, b := bounded()
 	ran := 0
@@ -327,7 +327,8 @@ func TestASwappedDiskIsNotTaken(t *testing.T) {
 // wanted is a command that is still wanted.
 func wanted() error { return nil }
 
-// TestACommandThatMissesItsPartitionRunsAgain if it is still wanted, and after the same checks. No other one does.
+// TestACommandThatMissesItsPartitionRunsAgain: it runs again if it is still wanted, after the same checks. A command with another error
+// does not.
 func TestACommandThatMissesItsPartitionRunsAgain(t *testing.T) {
 	path := "/dev/disk/by-id/good"
 	lost, other := &zfs.Error{Kind: zfs.NotFound, Stderr: "lost"}, &zfs.Error{Kind: zfs.Busy, Stderr: "busy"}
@@ -376,7 +377,8 @@ func TestACommandThatMissesItsPartitionRunsAgain(t *testing.T) {
 	}
 }
 
-// TestPoolDisks: commands wait for the disks of a live pool, and for all that the object claims where one of them is not known.
+// TestPoolDisks: commands wait for the disks of a live pool and, if the stable path of one of them is unknown, for all disks that the
+// object claims.
 func TestPoolDisks(t *testing.T) {
 	const a, b, joining = "/dev/disk/by-id/a", "/dev/disk/by-id/b", "/dev/disk/by-id/c"
 	pool := &v1alpha1.BenchmarkPool{}

@@ -10,8 +10,8 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// ProveDataset proves from ZFS, live, that a dataset of a kept pool is the one that was observed, that this BenchmarkPool created
-// it, and that it does not belong to the current run. The pool is proven first. The marks are read last.
+// ProveDataset proves, from the current state of ZFS, that a dataset of a kept pool is the one that was observed, that this BenchmarkPool
+// created it, and that it does not belong to the current run. It proves the pool first, and reads the marks last.
 func ProveDataset(ctx context.Context, host *zfs.Client, pool *v1alpha1.BenchmarkPool, poolGUID, name, guid string) error {
 	if err := Prove(ctx, host, pool, poolGUID); err != nil {
 		return err

@@ -44,7 +44,7 @@ var (
 // ErrNotOurs means that a pool does not carry the object's mark, or is not the observed one.
 var ErrNotOurs = errors.New("the pool does not belong to this BenchmarkPool")
 
-// Prove proves from ZFS, live, that a pool belongs to the BenchmarkPool and is the intended one.
+// Prove proves, from the current state of ZFS, that a pool belongs to the BenchmarkPool and is the intended one.
 func Prove(ctx context.Context, host *zfs.Client, pool *v1alpha1.BenchmarkPool, guid string) error {
 	name := naming.PoolName(pool)
 	summary, err := host.Pool(ctx, name)
@@ -65,8 +65,8 @@ func Prove(ctx context.Context, host *zfs.Client, pool *v1alpha1.BenchmarkPool, 
 	return nil
 }
 
-// Vacate unmounts the agent's own mounts of the pool, and then proves that the pool is unused and ours. This has to precede an export or
-// destroy, because they unmount everything even if they fail.
+// Vacate unmounts the agent's own mounts of the pool, and then proves that the pool is unused and ours. Call it before an export or
+// destroy, because these unmount everything even if they fail.
 func Vacate(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.BenchmarkPool, guid string) error {
 	if err := unmountOwn(ctx, host, disks, pool, guid); err != nil {
 		return err
@@ -103,7 +103,7 @@ func unmountOwn(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alph
 	return unmounted(disks, pool, own)
 }
 
-// Unused checks that a pool, or a dataset and its children, are unused. Mount points of the agent itself can be ignored.
+// Unused checks that a pool, or a dataset with its children, is unused. It ignores the given mount points, which are the agent's own.
 func Unused(disks Disks, name string, own ...string) error {
 	users, err := disks.PoolUsers(name, own...)
 	if err != nil {
@@ -115,17 +115,18 @@ func Unused(disks Disks, name string, own ...string) error {
 	return nil
 }
 
-// takes is how many times a command that takes disks is run if it does not find the partitions that it has made.
+// takes is the maximum number of runs of a command that takes disks, if the command does not find the partitions that it has created
+// itself.
 const takes = 3
 
-// OnDisks runs a command that takes disks, if it is still wanted. The disks are checked again, wiped if they are listed for reuse, and
-// verified right before and right after the command. The command partitions each disk and then looks for the partition by a link that udev
-// creates. On a slow disk, udev may just be recreating the link. Then the command fails without changing the pool, and runs again, if it is
-// still wanted and after the same checks.
+// OnDisks runs a command that takes disks, if the command is still wanted. The disks are checked again, wiped if they are listed for reuse,
+// and verified right before and right after the command. The command partitions each disk and then looks for the partition by a link that
+// udev creates. On a slow disk, udev may be recreating the link at that moment. The command then fails without changing the pool. It is run
+// again if it is still wanted, after the same checks.
 func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, still, command func() error) error {
 	var failed error
 	for range takes {
-		disks.Settle() // nothing waits between the checks and the command
+		disks.Settle() // wait here, so that nothing waits between the checks and the command
 		if err := still(); err != nil {
 			return errors.Join(failed, err)
 		}
@@ -146,7 +147,7 @@ func ready(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk) ([]h
 	var checked []host.Disk
 	for _, disk := range taken {
 		wish := host.Wish{Path: disk.Path, MinBytes: minBytes(template), Reuse: disk.Reuse, Right: disk.Right}
-		prepare := disks.Check // it may have been used since the check
+		prepare := disks.Check // the disk may have been used since the planner's check
 		if disk.Reuse != "" {
 			prepare = disks.Wipe
 		}
@@ -162,8 +163,8 @@ func ready(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk) ([]h
 	return checked, nil
 }
 
-// Record writes disks into the status of a BenchmarkPool before a command adds them to its pool, if the object is still the given
-// version. If the node goes down right after the command, nothing else shows on which disks to look for the pool.
+// Record writes disks into the status of a BenchmarkPool before a command adds them to its pool, if the object still has the given version.
+// If the node goes down right after the command, only this record shows on which disks to look for the pool.
 func Record(ctx context.Context, writer client.StatusClient, pool *v1alpha1.BenchmarkPool, disks []pools.Disk) error {
 	changed := pool.DeepCopy()
 	for _, disk := range disks {
@@ -204,8 +205,8 @@ func Steady(disks Disks, checked []host.Disk, command func() error) error {
 	return nil
 }
 
-// Rivals are the other BenchmarkPools of a node. Read them from the API server: the order of claims on a disk must not depend on a
-// lagging cache.
+// Rivals returns the other BenchmarkPools of the pool's node. live must read from the API server: the order of claims on a disk must not
+// depend on a lagging cache.
 func Rivals(ctx context.Context, live client.Reader, pool *v1alpha1.BenchmarkPool) ([]v1alpha1.BenchmarkPool, error) {
 	var pools v1alpha1.BenchmarkPoolList
 	if err := live.List(ctx, &pools, client.MatchingFields{v1alpha1.FieldNodeName: pool.Spec.NodeName}); err != nil {
@@ -214,8 +215,8 @@ func Rivals(ctx context.Context, live client.Reader, pool *v1alpha1.BenchmarkPoo
 	return slices.DeleteFunc(pools.Items, func(other v1alpha1.BenchmarkPool) bool { return other.UID == pool.UID }), nil
 }
 
-// Unfinished reads the PoolOperations of a node that have no outcome yet from the API server, in pages: the documents of finished ones are
-// large.
+// Unfinished returns the PoolOperations of a node that have no outcome yet. It reads them from the API server in pages, because the
+// documents of finished ones are large.
 func Unfinished(ctx context.Context, live client.Reader, node string) ([]v1alpha1.PoolOperation, error) {
 	const few = 16
 	var all []v1alpha1.PoolOperation
@@ -236,8 +237,8 @@ func Unfinished(ctx context.Context, live client.Reader, node string) ([]v1alpha
 	}
 }
 
-// Survey checks the disks that a pool wants, and identifies those that others claim or that a live pool has: two paths may lead to
-// one disk. Only granted disks are opened, because opening prevents their owner from mounting them.
+// Survey checks the disks that a pool wants, and identifies those that others claim or that a live pool has: two paths may lead to one
+// disk. Only granted disks are opened, because the owner of a disk cannot mount it while it is open.
 func Survey(disks Disks, pool *v1alpha1.BenchmarkPool, policy pools.DevicePolicy, wanted []string, granted func(path string) bool,
 	leaves []zfs.VdevStatus, rivals []v1alpha1.BenchmarkPool) map[string]pools.Disk {
 	seen := map[string]pools.Disk{}
@@ -265,7 +266,7 @@ func Survey(disks Disks, pool *v1alpha1.BenchmarkPool, policy pools.DevicePolicy
 	return seen
 }
 
-// identify finds the disk that a path leads to, without checking it. It always has a Refusal, so it is never taken.
+// identify finds the disk that a path leads to, without checking it. The result always has a Refusal, so the disk is never taken.
 func identify(disks Disks, path string) pools.Disk {
 	disk, refusal := disks.Identify(path)
 	if refusal == nil {
@@ -274,7 +275,7 @@ func identify(disks Disks, path string) pools.Disk {
 	return pools.Disk{Disk: disk, Refusal: refusal}
 }
 
-// look checks a disk, for reuse if the spec lists its serial number and its old contents are in the way.
+// look checks a disk. If the disk is refused, and the spec lists its serial number for reuse, look checks it again for reuse.
 func look(disks Disks, path string, template v1alpha1.PoolTemplate, right host.Right) pools.Disk {
 	wish := host.Wish{Path: path, MinBytes: minBytes(template), Right: right}
 	disk, refusal := disks.Check(wish)

@@ -11,8 +11,8 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// Mount mounts a dataset of the spec at its place on the node, with the folder for pods. First it walks the path without following links
-// and makes it unwritable. In the end it verifies that the dataset is mounted there and nowhere else.
+// Mount mounts a dataset of the spec at its mount point on the node, and creates the folder for pods in it. The mount point is opened
+// without following links, and made unwritable before. In the end, Mount verifies that it is this dataset that is mounted there.
 func Mount(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.BenchmarkPool, guid string,
 	dataset v1alpha1.PoolDataset) error {
 	name, point := naming.DatasetName(pool, dataset), naming.MountPoint(naming.PoolName(pool), dataset.Path)
@@ -20,8 +20,11 @@ func Mount(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.Be
 		return err
 	}
 	found, err := host.Datasets(ctx, name)
-	if err != nil || len(found) == 0 || found[0].Name != name {
-		return fmt.Errorf("look for dataset %s before mounting it: found %d: %w", name, len(found), err)
+	if err != nil {
+		return fmt.Errorf("look for dataset %s before mounting it: %w", name, err)
+	}
+	if len(found) == 0 || found[0].Name != name {
+		return fmt.Errorf("dataset %s does not exist, so it cannot be mounted", name)
 	}
 	mounted := found[0].Mounted
 	if err := proveMade(ctx, host, name, dataset); err != nil {
@@ -31,9 +34,11 @@ func Mount(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.Be
 		if err := disks.MakeMountPoint(naming.VolumesFolder, point); err != nil {
 			return err
 		}
-		if err := Prove(ctx, host, pool, guid); err != nil {
-			return err
-		}
+	}
+	if err := Prove(ctx, host, pool, guid); err != nil {
+		return err
+	}
+	if !mounted {
 		if err := host.Mount(ctx, name); err != nil {
 			return err
 		}
@@ -48,7 +53,7 @@ func Mount(ctx context.Context, host *zfs.Client, disks Disks, pool *v1alpha1.Be
 	return err
 }
 
-// proveMade proves from ZFS, live, that an operation created a dataset that the spec awaits.
+// proveMade proves, from the current state of ZFS, that an operation created a dataset that the spec awaits.
 func proveMade(ctx context.Context, host *zfs.Client, name string, dataset v1alpha1.PoolDataset) error {
 	if !dataset.Awaited {
 		return nil
@@ -63,8 +68,8 @@ func proveMade(ctx context.Context, host *zfs.Client, name string, dataset v1alp
 	return nil
 }
 
-// Alone checks that no child dataset would be mounted together with a dataset or get a new mount point: it would be mounted where pods
-// write.
+// Alone checks that no child dataset would be mounted together with a dataset, or get a new mount point: the child would be mounted where
+// pods write.
 func Alone(ctx context.Context, host *zfs.Client, name string) error {
 	all, err := host.Datasets(ctx, name)
 	if err != nil {

@@ -17,11 +17,12 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// turnPatience is how long to wait for a turn, counted from when its holder took it, so that a stuck holder is not waited for.
+// turnPatience is how long to wait for a turn, counted from the time at which its holder took it. So callers do not wait for a holder that
+// is stuck.
 const turnPatience = 15 * time.Second
 
 // Turns are locks that serialize the checks and changes of a pool. A turn covers a set of names: those of pools and of disks. Two turns
-// with a common name never overlap. All names of a turn are taken atomically, which rules out deadlocks.
+// with a common name never overlap in time. All names of a turn are taken atomically, which rules out deadlocks.
 type Turns struct {
 	// Patience overrides turnPatience.
 	Patience time.Duration
@@ -46,7 +47,7 @@ type BusyError struct {
 	Since     time.Time
 }
 
-// Error names the holder, and since when it has the turn.
+// Error names the holder, and the time since which it has the turn.
 func (e *BusyError) Error() string {
 	return fmt.Sprintf("waiting for %s, which has been using %s since %s", e.Who, e.Name, e.Since.UTC().Format(time.RFC3339))
 }
@@ -92,7 +93,7 @@ func (t *Turns) try(wanted *Turn) (taken, holder *Turn, name string) {
 	return wanted, nil, ""
 }
 
-// End passes the turn on, at once or when its last program has ended.
+// End releases the turn: at once or, if programs are still running under it, when the last of them has ended.
 func (turn *Turn) End() {
 	if !turn.unended.Any() {
 		turn.free()
@@ -121,7 +122,7 @@ type HeldTurn struct {
 	Hanging bool
 }
 
-// Held are the taken turns, oldest first.
+// Held returns the taken turns, oldest first.
 func (t *Turns) Held() []HeldTurn {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -137,8 +138,9 @@ func (t *Turns) Held() []HeldTurn {
 	return all
 }
 
-// TurnNames are the names of a turn with pools: their names, and every disk that they claim, by its path and by its kernel device
-// number. Two objects that claim one pool name or one disk, by any paths, have a name in common.
+// TurnNames returns the names that a turn for some BenchmarkPools has to cover: the names of the objects and their pools, and every disk
+// that they claim, by its path and by its kernel device number. Two objects that claim the same pool name or the same disk, by any paths,
+// have a name in common.
 func TurnNames(disks Disks, further []string, claimants ...*v1alpha1.BenchmarkPool) []string {
 	var names []string
 	paths := slices.Clone(further)
@@ -162,20 +164,21 @@ func Busy(err error) bool {
 	return busy
 }
 
-// Covers reports whether the taken names include all that are needed now: an object may have changed while it waited for its turn.
+// Covers reports whether the taken names include all names that are needed now: an object may have changed while it waited for its turn.
 func Covers(taken, needed []string) bool {
 	return !slices.ContainsFunc(needed, func(name string) bool { return !slices.Contains(taken, name) })
 }
 
-// StablePaths are the paths by which the agent knows disks, without duplicates.
+// StablePaths returns those of the given paths that are links in /dev/disk/by-*, by which the agent knows disks, sorted and without
+// duplicates.
 func StablePaths(paths []string) []string {
 	stable := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !strings.HasPrefix(path, "/dev/disk/by-") })
 	slices.Sort(stable)
 	return slices.Compact(stable)
 }
 
-// PoolDisks are the disks that commands on a pool wait for: those of the live pool and those that may be joining it or, without a live
-// pool, all that the object claims. A disk that has left a live pool is not among them, even if the spec still lists it: a broken one would
+// PoolDisks returns the disks that commands on a pool wait for: those of the live pool and those that may be joining it or, without a live
+// pool, all that the object claims. A disk that has left a live pool is not included, even if the spec still lists it: a broken disk would
 // block the pool forever.
 func PoolDisks(pool *v1alpha1.BenchmarkPool, live *zfs.Status) []string {
 	claimed := StablePaths(objects.ClaimedDevices(pool))
@@ -193,8 +196,8 @@ func PoolDisks(pool *v1alpha1.BenchmarkPool, live *zfs.Status) []string {
 	return StablePaths(paths)
 }
 
-// Answering checks that the disks of a pool respond, before a command that waits for them while it holds the kernel's lock on all
-// pools: a silent disk would block every pool of the node. A missing or failing disk counts as responding.
+// Answering checks that the disks of a pool respond. Call it before a command that waits for them while it holds the kernel's lock on all
+// pools: a silent disk would then block every pool of the node. A missing or failing disk counts as responding.
 func Answering(disks Disks, paths []string) error {
 	errs := make([]error, len(paths))
 	var all sync.WaitGroup

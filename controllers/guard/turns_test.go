@@ -68,7 +68,7 @@ func TestTurnsExclude(t *testing.T) {
 	}
 }
 
-// TestAStuckTurnIsNotWaitedFor: callers that need a stuck turn come back later, and the others go on.
+// TestAStuckTurnIsNotWaitedFor: callers that need a stuck turn retry later, and the others continue.
 func TestAStuckTurnIsNotWaitedFor(t *testing.T) { synctest.Test(t, stuckTurn) }
 
 func stuckTurn(t *testing.T) {
@@ -92,7 +92,7 @@ func stuckTurn(t *testing.T) {
 	if spent := time.Since(begun); spent != turns.Patience {
 		t.Errorf("1001 tries took %s, want those of the first", spent)
 	}
-	_, other, err := turns.Take(t.Context(), "BenchmarkPool b", "pool b") // what was refused has kept nothing
+	_, other, err := turns.Take(t.Context(), "BenchmarkPool b", "pool b") // the refused callers hold no names
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestAnUnendedProgramKeepsTheTurn(t *testing.T) {
 	next.End()
 }
 
-// aliases are disks that several paths lead to.
+// aliases simulates disks to which several paths lead.
 type aliases struct {
 	Disks
 	numbers map[string]string
@@ -157,7 +157,8 @@ func (a aliases) Identify(path string) (host.Disk, error) {
 	return host.Disk{Path: path, Number: a.numbers[path]}, nil
 }
 
-// TestWhoSharesADiskSharesATurn: also if the disk has another path, is no longer in the spec, or if only the pool's name is shared.
+// TestWhoSharesADiskSharesATurn: this holds even if the disk has another path or is no longer in the spec, or if only the name of the pool
+// is shared.
 func TestWhoSharesADiskSharesATurn(t *testing.T) {
 	disks := aliases{numbers: map[string]string{"/dev/disk/by-id/a": "8:0", "/dev/disk/by-path/a": "8:0", "/dev/disk/by-id/b": "8:16"}}
 	pool := func(name, zpool string, paths ...v1alpha1.DevicePath) *v1alpha1.BenchmarkPool {

@@ -26,8 +26,7 @@ type Entry struct {
 	Nodes []string
 	// Limited is true if it waits for a share of the limits of its namespace.
 	Limited bool
-	// Reason is why it is not Ready. Documents are the ConfigMaps that it is judged by, as
-	// NAMESPACE/NAME.
+	// Reason is why it is not Ready. Documents are the ConfigMaps that it is judged by, as NAMESPACE/NAME.
 	Reason    string
 	Documents []string
 }
@@ -53,9 +52,9 @@ type Index struct {
 	// leases by node, and the nodes that a holder has.
 	leases map[string]experiment.LeaseState
 	held   map[string]map[string]bool
-	// shares are the entries of a namespace that hold nodes or wait, and those that wait for a share, in order of creation.
+	// shares are, by namespace, the entries that wait for nodes, and those that wait for a share of the limits, in order of creation.
 	shares map[string]*share
-	// joining are entries whose place was assigned, but has not been seen in an event yet.
+	// joining are entries whose place was assigned, but has not appeared in an event yet.
 	joining map[string]*Entry
 	// reasons and documents find entries by their Reason and Documents.
 	reasons, documents map[string]map[string]*Entry
@@ -66,7 +65,7 @@ type share struct {
 	limited []*Entry
 }
 
-// New makes an empty Index.
+// New returns an empty Index.
 func New(limits experiment.Limits) *Index {
 	return &Index{limits: limits, entries: map[string]*Entry{}, names: map[types.NamespacedName]*Entry{},
 		lines:  map[string][]*Entry{},
@@ -97,7 +96,7 @@ func (x *Index) Remove(uid string) []types.NamespacedName {
 		return nil
 	}
 	wake := x.replace(old, nil)
-	for node := range x.held[uid] { // nothing else tells the next one that the holder is gone
+	for node := range x.held[uid] { // no other event tells the next benchmark that the holder is gone
 		wake = append(wake, keys(x.head(node, 1))...)
 	}
 	return wake
@@ -128,7 +127,7 @@ func (x *Index) replace(old, entry *Entry) []types.NamespacedName {
 	return wake
 }
 
-// moved are the benchmarks whose place in the head of a queue has changed, and the one that was pushed out of it.
+// moved returns the benchmarks whose place in the head of a queue has changed, and the one that was pushed out of the head.
 func moved(before, after []*Entry) (wake []types.NamespacedName) {
 	for i, entry := range after {
 		if i >= len(before) || before[i].UID != entry.UID {
@@ -202,8 +201,8 @@ func (x *Index) share(namespace string) *share {
 	return x.shares[namespace]
 }
 
-// PutLease notes who holds a node, and returns the benchmarks that this concerns: the holder, the previous holder, the next one, and those
-// that wait for the node out of order because they already hold others.
+// PutLease notes who holds a node, and returns the affected benchmarks: the holder, the previous holder, the next one, and those that wait
+// for the node out of order because they already hold others.
 func (x *Index) PutLease(lease experiment.LeaseState) []types.NamespacedName {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
@@ -259,7 +258,7 @@ func (x *Index) concerned(lease experiment.LeaseState) []types.NamespacedName {
 	return append(wake, x.nextLimited(namespace)...)
 }
 
-// nextLimited is the benchmark of a namespace that gets the next share: the oldest one that waits for a share.
+// nextLimited returns the benchmark of a namespace that gets the next share of its limits: the oldest one that waits for a share.
 func (x *Index) nextLimited(namespace string) []types.NamespacedName {
 	if share := x.shares[namespace]; share != nil && len(share.limited) > 0 {
 		return keys(share.limited[:1])

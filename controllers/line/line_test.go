@@ -135,7 +135,7 @@ func TestNextOfANamespace(t *testing.T) {
 	}
 }
 
-// TestIndexIsDerived: whatever the order of events, the index says the same as one that is built from what exists in the end.
+// TestIndexIsDerived: whatever the order of events, the index equals one that is built from the objects that exist in the end.
 func TestIndexIsDerived(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x, exist, leases := New(experiment.Limits{}), map[string]Entry{}, map[string]experiment.LeaseState{}
@@ -173,7 +173,7 @@ func TestIndexIsDerived(t *testing.T) {
 		if some, other := said(x, nodes), said(again, nodes); some != other {
 			t.Fatalf("after the events\n%s\nfrom what exists\n%s", some, other)
 		}
-		for _, one := range exist { // nothing is left of what does not exist
+		for _, one := range exist { // objects that do not exist leave nothing behind
 			x.Remove(one.UID)
 		}
 		for node := range leases {
@@ -186,7 +186,7 @@ func TestIndexIsDerived(t *testing.T) {
 	})
 }
 
-// said is everything that an index says, as text.
+// said returns the contents of an index as text.
 func said(x *Index, nodes []string) (text string) {
 	for _, node := range nodes {
 		lease, held, known := x.Lease(node)

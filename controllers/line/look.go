@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/experiment"
 )
 
-// Ahead are the first benchmarks in the queues of some nodes, other than the given one: as many as have an exact place.
+// Ahead returns the places of the first benchmarks in the queues of some nodes, without the given one: as many as have an exact place.
 func (x *Index) Ahead(uid string, nodes []string) []experiment.Place {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
@@ -27,7 +27,7 @@ func (x *Index) Ahead(uid string, nodes []string) []experiment.Place {
 	return places[:min(len(places), experiment.PlacesShown)]
 }
 
-// Length is the number of benchmarks that wait for a node, without the given one, and one more if the node is held.
+// Length returns the number of benchmarks that wait for a node, without the given one, plus one if the node is held.
 func (x *Index) Length(uid, node string) int {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
@@ -41,7 +41,7 @@ func (x *Index) Length(uid, node string) int {
 	return count
 }
 
-// Leases are the Leases that a benchmark holds.
+// Leases returns the Leases that a benchmark holds.
 func (x *Index) Leases(uid string) []experiment.LeaseState {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
@@ -52,7 +52,7 @@ func (x *Index) Leases(uid string) []experiment.LeaseState {
 	return leases
 }
 
-// Lease is the Lease on a node. known is false if its holder no longer exists.
+// Lease returns the Lease on a node. known is false if its holder no longer exists.
 func (x *Index) Lease(node string) (lease experiment.LeaseState, held, known bool) {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
@@ -60,8 +60,8 @@ func (x *Index) Lease(node string) (lease experiment.LeaseState, held, known boo
 	return lease, held, x.entries[lease.Holder] != nil
 }
 
-// Turn assigns a turn to a benchmark that joins the queues of some nodes, and remembers it until an event shows it, so that of two that
-// join at the same time, the second comes after the first.
+// Turn assigns a turn to a benchmark that joins the queues of some nodes, and remembers the turn until an event shows it. So if two
+// benchmarks join at the same time, the second gets a later turn than the first.
 func (x *Index) Turn(entry Entry) int64 {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
@@ -107,8 +107,8 @@ func (x *Index) Turn(entry Entry) int64 {
 	return entry.Place.Turn
 }
 
-// Neighbours are the other benchmarks of a namespace that use part of its share, and the oldest that waits for one. A holder that
-// no longer exists counts as long as its Lease exists.
+// Neighbours returns the other benchmarks of a namespace that use part of its limits, and the oldest that waits for a share of them. A
+// holder that no longer exists counts as long as its Lease exists.
 func (x *Index) Neighbours(uid, namespace string) []experiment.Neighbour {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
@@ -154,7 +154,7 @@ func (x *Index) Neighbours(uid, namespace string) []experiment.Neighbour {
 // Urgency is how urgently a benchmark needs to be reconciled.
 type Urgency int
 
-// The urgencies. A benchmark that is Behind only gets another place when the queues change.
+// The urgencies. For a benchmark that is Behind, a change of the queues only changes the place that its status shows.
 const (
 	Behind Urgency = iota
 	Usual
@@ -219,7 +219,7 @@ func (x *Index) JudgedBy(document types.NamespacedName) (found []types.Namespace
 	return found
 }
 
-// Lengths are the numbers of benchmarks that wait, by node.
+// Lengths returns the numbers of waiting benchmarks by node.
 func (x *Index) Lengths() map[string]int {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()

@@ -1,6 +1,5 @@
-// Package lostnode acts for BenchmarkPools and PoolOperations whose node has no agent any more. Only the agent finalizes them, so
-// an object whose node is gone would wait forever: this package reports what is left behind and where, and releases the object on
-// request.
+// Package lostnode handles BenchmarkPools and PoolOperations whose node has no agent any more. Only the agent removes their finalizers, so
+// an object whose node is gone would wait forever: this package reports what is left behind and where, and releases the object on request.
 package lostnode
 
 import (
@@ -52,7 +51,7 @@ func (r reconciler) Reconcile(ctx context.Context, request reconcile.Request) (r
 	if err := r.Client.Get(ctx, request.NamespacedName, object); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	// Nearly always the cached node shows an agent. Its absence is confirmed by the API server.
+	// Nearly always the cached node shows that there is an agent. Otherwise the API server has to confirm that there is none.
 	var why string
 	seen, _ := r.kind.orphan(object)
 	for _, nodes := range []client.Reader{r.Client, r.Live} {
@@ -75,7 +74,7 @@ func (r reconciler) Reconcile(ctx context.Context, request reconcile.Request) (r
 	return reconcile.Result{}, nil
 }
 
-// withoutAgent reads a node and returns why no agent runs on it. Empty if one may run.
+// withoutAgent reads a node and returns why no agent runs on it, or "" if one may run.
 func withoutAgent(ctx context.Context, nodes client.Reader, name string) (string, error) {
 	var node corev1.Node
 	err := nodes.Get(ctx, client.ObjectKey{Name: name}, &node)
@@ -129,7 +128,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.O
 	return nil
 }
 
-// agentGone passes events of nodes that have lost what an agent needs.
+// agentGone passes the deletion of nodes, and updates by which a node loses the label that an agent needs.
 func agentGone() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -140,7 +139,7 @@ func agentGone() predicate.Predicate {
 	}
 }
 
-// ofNode finds the objects of a node.
+// ofNode returns the objects of a node.
 func (r reconciler) ofNode(ctx context.Context, node client.Object) []reconcile.Request {
 	list := r.kind.list()
 	if err := r.Client.List(ctx, list); err != nil {

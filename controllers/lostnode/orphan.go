@@ -13,7 +13,7 @@ type kind struct {
 	name  string
 	empty func() client.Object
 	list  func() client.ObjectList
-	// orphan returns what the plan needs to know about an object, and the conditions of the object.
+	// orphan returns the description of an object that the decision needs, and the conditions of the object.
 	orphan func(client.Object) (objects.Orphan, *[]metav1.Condition)
 }
 

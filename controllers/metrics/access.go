@@ -21,24 +21,24 @@ import (
 )
 
 const (
-	// remembered is how long an admitted caller is not checked again.
+	// remembered is how long an admitted caller is admitted without another check.
 	remembered = time.Minute
-	// trusted is how long an admitted caller is checked in the queue of readers rather than in that of strangers.
+	// trusted is how long the checks of an admitted caller use the queue of readers instead of the queue of strangers.
 	trusted = time.Hour
 	// maxRemembered is how many admitted callers are remembered.
 	maxRemembered = 16
-	// asking limits the time of a request to the API server, maxAsking the number of callers that wait for an answer.
+	// asking limits the time of a check by the API server. maxAsking limits the number of callers in a queue that wait for an answer.
 	asking, maxAsking = 10 * time.Second, 4
-	// maxToken is longer than any token of an account.
+	// maxToken is the maximum length of a token. No token of an account is that long.
 	maxToken = 8 << 10
-	// quiet is how long nothing is logged after a failed request: unknown callers must not fill the log.
+	// quiet is how long further failed requests are not logged after one was: unknown callers must not fill the log.
 	quiet = time.Minute
 )
 
-// access admits the callers that the API server allows to get a URL. The filter of controller-runtime, which the manager uses, links an
-// expression engine, which the privileged agent must not do.
+// access admits the callers that the API server allows to get a URL. The manager uses the filter of controller-runtime instead. That filter
+// links an expression engine, which the privileged agent must not contain.
 type access struct {
-	// readers serves callers that were admitted before: strangers cannot keep them waiting.
+	// readers serves callers that were admitted before, so that strangers cannot delay them.
 	strangers, readers *queue
 
 	mutex sync.Mutex
@@ -53,7 +53,7 @@ type queue struct {
 	places chan struct{}
 }
 
-// Access makes a filter for the metrics server. Callers that the API server does not know cost it at most two requests per second.
+// Access returns a filter for the metrics server. Callers that the API server does not know cause at most two requests per second to it.
 func Access(config *rest.Config, client *http.Client) (server.Filter, error) {
 	strangers, err := newQueue(config, client)
 	if err != nil {
@@ -67,7 +67,7 @@ func Access(config *rest.Config, client *http.Client) (server.Filter, error) {
 	return gate.filter, nil
 }
 
-// newQueue makes a queue with a rate limit of its own.
+// newQueue returns a queue with a rate limit of its own.
 func newQueue(config *rest.Config, client *http.Client) (*queue, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst, config.RateLimiter = 2, 8, nil
@@ -114,7 +114,7 @@ func (a *access) filter(log logr.Logger, next http.Handler) (http.Handler, error
 	}), nil
 }
 
-// check asks the API server, unless it has recently admitted the same caller to the same URL.
+// check asks the API server whether to admit a caller, unless it has recently admitted the same caller to the same URL.
 func (a *access) check(ctx context.Context, token, path, verb string) error {
 	if token == "" || len(token) > maxToken {
 		return errUnknown
@@ -170,7 +170,7 @@ func (q *queue) ask(ctx context.Context, token, path, verb string) error {
 	return nil
 }
 
-// since is how long ago a caller was admitted, or a very long time.
+// since returns how long ago a caller was admitted, or a very long time if it was not.
 func (a *access) since(key [sha256.Size]byte) time.Duration {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -186,7 +186,7 @@ func (a *access) remember(key [sha256.Size]byte) {
 	a.letIn[key] = time.Now()
 }
 
-// makeRoom forgets the caller that was admitted first.
+// makeRoom forgets the caller whose last admission by the API server is the oldest.
 func (a *access) makeRoom() {
 	var oldest [sha256.Size]byte
 	first := time.Now()

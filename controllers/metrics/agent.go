@@ -25,7 +25,7 @@ var (
 		"Pools and operations that the agent has refused since it was started, by the reason of their conditions.", "node", "reason")
 )
 
-// refusing are the reasons for which the agent refuses to touch what is not granted or not its own.
+// refusing are the reasons for which the agent refuses to touch things that are not granted to it or not its own.
 var refusing = []string{v1alpha1.ReasonPoolDeviceRefused, v1alpha1.ReasonPoolDeviceDenied, v1alpha1.ReasonPoolNameTaken,
 	v1alpha1.ReasonPoolConflict, v1alpha1.ReasonPoolOlderSpec, v1alpha1.ReasonPoolNotAllowed, v1alpha1.ReasonParameterNotAllowed,
 	v1alpha1.ReasonGUIDMismatch, v1alpha1.ReasonDeviceInPool, v1alpha1.ReasonTargetNotEmpty, v1alpha1.ReasonDatasetInUse}
@@ -64,7 +64,7 @@ func (a Agent) SetupWithManager(manager ctrl.Manager, into prometheus.Registerer
 	return errors.Join(build(into, "agent", a.Node, a.Version), manager.Add(from), into.Register(from), into.Register(refused))
 }
 
-// refusal is the reason if a change of conditions refuses an object, and empty otherwise.
+// refusal returns the reason if a change of the conditions means that the agent now refuses an object, and otherwise "".
 func refusal(before, after []metav1.Condition) string {
 	old, ready := meta.FindStatusCondition(before, v1alpha1.ConditionReady), meta.FindStatusCondition(after, v1alpha1.ConditionReady)
 	if ready == nil || !slices.Contains(refusing, ready.Reason) || old != nil && old.Reason == ready.Reason {
@@ -80,7 +80,7 @@ func (a Agent) hanging(out chan<- prometheus.Metric) error {
 	return nil
 }
 
-// disks counts the vdevs without children.
+// disks counts the vdevs without children, by state, and their errors.
 func (a Agent) disks(from *source) func(chan<- prometheus.Metric) error {
 	return func(out chan<- prometheus.Metric) error {
 		var pools v1alpha1.BenchmarkPoolList

@@ -107,7 +107,7 @@ func showBenchmark(out chan<- prometheus.Metric, benchmark *v1alpha1.StorageBenc
 	}
 }
 
-// resultOf is the verdict of the last experiment that has one: an experiment in progress has none yet.
+// resultOf returns the verdict of the last experiment that has one: an experiment in progress has none yet.
 func resultOf(status *v1alpha1.StorageBenchmarkStatus) (word string, at *metav1.Time) {
 	if status.Verdict != "" {
 		return string(status.Verdict), status.FinishedAt

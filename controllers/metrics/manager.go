@@ -39,14 +39,14 @@ var (
 		"BenchmarkPools and PoolOperations with a spec that the agent of their node has not looked at yet, by node and kind.", "node", "kind")
 )
 
-// phaseBuckets reach from a phase of a second to one that ages a large volume for two days.
+// phaseBuckets range from a phase of one second to a phase that ages a large volume for two days.
 var phaseBuckets = []float64{1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400, 28800, 86400, 172800}
 
 // Manager contains what the metrics of the manager need.
 type Manager struct {
 	// Version of the manager.
 	Version string
-	// PhaseKind names what a phase does.
+	// PhaseKind returns the kind of a phase.
 	PhaseKind func(*v1alpha1.Phase) string
 	// Invalidating are the reasons for which a run is Invalid.
 	Invalidating []string
@@ -90,7 +90,7 @@ func (m Manager) SetupWithManager(manager ctrl.Manager, into prometheus.Register
 	return errors.Join(problems...)
 }
 
-// counters have all their series from the start. Otherwise Prometheus would not see the first event as an increase.
+// counters returns the counters with all their series. Otherwise Prometheus would not see the first event as an increase.
 func (m Manager) counters() (runs, operations *prometheus.CounterVec, phases *prometheus.HistogramVec) {
 	runs, operations = runsFinished.counter(), operationsFinished.counter()
 	phases = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: phaseSeconds.Name, Help: phaseSeconds.Help, Buckets: phaseBuckets},
@@ -112,7 +112,7 @@ func (m Manager) counters() (runs, operations *prometheus.CounterVec, phases *pr
 	return runs, operations, phases
 }
 
-// ended finds the phases whose results were stored with this change.
+// ended calls a function for each phase whose result was stored with this change.
 func (m Manager) ended(before, after *v1alpha1.BenchmarkRun, tell func(kind string, seconds float64)) {
 	known, kinds := map[v1alpha1.PhaseName]bool{}, map[v1alpha1.PhaseName]string{}
 	for _, phase := range before.Status.Phases {
@@ -128,8 +128,8 @@ func (m Manager) ended(before, after *v1alpha1.BenchmarkRun, tell func(kind stri
 	}
 }
 
-// outcomeOf is the outcome of a run and its reason, or what an unfinished run waits for. A teardown that makes no progress replaces the
-// reason.
+// outcomeOf returns the outcome of a run and its reason. The reason of an unfinished run is what it waits for. If the teardown of a
+// finished run makes no progress, that is its reason instead.
 func outcomeOf(run *v1alpha1.BenchmarkRun) (outcome, reason string) {
 	ready, ended := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady),
 		meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionValid)
@@ -148,7 +148,7 @@ func outcomeOf(run *v1alpha1.BenchmarkRun) (outcome, reason string) {
 	return outcome, ended.Reason
 }
 
-// reasonOf is the reason of a condition. Pending if the controller has not written it yet.
+// reasonOf returns the reason of a condition, or "Pending" if the controller has not written the condition yet.
 func reasonOf(condition *metav1.Condition) string {
 	if condition == nil {
 		return "Pending"
@@ -214,7 +214,8 @@ func (s *source) poolsAndOperations(out chan<- prometheus.Metric) error {
 
 const healthy, unknown = "ONLINE", "Unknown"
 
-// healthOf is the health of a pool according to ZFS. Missing if the pool was seen before, but is not visible now.
+// healthOf returns the health of a pool according to ZFS, "Missing" if the pool was seen before but is not visible now, or "Unknown" if it
+// was never seen.
 func healthOf(pool *v1alpha1.BenchmarkPool) string {
 	if pool.Status.Health == "" && pool.Status.GUID != "" {
 		return "Missing"

@@ -92,7 +92,7 @@ func expect(t *testing.T, from prometheus.Collector, want string) {
 	}
 }
 
-// series are those of a collector, in order, as NAME{LABELS}=VALUE.
+// series returns the series of a collector, in order, as NAME{LABELS}=VALUE.
 func series(t *testing.T, from prometheus.Collector) []string {
 	t.Helper()
 	all := []string{}
@@ -224,7 +224,7 @@ storagebench_benchmarks{reason="Pending"} 5
 storagebench_benchmarks_unlisted{} 5`)
 }
 
-// TestLinesAreBounded: more nodes than there are series are summed up, and none is lost.
+// TestLinesAreBounded: nodes beyond the maximum number of series are added up, and none is lost.
 func TestLinesAreBounded(t *testing.T) {
 	for _, test := range []struct{ nodes, series, rest int }{{0, 0, 0}, {1, 1, 0}, {maxSeries, maxSeries, 0}, {maxSeries + 1, maxSeries, 2},
 		{maxSeries + 50, maxSeries, 51}} {

@@ -2,7 +2,7 @@
 // from objects in the caches, either at a scrape or when a watch shows a change: a scrape makes no requests.
 //
 // The number of series is bounded. Where tenants or nodes choose the values of labels, only some of them get series of their own, and the
-// rest is summed up.
+// rest is added up in one.
 package metrics
 
 import (
@@ -30,7 +30,7 @@ type Metric struct {
 
 var registry []Metric
 
-// All are the metrics by name.
+// All returns the metrics, sorted by name.
 func All() []Metric {
 	return slices.SortedFunc(slices.Values(registry), func(a, b Metric) int { return cmp.Compare(a.Name, b.Name) })
 }
@@ -54,7 +54,7 @@ var buildInfo = define(typeGauge, "build_info",
 	"1, for the version of a program. The node is that of the agent, and empty for the manager.",
 	"program", "node", "version", "goversion")
 
-// build reports the version of a running program. The node is empty for the manager.
+// build registers the metric for the version of the running program. The node is empty for the manager.
 func build(into prometheus.Registerer, program, node, version string) error {
 	labels := prometheus.Labels{"program": program, "node": node, "version": version, "goversion": runtime.Version()}
 	return into.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: buildInfo.Name, Help: buildInfo.Help, ConstLabels: labels},
@@ -64,19 +64,19 @@ func build(into prometheus.Registerer, program, node, version string) error {
 const (
 	// maxSeries limits the series of a metric that is not labelled by benchmark.
 	maxSeries = 200
-	// other is the label of the series that sums up the rest.
+	// other is the label of the series that holds the sum of the rest.
 	other = "Other"
 )
 
-// tally adds numbers up by at most two labels.
+// tally adds up numbers by at most two labels.
 type tally map[[2]string]float64
 
-// show reports the largest numbers, and the sum of the rest.
+// show sends the largest numbers, and the sum of the rest.
 func (t tally) show(out chan<- prometheus.Metric, metric Metric) {
 	t.showFirst(out, metric, func([2]string) bool { return false })
 }
 
-// showFirst is show, but some keys come before the largest numbers.
+// showFirst is like show, but some keys come before the largest numbers.
 func (t tally) showFirst(out chan<- prometheus.Metric, metric Metric, first func([2]string) bool) {
 	rank := map[bool]int{true: 0, false: 1}
 	keys := slices.SortedFunc(maps.Keys(t), func(a, b [2]string) int {

@@ -12,7 +12,7 @@ import (
 )
 
 // source computes metrics from the caches of a program. It shows nothing until the caches are complete. A manager that waits to become the
-// leader has no caches and shows nothing: two managers that show the same objects would count them twice.
+// leader has no caches and shows nothing: if two managers showed the same objects, these would be counted twice.
 type source struct {
 	cache   cache.Informers
 	reader  client.Reader
@@ -21,14 +21,14 @@ type source struct {
 	ready   atomic.Bool
 }
 
-// Start follows changes, and opens the caches for scrapes.
+// Start registers for changes, and then lets scrapes read the caches.
 func (s *source) Start(ctx context.Context) error {
 	for kind, follow := range s.watched {
 		informer, err := s.cache.GetInformer(ctx, kind)
 		if err != nil {
 			return fmt.Errorf("watch %T for the metrics: %w", kind, err)
 		}
-		// A kind that is only read needs no follower, which costs two goroutines and a queue of all changes.
+		// A kind that is only read needs no event handler. It would cost two goroutines and a queue of all changes.
 		if follow.UpdateFunc == nil {
 			continue
 		}

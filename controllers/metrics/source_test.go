@@ -14,7 +14,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// informers remembers which kinds are asked for and followed.
+// informers remembers which kinds are requested and followed.
 type informers struct {
 	cache.Informers
 	asked, followed []string
@@ -36,7 +36,7 @@ func (i informer) AddEventHandler(toolscache.ResourceEventHandler) (toolscache.R
 	return nil, nil
 }
 
-// TestOnlyWhatIsCountedIsFollowed: kinds that a scrape reads have a cache, and those whose changes are counted a handler too.
+// TestOnlyWhatIsCountedIsFollowed: kinds that a scrape reads have a cache, and kinds whose changes are counted also have an event handler.
 func TestOnlyWhatIsCountedIsFollowed(t *testing.T) {
 	caches := &informers{}
 	from := &source{cache: caches, watched: map[client.Object]toolscache.ResourceEventHandlerFuncs{

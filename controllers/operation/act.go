@@ -48,8 +48,9 @@ func (r *Reconciler) act(ctx context.Context, state *operations.State, actions [
 	return nil
 }
 
-// proof hides the kind of an error, so that a failed ownership proof is not taken for a refused command: the proof may succeed next time.
-func proof(err error) error {
+// retryable hides the kind of an error. Without it, a failed proof of ownership would look like a refused command, which is final, but the
+// retryable may succeed next time.
+func retryable(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -57,7 +58,7 @@ func proof(err error) error {
 }
 
 func (r *Reconciler) prove(ctx context.Context, state operations.State) error {
-	return proof(guard.Prove(ctx, r.ZFS, state.Pool, state.Live.GUID))
+	return retryable(guard.Prove(ctx, r.ZFS, state.Pool, state.Live.GUID))
 }
 
 // proven runs a command on the pool, if it is ours.
@@ -89,7 +90,7 @@ func (r *Reconciler) stopwatch(command func() error) (time.Duration, error) {
 	return r.Clock.Since(began), err
 }
 
-// answered runs a command that waits for the disks of the pool, if they respond.
+// answered runs a command that waits for the disks of the pool, if the disks respond and the pool is ours.
 func (r *Reconciler) answered(ctx context.Context, state operations.State, command func() error) error {
 	if err := r.answering(state); err != nil {
 		return err
@@ -97,8 +98,8 @@ func (r *Reconciler) answered(ctx context.Context, state operations.State, comma
 	return r.proven(ctx, state, command)
 }
 
-// made are the properties of a dataset that the operation creates: its mark, and those that keep it unmounted, because its parent may be
-// mounted where a pod can write.
+// made returns the properties of a dataset that the operation creates: its mark, and those that keep it unmounted. They are needed because
+// its parent may be mounted where a pod can write.
 func made(state operations.State) map[string]string {
 	properties := map[string]string{naming.PropertyOperation: string(state.Operation.UID)}
 	if state.Source.Type == "filesystem" {
@@ -107,7 +108,7 @@ func made(state operations.State) map[string]string {
 	return properties
 }
 
-// run does what the spec says, or starts it.
+// run does what the spec requests, or starts it in the background.
 //
 //nolint:gocognit // one case a kind
 func (r *Reconciler) run(ctx context.Context, state operations.State, action operations.Action) error {
@@ -179,7 +180,8 @@ func (r *Reconciler) onDisks(ctx context.Context, state operations.State, action
 	return guard.OnDisks(r.Disks, state.Pool.Spec.PoolTemplate, action.Disks, still, func() error { return r.proven(ctx, state, command) })
 }
 
-// wanted checks that the pool and the operation are still there: they may have been deleted during the wait for the disks.
+// wanted checks that the pool and the operation still exist and are still wanted: a user may have deleted one of them, or cancelled the
+// operation, during the wait for the disks.
 func (r *Reconciler) wanted(ctx context.Context, state operations.State) error {
 	var pool v1alpha1.BenchmarkPool
 	var operation v1alpha1.PoolOperation
@@ -198,20 +200,20 @@ func (r *Reconciler) wanted(ctx context.Context, state operations.State) error {
 	return nil
 }
 
-// exportImport exports the pool and imports it again. If the agent ends in between, the pool controller imports it.
+// exportImport exports the pool and imports it again. If the agent dies in between, the pool controller imports it.
 func (r *Reconciler) exportImport(ctx context.Context, state operations.State) error {
 	if err := r.answering(state); err != nil {
 		return err
 	}
-	if err := proof(guard.Vacate(ctx, r.ZFS, r.Disks, state.Pool, state.Live.GUID)); err != nil {
+	if err := retryable(guard.Vacate(ctx, r.ZFS, r.Disks, state.Pool, state.Live.GUID)); err != nil {
 		return err
 	}
 	if err := r.ZFS.Export(ctx, state.Live.Name); err != nil {
 		return err
 	}
-	// From here on no refusal is final: the pool has to come back.
+	// From here on, no refusal is final, because the pool has to be imported again.
 	if err := r.ZFS.Import(ctx, importOptions(state)); err != nil {
-		return proof(err)
+		return retryable(err)
 	}
 	for _, dataset := range state.Pool.Spec.Datasets {
 		placed, err := r.placed(ctx, state, dataset)
@@ -219,7 +221,7 @@ func (r *Reconciler) exportImport(ctx context.Context, state operations.State) e
 			err = guard.Mount(ctx, r.ZFS, r.Disks, state.Pool, state.Live.GUID, dataset)
 		}
 		if err != nil {
-			return proof(err)
+			return retryable(err)
 		}
 	}
 	return nil
@@ -242,12 +244,13 @@ func (r *Reconciler) setProperties(ctx context.Context, state operations.State) 
 		return nil
 	}
 	if wrong := r.correctMark(ctx, state); wrong != nil {
-		return proof(errors.Join(err, wrong)) // the refusal is final once the mark is right
+		return retryable(errors.Join(err, wrong)) // the refusal is final once the mark is right
 	}
 	return err
 }
 
-// correctMark removes values that the dataset does not have from its mark. Otherwise the pool would be reported as differing from them.
+// correctMark corrects the mark of a dataset if it records values that the dataset does not have. Otherwise the agent would report that the
+// pool differs from them.
 func (r *Reconciler) correctMark(ctx context.Context, state operations.State) error {
 	if err := r.observeProperties(ctx, &state); err != nil {
 		return err
@@ -278,16 +281,16 @@ func (r *Reconciler) unmountAwaited(ctx context.Context, state operations.State)
 	return r.ZFS.Unmount(ctx, now.Name)
 }
 
-// destroyDataset destroys exactly the dataset recorded at the start of the operation, if it is unused.
+// destroyDataset destroys exactly the dataset that was recorded at the start of the operation, if it is unused.
 func (r *Reconciler) destroyDataset(ctx context.Context, state operations.State) (operations.Result, error) {
 	name := state.Source.Name
 	if err := r.prove(ctx, state); err != nil {
 		return operations.Result{}, err
 	}
-	if err := proof(r.unmountAwaited(ctx, state)); err != nil {
+	if err := retryable(r.unmountAwaited(ctx, state)); err != nil {
 		return operations.Result{}, err
 	}
-	if err := proof(guard.Unused(r.Disks, name)); err != nil {
+	if err := retryable(guard.Unused(r.Disks, name)); err != nil {
 		return operations.Result{}, err
 	}
 	return r.destroy(ctx, name, state.Source, func() error {
@@ -295,7 +298,7 @@ func (r *Reconciler) destroyDataset(ctx context.Context, state operations.State)
 	})
 }
 
-// destroySnapshot destroys exactly the snapshot recorded at the start of the operation.
+// destroySnapshot destroys exactly the snapshot that was recorded at the start of the operation.
 func (r *Reconciler) destroySnapshot(ctx context.Context, state operations.State) (operations.Result, error) {
 	if err := r.prove(ctx, state); err != nil {
 		return operations.Result{}, err
@@ -307,7 +310,7 @@ func (r *Reconciler) destroySnapshot(ctx context.Context, state operations.State
 func (r *Reconciler) destroy(ctx context.Context, dataset string, was operations.Object, command func() error) (operations.Result, error) {
 	now, err := r.ZFS.Datasets(ctx, dataset)
 	if err != nil {
-		return operations.Result{}, proof(err)
+		return operations.Result{}, retryable(err)
 	}
 	if !slices.ContainsFunc(now, func(d zfs.Dataset) bool { return d.Name == was.Name && d.GUID == was.GUID }) {
 		return operations.Result{}, fmt.Errorf("%s is not the one with guid %s that was to be destroyed", was.Name, was.GUID)
@@ -319,7 +322,7 @@ func (r *Reconciler) destroy(ctx context.Context, dataset string, was operations
 	return operations.Result{Metrics: []v1alpha1.OperationMetric{{Name: operate.MetricCommand, Value: took.Nanoseconds()}}}, nil
 }
 
-// stop ends early what ZFS or the agent can end early.
+// stop stops the work early. The planner calls it only if ZFS or the agent can do that.
 func (r *Reconciler) stop(ctx context.Context, state operations.State, action operations.Action) error {
 	spec := state.Operation.Spec.Action
 	var err error
@@ -334,7 +337,7 @@ func (r *Reconciler) stop(ctx context.Context, state operations.State, action op
 		r.jobs.stop(state.Operation.UID)
 	}
 	if errors.Is(err, zfs.NotRunning) {
-		return nil // it has just ended by itself
+		return nil // the work has just ended by itself
 	}
 	return err
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// act is an operation with what it must leave behind, wherever the agent dies.
+// act is an operation with the result that it must have, wherever the agent dies.
 type act struct {
 	action  v1alpha1.PoolAction
 	prepare func(*testing.T, *world)
@@ -153,7 +153,7 @@ func acts() map[string]act {
 	}
 }
 
-// prepareProperties leaves what an earlier operation has set: it stays in force.
+// prepareProperties sets the properties and the mark of an earlier operation, which stay in force.
 func prepareProperties(_ *testing.T, w *world) {
 	w.node.pools[0].find("bench0/data").properties = map[string]string{"recordsize": "8k", "sync": "standard", "logbias": "throughput",
 		pools.PropertyChanged: "12345678-before,logbias=throughput,recordsize=16k"}
@@ -244,7 +244,7 @@ func checkObservation(t *testing.T, _ *world, operation *v1alpha1.PoolOperation)
 	}
 }
 
-// TestLives plays each kind of operation without trouble.
+// TestLives runs each kind of operation without failures.
 func TestLives(t *testing.T) {
 	for name, one := range acts() {
 		t.Run(name, func(t *testing.T) {
@@ -348,7 +348,7 @@ func TestCrashesOfAReplicationAreResumed(t *testing.T) {
 	}
 }
 
-// TestATargetThatAReceiveDoesNotMark is claimed afterwards, whenever the agent ends.
+// TestATargetThatAReceiveDoesNotMark: the target is marked afterwards, whenever the agent dies.
 func TestATargetThatAReceiveDoesNotMark(t *testing.T) {
 	one := acts()["replicate"]
 	one.prepare = func(_ *testing.T, w *world) { w.node.marksNothing = true }
@@ -440,7 +440,7 @@ func TestMetricsOfOperations(t *testing.T) {
 		if one.prepare != nil {
 			one.prepare(t, w)
 		}
-		w.node.syncs, w.node.takes = 2*time.Second, time.Millisecond // what takes no time has no rate and no duration
+		w.node.syncs, w.node.takes = 2*time.Second, time.Millisecond // an operation that takes no time has no rate and no duration
 		operation, name := w.settle("op"), operate.Name(one.action)
 		if reported[name] == nil {
 			reported[name] = map[string]bool{}

@@ -69,7 +69,7 @@ func TestAWaitingOperationKeepsToItsPool(t *testing.T) {
 	}
 }
 
-// TestAnOperationThatIsMadeBeforeItsPool waits for it, and begins.
+// TestAnOperationThatIsMadeBeforeItsPool: the operation waits for the pool, and then begins.
 func TestAnOperationThatIsMadeBeforeItsPool(t *testing.T) {
 	w := newWorld(t, wanted("op", acts()["destroyDataset"].action))
 	if err := w.client.Delete(t.Context(), readyPool("bench0")); err != nil {

@@ -28,7 +28,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// startManager runs the agent's controller on a real API server, beside which the node is a fake.
+// startManager runs the agent's controller with a real API server and a fake node.
 func startManager(t *testing.T, node *fakeNode) client.Client {
 	t.Helper()
 	environment := &envtest.Environment{CRDDirectoryPaths: []string{"../../config/crd/bases"}, ErrorIfCRDPathMissing: true}

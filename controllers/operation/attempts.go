@@ -12,8 +12,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// endJobs ends the running jobs when the agent is stopped. That does not count as an attempt: only work that kills the agent does. The
-// progress of each job is recorded, which shows that the job was interrupted.
+// endJobs ends the running jobs when the agent is stopped. Such an end does not count as an attempt: only work that kills the agent counts.
+// endJobs also records the progress of each job, which shows that the job was interrupted.
 func (r *Reconciler) endJobs(ctx context.Context) {
 	const patience = 10 * time.Second
 	interrupted := r.jobs.stopAll()
@@ -21,7 +21,7 @@ func (r *Reconciler) endJobs(ctx context.Context) {
 	defer cancel()
 	for name, progress := range interrupted {
 		if err := r.uncount(ctx, name, progress); err != nil {
-			ctrl.Log.Error(err, "an attempt counts although the agent was stopped normally")
+			ctrl.Log.Error(err, "cannot remove the attempt of an agent that was stopped normally")
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// awaits makes pool bench0 one that awaits dataset data, which the agent has mounted, and dataset late, which others have.
+// awaits makes pool bench0 await dataset data, which the agent has mounted, and dataset late, which others have mounted.
 func (w *world) awaits(mountedAt string) {
 	w.t.Helper()
 	pool := &v1alpha1.BenchmarkPool{}
@@ -33,7 +33,7 @@ func (w *world) awaits(mountedAt string) {
 
 var ownPlace = naming.MountPoint("bench0", "data")
 
-// TestAnAwaitedDatasetIsDestroyed, although the agent itself has mounted it, whenever the agent dies.
+// TestAnAwaitedDatasetIsDestroyed: it is destroyed although the agent itself has mounted it, whenever the agent dies.
 func TestAnAwaitedDatasetIsDestroyed(t *testing.T) {
 	one := acts()["destroyDataset"]
 	one.prepare = func(_ *testing.T, w *world) { w.awaits(ownPlace) }
@@ -53,7 +53,7 @@ func TestAnAwaitedDatasetIsDestroyed(t *testing.T) {
 	}
 }
 
-// TestExportLeavesMountsAsTheyWere: an awaited dataset is mounted again if it was mounted, and not because the spec awaits it.
+// TestExportLeavesMountsAsTheyWere: an awaited dataset is mounted again only if it was mounted before, not just because the spec awaits it.
 func TestExportLeavesMountsAsTheyWere(t *testing.T) {
 	for _, place := range []string{ownPlace, ""} {
 		w := newWorld(t, wanted("op", acts()["exportImport"].action))

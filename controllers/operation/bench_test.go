@@ -17,7 +17,7 @@ import (
 
 const (
 	observedSeconds = 60
-	// mostPerSample are the commands of a sample and of the operation's turns together: about seven were counted.
+	// mostPerSample limits the commands for a sample, including those of the operation's turns: about seven were counted.
 	mostPerSample = 8
 )
 
@@ -44,7 +44,7 @@ func observedFor(t *testing.T) (commands int, processor time.Duration) {
 	return int(counted.commands.Load()), machine.ProcessorTime() - before
 }
 
-// TestObservationCommands: a sample a second costs a few commands, and not none.
+// TestObservationCommands: a sample per second costs only a few commands, but more than none.
 func TestObservationCommands(t *testing.T) {
 	if commands, _ := observedFor(t); commands < observedSeconds || commands > mostPerSample*observedSeconds {
 		t.Errorf("%d commands in %d seconds: want 1 to %d a second", commands, observedSeconds, mostPerSample)

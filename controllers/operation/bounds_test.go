@@ -75,7 +75,7 @@ func TestOnlyWhatIsMeantIsDestroyed(t *testing.T) {
 	}
 }
 
-// TestWorkThatEndsItsAgentIsGivenUp: what takes more memory than the agent has does not end one agent after another for ever.
+// TestWorkThatEndsItsAgentIsGivenUp: work that needs more memory than the agent has does not kill one agent after another forever.
 func TestWorkThatEndsItsAgentIsGivenUp(t *testing.T) {
 	for name, deadly := range map[string]string{"layoutScore": "zdb -ddddd", "metaslabMap": "zdb -mm", "replicate": "zfs send",
 		"destroyDataset": "zfs destroy"} {
@@ -100,7 +100,7 @@ func TestWorkThatEndsItsAgentIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestAnAgentThatIsAskedToEndHasNotDied: updates of the agent do not use up the attempts of long work.
+// TestAnAgentThatIsAskedToEndHasNotDied: updates of the agent do not use up the attempts of long-running work.
 func TestAnAgentThatIsAskedToEndHasNotDied(t *testing.T) {
 	w := newWorld(t, wanted("op", acts()["layoutScore"].action))
 	for range 5 {
@@ -120,7 +120,7 @@ func TestAnAgentThatIsAskedToEndHasNotDied(t *testing.T) {
 			t.Fatalf("attempts %q are left", left)
 		}
 		w.start()
-		if _, err := w.turn("op"); err != nil { // counts this life
+		if _, err := w.turn("op"); err != nil { // counts the attempt of this agent process
 			t.Fatal(err)
 		}
 	}
@@ -137,7 +137,7 @@ func TestAnAgentThatIsAskedToEndHasNotDied(t *testing.T) {
 	w.agent.endJobs(gone)
 }
 
-// TestAGrantThatIsTakenBack between the start and the command is none.
+// TestAGrantThatIsTakenBack: a grant that is revoked between the start and the command does not count.
 func TestAGrantThatIsTakenBack(t *testing.T) {
 	for name, grants := range map[string]operations.ParameterAllowlist{"none": nil,
 		"smaller": {{Name: "zfs_txg_timeout", Values: []operations.ParameterValues{{Min: 1, Max: 29}}}}} {

@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/controllers/guard"
 )
 
-// TestAnOperationDoesNotWaitForAStuckPool: it comes back later, says why, and an operation on another pool goes on.
+// TestAnOperationDoesNotWaitForAStuckPool: it is retried later and says why, and an operation on another pool continues.
 func TestAnOperationDoesNotWaitForAStuckPool(t *testing.T) { synctest.Test(t, stuckPool) }
 
 func stuckPool(t *testing.T) {

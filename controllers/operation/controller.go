@@ -71,7 +71,7 @@ type Reconciler struct {
 	parameters sync.Mutex
 }
 
-// Cached restricts the agent's memory to the operations of its node, without their result documents.
+// Cached restricts the agent's cache to the operations of its node, without their result documents.
 func Cached(node string) cache.ByObject {
 	return cache.ByObject{Field: fields.OneTermEqualSelector(v1alpha1.FieldNodeName, node), Transform: trim.Operation}
 }
@@ -105,7 +105,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return r.inTurn(ctx, &operation)
 }
 
-// step is the work of one turn of an operation.
+// step works on an operation whose turn is held.
 func (r *Reconciler) step(ctx context.Context, operation *v1alpha1.PoolOperation) (reconcile.Result, error) {
 	state, err := r.observe(ctx, operation)
 	if err != nil {
@@ -114,7 +114,7 @@ func (r *Reconciler) step(ctx context.Context, operation *v1alpha1.PoolOperation
 	}
 	decision := operations.Plan(state)
 	if decision.Begin {
-		// A cache is no proof that nothing else changes the pool.
+		// A cache does not prove that no other operation changes the pool.
 		if state.Others, err = guard.Unfinished(ctx, r.Live, r.NodeName); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -154,10 +154,11 @@ func (r *Reconciler) forget(operation *v1alpha1.PoolOperation) {
 // runError is an error of the action itself. Other errors may be temporary.
 type runError struct{ error }
 
-// Unwrap returns the error below.
+// Unwrap returns the wrapped error.
 func (e runError) Unwrap() error { return e.error }
 
-// failed is the decision after a failed action. A refusal by ZFS or the agent is the outcome; other errors may be temporary.
+// failed returns the decision after a failed action. A refusal of the action by ZFS or the agent is final and becomes the outcome. Other
+// errors may be temporary.
 func failed(decision operations.Decision, err error) operations.Decision {
 	after := operations.Decision{Reason: v1alpha1.ReasonActionFailed, Message: err.Error() + " (will be retried)",
 		Progress: decision.Progress}
@@ -167,9 +168,9 @@ func failed(decision operations.Decision, err error) operations.Decision {
 	return after
 }
 
-// writeStatus writes a changed status. A status that differs only in progress is written at most once per progressInterval. Before that,
-// writeStatus returns the time until the next write. The update carries the observed resourceVersion: a status that has changed meanwhile
-// is not overwritten, and the conflict causes another reconcile.
+// writeStatus writes a changed status. A status that differs only in progress is written at most once per progressInterval. If it is too
+// early, writeStatus returns the time until the next write. The update carries the observed resourceVersion: a status that has changed
+// meanwhile is not overwritten, and the conflict causes another reconcile.
 func (r *Reconciler) writeStatus(ctx context.Context, operation *v1alpha1.PoolOperation,
 	status v1alpha1.PoolOperationStatus) (time.Duration, error) {
 	if kstatus.Same(operation.Status, status) {

@@ -41,11 +41,11 @@ func (r *Reconciler) proveCopy(ctx context.Context, state operations.State) erro
 	if other := state.OtherTarget(); other != "" {
 		return fmt.Errorf("%s: %w", other, operations.ErrPermanent)
 	}
-	return proof(guard.Prove(ctx, r.ZFS, pool, live.GUID))
+	return retryable(guard.Prove(ctx, r.ZFS, pool, live.GUID))
 }
 
 // copy continues where an earlier agent stopped: complete files stay, and incomplete ones are removed. With overwrite, all files are
-// written again. copy first walks through the source, so that a source that cannot be copied changes nothing.
+// written again. copy first walks through the source, so that nothing is changed if the source cannot be copied.
 func (r *Reconciler) copy(ctx context.Context, state operations.State, j *job) (operations.Result, error) {
 	from, err := r.open(state.Source.Name, true)
 	if err != nil {
@@ -112,7 +112,8 @@ func (r *Reconciler) opened(ctx context.Context, state operations.State) error {
 	return nil
 }
 
-// measured copies the files, and reads the counters of the pools before and after. Everything is on the disks before the second reading.
+// measured copies the files, and reads the counters of the pools before and after. Before the second reading it syncs the pool, so that
+// everything is on the disks.
 func (r *Reconciler) measured(ctx context.Context, state operations.State, copier *copying) (operations.Result, error) {
 	_, to := state.Destination()
 	disks := r.meters(state.Live, to)
@@ -132,7 +133,7 @@ func (r *Reconciler) measured(ctx context.Context, state operations.State, copie
 	case copier.bytes == 0 || took <= 0:
 		return result, nil
 	case interrupted:
-		result.Message += "; it was interrupted and began again, so its rate is unknown"
+		result.Message += "; it was interrupted and restarted, so its rate is unknown"
 		return result, nil
 	case unknown != nil:
 		result.Message += "; what the disks did is unknown: " + unknown.Error()
@@ -144,7 +145,7 @@ func (r *Reconciler) measured(ctx context.Context, state operations.State, copie
 	return result, nil
 }
 
-// result is what was copied.
+// result returns a description and the metrics of what was copied.
 func (c *copying) result(state operations.State) operations.Result {
 	message := fmt.Sprintf("%d files of %s are copied to %s; %d others (links, devices, sockets) were skipped", c.files, state.Source.Name,
 		state.Target.Name, c.other)

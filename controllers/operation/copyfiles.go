@@ -34,7 +34,9 @@ type copying struct {
 	buffer []byte
 	// overwrite is true if existing files are overwritten.
 	overwrite bool
-	// bytes and files were copied. other counts links, sockets and devices, found counts files that an earlier attempt has copied.
+	// bytes counts the copied bytes, and total the bytes to copy. files counts regular files, folders counts folders, and other counts
+	// links, sockets and devices. found counts the files that an earlier attempt has copied, and overwritten the existing files that were
+	// overwritten.
 	bytes, total          int64
 	files, folders, other int64
 	found, overwritten    int64
@@ -42,7 +44,8 @@ type copying struct {
 	now                   func() time.Time
 }
 
-// sum adds up what is to be copied, and refuses to exceed the limits before anything is created or written.
+// sum adds up the sizes of the files. It returns an error if the source exceeds the limits of a walk, before anything is created or
+// written.
 func (c *copying) sum(ctx context.Context) error {
 	return eachFile(ctx, c.from, func(_ string, info fs.FileInfo) error {
 		if size := info.Size(); info.Mode().IsRegular() {
@@ -72,7 +75,7 @@ func (c *copying) all(ctx context.Context) error {
 	return err
 }
 
-// owner is the owner of a file, and mode its permissions.
+// owner returns the owner and the permissions of a file.
 func owner(path string, info fs.FileInfo) (user, group int, mode fs.FileMode, err error) {
 	status, isUnix := unixStat(info)
 	if !isUnix {
@@ -105,7 +108,7 @@ func (c *copying) discardHalf(folder string) error {
 	return nil
 }
 
-// taken is the error for a file at the target path that the operation must not overwrite.
+// taken returns the error for an existing file at the target path that the operation must not overwrite.
 func (c *copying) taken(path string) error {
 	return fmt.Errorf("%s already exists in dataset %s and is not a copy of the current original; it stays as it is: copy data that does not "+
 		"change, to an empty dataset: %w",
@@ -127,7 +130,7 @@ func (c *copying) copied(path string, original fs.FileInfo) (bool, error) {
 	return true, nil
 }
 
-// replaced handles a target file that exists: it is overwritten if requested, and otherwise has to be a copy by an earlier attempt.
+// replaced handles a target file that may exist: it is overwritten if requested, and otherwise has to be a copy by an earlier attempt.
 func (c *copying) replaced(ctx context.Context, path string, source io.Reader, original fs.FileInfo) (there bool, err error) {
 	if c.overwrite {
 		return c.rewrite(ctx, path, source, original)
@@ -178,7 +181,7 @@ func sameFile(seen, opened fs.FileInfo) bool {
 }
 
 func (c *copying) file(ctx context.Context, path string, info fs.FileInfo) error {
-	// The file may have been replaced since the walk: do not follow links or wait for pipes.
+	// The file may have been replaced since the walk: do not follow links, and do not wait for pipes.
 	source, err := c.from.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
@@ -206,8 +209,8 @@ func (c *copying) file(ctx context.Context, path string, info fs.FileInfo) error
 }
 
 // write creates a file with the contents, the owner, the permissions and the time of the original. It does not sync each file: many syncs
-// would go through the intent log, which costs writes of its own. ZFS keeps the order of writes, so that after a crash of the node no file
-// has its name without its contents.
+// would go through the intent log, which causes additional writes. ZFS keeps the order of writes, so after a crash of the node no file has
+// its final name without its contents.
 func (c *copying) write(ctx context.Context, path string, source io.Reader, original fs.FileInfo) error {
 	target, err := c.to.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {

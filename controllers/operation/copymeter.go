@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/poolseries"
 )
 
-// meters count what the disks do while files are copied from one pool to another, or within one.
+// meters count the reads and writes of the disks while files are copied from one pool to another, or within one pool.
 type meters struct{ read, written *window }
 
 func (r *Reconciler) meters(from, to *operations.Pool) meters {
@@ -20,7 +20,7 @@ func (r *Reconciler) meters(from, to *operations.Pool) meters {
 	return both
 }
 
-// look reads the counters of the pools: once before and once after.
+// look reads the counters of the pools. Call it once before and once after the copy.
 func (m meters) look(ctx context.Context) error {
 	if m.read == m.written {
 		return m.written.look(ctx)
@@ -36,7 +36,7 @@ func (w *window) look(ctx context.Context) error {
 	return w.sample(ctx, true)
 }
 
-// disks are what the disks of the pool did between both looks. Unknown before OpenZFS 2.2.
+// disks returns the reads and writes of the disks of the pool between both looks. They are unknown before OpenZFS 2.2.
 func (w *window) disks() (total poolseries.Counters, known bool) {
 	document, err := w.recorder.Document(w.pool.Status)
 	if err != nil {
@@ -50,7 +50,8 @@ func (w *window) disks() (total poolseries.Counters, known bool) {
 	return total, known
 }
 
-// perCopied are the bytes and requests of the disks for what was copied. What others do on the pools meanwhile counts too.
+// perCopied returns the bytes and requests of the disks in relation to the copied bytes. They include the reads and writes of others on the
+// pools meanwhile.
 func (m meters) perCopied(bytes int64) []v1alpha1.OperationMetric {
 	const million, thousand, mebibyte = 1_000_000, 1000, 1 << 20
 	var metrics []v1alpha1.OperationMetric

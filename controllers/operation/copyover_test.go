@@ -14,7 +14,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// over is a copy into a dataset that has files.
+// over prepares a copy, with overwrite, into a dataset that has files.
 func over(t *testing.T) *world {
 	t.Helper()
 	one := acts()["copy"]

@@ -41,9 +41,10 @@ type job struct {
 	stopped sync.Once
 }
 
-// work is what a job does. It ends early when its context ends. Work that can end early with a result watches stop instead.
+// work is the function that a job runs. It returns early when its context ends. Work that can return a result after an early end watches
+// stop instead.
 type work struct {
-	// graceful work ends by itself after stop.
+	// graceful says that the work ends by itself after stop.
 	graceful bool
 	do       func(ctx context.Context, j *job) (operations.Result, error)
 }
@@ -58,7 +59,7 @@ func (j *job) report(progress v1alpha1.OperationProgress) {
 	j.state.Progress = &progress
 }
 
-// look returns the state of an operation's job. Nil if there is none.
+// look returns the state of an operation's job, or nil if there is none.
 func (j *jobs) look(operation types.UID) *operations.Job {
 	j.mutex.Lock()
 	found := j.all[operation]
@@ -71,7 +72,7 @@ func (j *jobs) look(operation types.UID) *operations.Job {
 	return new(found.state)
 }
 
-// start starts a job, in place of one that has ended.
+// start starts a job. It replaces an earlier job of the operation, which has ended.
 func (j *jobs) start(operation *v1alpha1.PoolOperation, now clock.PassiveClock, what work) error {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
@@ -106,7 +107,7 @@ func (j *jobs) start(operation *v1alpha1.PoolOperation, now clock.PassiveClock, 
 	return nil
 }
 
-// keep records what a finished command has measured, as a finished job.
+// keep records the measurements of a finished command as a finished job.
 func (j *jobs) keep(operation *v1alpha1.PoolOperation, result operations.Result, at time.Time) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
@@ -152,8 +153,8 @@ func (j *jobs) stop(operation types.UID) {
 	}
 }
 
-// dropPatience is how long a job may take to end. One that hangs in the kernel is left behind: its context has ended, so it does
-// nothing more when the kernel returns.
+// dropPatience is how long a job may take to end. A job that hangs in the kernel is left behind: its context has ended, so it does nothing
+// more when it returns from the kernel.
 const dropPatience = 30 * time.Second
 
 // drop ends the job of an operation and forgets it.
@@ -188,7 +189,7 @@ func (j *jobs) abandon(operation types.UID) {
 	delete(j.all, operation)
 }
 
-// only ends the jobs of operations of that name that no longer exist.
+// only ends the jobs of earlier operations of that name, which no longer exist.
 func (j *jobs) only(name string, alive types.UID) {
 	j.mutex.Lock()
 	var gone []types.UID
@@ -224,7 +225,7 @@ func (j *jobs) stopAll() (interrupted map[string]*v1alpha1.OperationProgress) {
 	return interrupted
 }
 
-// percent of an unknown total is 0, and of unfinished work at most 99.
+// percent returns 0 if the total is unknown, and at most 99, because the work is unfinished.
 func percent(done, whole int64) int32 {
 	if whole <= 0 {
 		return 0

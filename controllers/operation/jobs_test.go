@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/agent/operations"
 )
 
-// untilCancelled works until it is ended.
+// untilCancelled is work that runs until its context ends.
 var untilCancelled = work{do: func(ctx context.Context, j *job) (operations.Result, error) {
 	j.report(v1alpha1.OperationProgress{DoneBytes: 7})
 	<-ctx.Done()
@@ -59,7 +59,7 @@ func TestNoJobOutlivesTheAgent(t *testing.T) {
 	}
 }
 
-// TestAHangingJobIsAbandoned: one that hangs in the kernel does not hear that it is to end.
+// TestAHangingJobIsAbandoned: a job that hangs in the kernel does not notice the request to end.
 func TestAHangingJobIsAbandoned(t *testing.T) {
 	var all jobs
 	operation, hangs, told := wanted("op", v1alpha1.PoolAction{}), make(chan struct{}), make(chan struct{})

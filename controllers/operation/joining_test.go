@@ -23,7 +23,7 @@ func (n watched) Run(ctx context.Context, command zfs.Command) ([]byte, error) {
 	return n.fakeNode.Run(ctx, command)
 }
 
-// watch wants every disk that a command adds to be a disk of the BenchmarkPool already.
+// watch checks that the BenchmarkPool already names every disk that a command adds.
 func (w *world) watch() {
 	w.agent.ZFS = zfs.New(watched{w.node, func(command zfs.Command) {
 		if command.Args[0] != "add" && command.Args[0] != "replace" {
@@ -47,7 +47,7 @@ func (w *world) pool(name string) *v1alpha1.BenchmarkPool {
 	return pool
 }
 
-// poolTurn records what the pool controller sees: disks that are not in the pool are no longer said to be joining.
+// poolTurn records what the pool controller would record: disks that are not in the pool are no longer listed as joining.
 func (w *world) poolTurn() {
 	w.t.Helper()
 	pool := w.pool("bench0")
@@ -100,7 +100,7 @@ func TestDisksAreRecordedFirst(t *testing.T) {
 	}
 }
 
-// TestNoDiskIsTakenUnrecorded: without a record, no command runs. So a pool whose object was just deleted gets no disk.
+// TestNoDiskIsTakenUnrecorded: without a record, no command runs. So a pool whose object was just deleted gets no new disk.
 func TestNoDiskIsTakenUnrecorded(t *testing.T) {
 	w := newWorld(t, wanted("op", acts()["addVdev"].action))
 	if _, err := w.turn("op"); err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// mountOf finds the mount of a dataset's root in the node's own mount namespace. Without a point if there is none.
+// mountOf finds the mount of a dataset's root in the node's own mount namespace. The result has no Point if the dataset is not mounted
+// there.
 func (r *Reconciler) mountOf(dataset string) (found mountinfo.Mount, err error) {
 	err = mountinfo.Read(r.onNode("/proc/1/mountinfo"), func(one mountinfo.Mount) error {
 		if found.Point == "" && one.FSType == "zfs" && one.Source == dataset && one.Root == "/" {
@@ -34,7 +35,7 @@ func (r *Reconciler) open(dataset string, readOnly bool) (*os.Root, error) {
 	return r.Disks.OpenDataset(dataset, readOnly)
 }
 
-// deviceNumber is the file system of a file, as major:minor.
+// deviceNumber returns the device number of the file system of a file, as major:minor.
 func deviceNumber(info fs.FileInfo) string {
 	status, isUnix := unixStat(info)
 	if !isUnix {
@@ -61,7 +62,7 @@ func (r *Reconciler) observeTarget(state *operations.State) error {
 	return errors.Join(err, root.Close())
 }
 
-// someNames are up to two of the names in a folder.
+// someNames returns up to two of the names in a folder.
 func someNames(root *os.Root, folder string) ([]string, error) {
 	opened, err := openFolder(root, folder)
 	if err != nil {

@@ -27,7 +27,7 @@ const (
 	txgHistory  = "txg birth state ndirty nread nwritten reads writes otime qtime wtime stime\n"
 )
 
-// fakeNode plays the zpool, zfs and zdb of a node, its disks and its files. What takes long there takes time of its clock.
+// fakeNode simulates the zpool, zfs and zdb of a node, its disks and its files. Long-running work takes time of its fake clock.
 type fakeNode struct {
 	mutex    sync.Mutex
 	clock    *clocktesting.FakeClock
@@ -37,7 +37,8 @@ type fakeNode struct {
 	refused  map[string]error
 	commands []string
 	guids    int
-	// events are the changes of the node and the writes to the API. The agent dies right after one of them; 0 is never.
+	// events are the changes of the node and the writes to the API. The agent dies right after the event with the number diesAfter. 0 means
+	// never.
 	events, diesAfter int
 	// dead says that the agent has died and was not restarted yet.
 	dead bool
@@ -60,7 +61,7 @@ type fakeNode struct {
 	takes time.Duration
 	// onOpen is called before a dataset is opened.
 	onOpen func(dataset string, readOnly bool)
-	// sampled is when a sample was timed last.
+	// sampled is the time of the last sample.
 	sampled time.Time
 }
 
@@ -88,7 +89,7 @@ type fakeDisk struct {
 	path, guid string
 	trim       *fakeScan
 	offline    bool
-	// replacing is the disk that takes its place.
+	// replacing is the disk that is about to replace it.
 	replacing *fakeDisk
 }
 
@@ -104,7 +105,7 @@ type fakeDataset struct {
 	name, kind, guid string
 	properties       map[string]string
 	token            string
-	// mountedAt is where it is mounted. Empty if it is not.
+	// mountedAt is where it is mounted. Empty if it is not mounted.
 	mountedAt string
 }
 
@@ -167,7 +168,7 @@ func (n *fakeNode) read(t *testing.T, path string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// event counts a change and says whether the agent lives on.
+// event counts a change and reports whether the agent is still alive.
 func (n *fakeNode) event() bool {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -199,7 +200,7 @@ func (n *fakeNode) poolController() {
 	}
 }
 
-// reset is what a crash of the node leaves: what is on the disks.
+// reset simulates a crash of the node: only the contents of the disks remain.
 func (n *fakeNode) reset(t *testing.T) {
 	t.Helper()
 	n.mutex.Lock()
@@ -225,7 +226,7 @@ func (n *fakeNode) find(name string) *fakePool {
 	return nil
 }
 
-// offline is the disk that is offline. Nil if there is none.
+// offline returns the disk that is offline, or nil if there is none.
 func (p *fakePool) offline() *fakeDisk {
 	for _, top := range p.tops {
 		for _, disk := range top.disks {
@@ -264,7 +265,7 @@ func refusal(kind zfs.Kind, command zfs.Command) error {
 
 var errDied = errors.New("the agent has died")
 
-// Run plays one command.
+// Run simulates one command.
 func (n *fakeNode) Run(ctx context.Context, command zfs.Command) ([]byte, error) {
 	killed := &zfs.Error{Kind: zfs.Cancelled, Command: command.String(), ExitCode: -1, Err: errors.Join(ctx.Err(), errDied)}
 	if ctx.Err() != nil || n.isDead() {
@@ -305,7 +306,7 @@ func (n *fakeNode) kills(command zfs.Command) bool {
 	return true
 }
 
-// advance brings what takes time to where it is now.
+// advance completes the work that has ended by now.
 func (n *fakeNode) advance() {
 	now := n.clock.Now()
 	for _, pool := range n.pools {
@@ -364,15 +365,15 @@ func (n *fakeNode) Answer(string) error { return nil }
 
 func (n *fakeNode) Settle() {}
 
-// Verify believes.
+// Verify accepts every disk.
 func (n *fakeNode) Verify(host.Disk) error { return nil }
 
-// Wipe is not for these tests.
+// Wipe is not used by these tests.
 func (n *fakeNode) Wipe(wish host.Wish) (host.Disk, error) {
 	return host.Disk{}, fmt.Errorf("the contents of %s were not given up", wish.Path)
 }
 
-// PoolUsers are those set by the test, and the mounts at other places than the caller's own.
+// PoolUsers returns the users that the test has set, and the mounts at other places than the caller's own.
 func (n *fakeNode) PoolUsers(name string, own ...string) ([]string, error) {
 	users := slices.Clone(n.users[name])
 	for _, pool := range n.pools {
@@ -394,10 +395,10 @@ func (n *fakeNode) MakeMountPoint(string, string) error { return nil }
 // MakeVolumeFolder has nothing to do.
 func (n *fakeNode) MakeVolumeFolder(string, string, string) error { return nil }
 
-// Mounted believes.
+// Mounted accepts every mount.
 func (n *fakeNode) Mounted(string, string, string) (bool, error) { return true, nil }
 
-// NestedMounts are none.
+// NestedMounts returns none.
 func (n *fakeNode) NestedMounts(string, ...string) ([]string, error) { return nil, nil }
 
 // OpenDataset opens the folder that stands for the dataset.

@@ -16,7 +16,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// look plays the commands that only look.
+// look simulates the commands that only read.
 func (n *fakeNode) look(command zfs.Command) (output []byte, isLook bool, err error) {
 	args, last := command.Args, command.Args[len(command.Args)-1]
 	pool := n.find(last)
@@ -194,7 +194,7 @@ func (n *fakeNode) began(function string) *fakeScan {
 	return &fakeScan{function: function, start: now, end: now.Add(scanSeconds * time.Second)}
 }
 
-// change plays the commands that change something.
+// change simulates the commands that change something.
 func (n *fakeNode) change(command zfs.Command) error {
 	args, now := command.Args, n.clock.Now()
 	last := args[len(args)-1]
@@ -281,7 +281,7 @@ func (n *fakeNode) trim(pool *fakePool, args []string, command zfs.Command) erro
 	return nil
 }
 
-// options are those with -o.
+// options returns the options that are set with -o.
 func options(args []string) map[string]string {
 	set := map[string]string{}
 	for at, arg := range args {
@@ -322,7 +322,7 @@ func (n *fakeNode) changeDataset(pool *fakePool, command zfs.Command) error {
 		if !strings.Contains(last, "@") {
 			pool.freeing, pool.freeUntil = 40, n.clock.Now().Add(scanSeconds*time.Second)
 		}
-	case "zfs set": // each property by itself: what is not refused is set
+	case "zfs set": // each property separately: those that are not refused are set
 		var err error
 		for _, setting := range args[1 : len(args)-1] {
 			if slices.Contains(n.refuses, setting) {
@@ -352,7 +352,7 @@ func (n *fakeNode) changeDataset(pool *fakePool, command zfs.Command) error {
 	return nil
 }
 
-// tokenOf is the resume token of a snapshot by its number.
+// tokenOf returns the resume token of a snapshot, which contains the number of the snapshot.
 func tokenOf(snapshot string) string {
 	return "1-" + snapshot[strings.LastIndex(snapshot, "-")+1:] + "-a-b"
 }
@@ -363,7 +363,7 @@ const lostBytes = 7
 // strangersToken is the resume token of a snapshot that this node does not have.
 const strangersToken = "1-5-5-5"
 
-// sent is the snapshot that the last argument of a send names, or its token.
+// sent returns the snapshot that a send names, by its name or by its token.
 func (n *fakeNode) sent(command zfs.Command) *fakeDataset {
 	last := command.Args[len(command.Args)-1]
 	for _, pool := range n.pools {
@@ -377,7 +377,7 @@ func (n *fakeNode) sent(command zfs.Command) *fakeDataset {
 	return nil
 }
 
-// dryRun tells the size of a send, and what a token says.
+// dryRun prints the size of a send, and the contents of a token.
 func (n *fakeNode) dryRun(command zfs.Command) ([]byte, error) {
 	text, sent, last := "", n.sent(command), command.Args[len(command.Args)-1]
 	if number, ours := strings.CutSuffix(strings.TrimPrefix(last, "1-"), "-a-b"); slices.Contains(command.Args, "-t") {
@@ -413,7 +413,7 @@ func (n *fakeNode) send(command zfs.Command) error {
 	return err
 }
 
-// receive takes a stream in two steps: between them, only a token is there.
+// receive receives a stream in two steps. Between them, there is only a token.
 func (n *fakeNode) receive(command zfs.Command, killed error) error {
 	stream, broken := io.ReadAll(command.Stdin)
 	lines := strings.Split(string(stream), "\n")

@@ -36,7 +36,7 @@ func (r *Reconciler) observe(ctx context.Context, operation *v1alpha1.PoolOperat
 		if err := r.Client.List(ctx, &known); err != nil {
 			return state, fmt.Errorf("list PoolOperations: %w", err)
 		}
-		if state.Others = known.Items; state.Queued() { // there may be many: their order does not depend on ZFS
+		if state.Others = known.Items; state.Queued() { // there may be many operations, and their order does not depend on ZFS
 			return state, nil
 		}
 	}
@@ -69,7 +69,7 @@ func (r *Reconciler) observePools(ctx context.Context, state *operations.State) 
 	return err
 }
 
-// benchmarkPool reads a BenchmarkPool from the API server. Nil if it does not exist.
+// benchmarkPool reads a BenchmarkPool from the API server. It returns nil if there is none.
 func (r *Reconciler) benchmarkPool(ctx context.Context, name string) (*v1alpha1.BenchmarkPool, error) {
 	var pool v1alpha1.BenchmarkPool
 	if err := r.Live.Get(ctx, client.ObjectKey{Name: name}, &pool); err != nil {
@@ -81,7 +81,7 @@ func (r *Reconciler) benchmarkPool(ctx context.Context, name string) (*v1alpha1.
 	return &pool, nil
 }
 
-// livePool reads the imported pool of a BenchmarkPool. Nil if none carries its mark.
+// livePool reads the imported pool of a BenchmarkPool. It returns nil if no imported pool carries its mark.
 func (r *Reconciler) livePool(ctx context.Context, pool *v1alpha1.BenchmarkPool) (*operations.Pool, error) {
 	if pool == nil || pool.Spec.NodeName != r.NodeName {
 		return nil, nil
@@ -121,7 +121,7 @@ func (r *Reconciler) livePool(ctx context.Context, pool *v1alpha1.BenchmarkPool)
 	return live, nil
 }
 
-// observeDisks checks the disks of the action, those of the pool, and those that others claim.
+// observeDisks checks the disks of the action, and identifies those of the pool and those that others claim.
 func (r *Reconciler) observeDisks(ctx context.Context, state *operations.State) error {
 	devices := operations.OperationDevices(state.Operation.Spec.Action)
 	if len(devices) == 0 {
@@ -137,7 +137,7 @@ func (r *Reconciler) observeDisks(ctx context.Context, state *operations.State) 
 	return nil
 }
 
-// observeObjects reads the datasets and snapshots of the action, and the users of what must be unused.
+// observeObjects reads the datasets and snapshots of the action, and the users of a pool or dataset that must be unused.
 func (r *Reconciler) observeObjects(ctx context.Context, state *operations.State) error {
 	action, pool := state.Operation.Spec.Action, state.Pool
 	name := func(path v1alpha1.DatasetPath) string { return operations.OperationDataset(pool, path) }
@@ -229,7 +229,7 @@ func (r *Reconciler) lookUp(ctx context.Context, pool string, objects ...*operat
 	return nil
 }
 
-// mark is the UID of the operation that created a dataset or snapshot. An inherited one does not count.
+// mark returns the UID of the operation that created a dataset or snapshot. An inherited mark does not count.
 func (r *Reconciler) mark(ctx context.Context, name string) (string, error) {
 	properties, err := r.ZFS.DatasetProperties(ctx, []string{naming.PropertyOperation}, name)
 	if err != nil {

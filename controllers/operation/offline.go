@@ -20,8 +20,8 @@ const (
 	rebuildPause = 100 * time.Millisecond
 )
 
-// offlineDevice takes a disk offline for a while, brings it back and waits until ZFS has rebuilt what it has missed. Even if something ends
-// it early, it brings the disk back.
+// offlineDevice takes a disk offline for a while, brings it back, and waits until ZFS has rebuilt the data that the disk has missed. It
+// also brings the disk back if it has to end early.
 func (r *Reconciler) offlineDevice(ctx context.Context, state operations.State, j *job) (operations.Result, error) {
 	action, began := state.Operation.Spec.Action.OfflineDevice, r.Clock.Now()
 	leaf, found := state.Offlined(state.Live.Status)
@@ -41,7 +41,7 @@ func (r *Reconciler) offlineDevice(ctx context.Context, state operations.State, 
 	case <-ctx.Done():
 	}
 	away, back := r.Clock.Since(left), r.Clock.Now()
-	// From here on, trying again would take the disk offline again.
+	// From here on, all errors are permanent: a retry would take the disk offline again.
 	if err := r.bringBack(context.WithoutCancel(ctx), state); err != nil {
 		return operations.Result{}, errors.Join(err, operations.ErrPermanent)
 	}
@@ -76,7 +76,7 @@ func (r *Reconciler) awaitRebuild(ctx context.Context, state operations.State, b
 		return zfs.Progress{}, 0, err
 	}
 	for {
-		took := r.Clock.Since(back) // a rebuild that runs is waited for, and has just ended
+		took := r.Clock.Since(back) // if AwaitResilver was called, the rebuild has just ended
 		status, err := r.ZFS.Status(ctx, version, state.Live.Name)
 		if err != nil {
 			return zfs.Progress{}, 0, err

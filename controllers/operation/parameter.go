@@ -22,22 +22,22 @@ const parameterFolder = "/var/lib/storagebench/parameters"
 
 // parameterRecord is the earlier value of a parameter.
 type parameterRecord struct {
-	// Operation and Name identify the operation that set the parameter.
+	// Operation is the UID, and Name the name, of the operation that set the parameter.
 	Operation types.UID `json:"operation"`
 	Name      string    `json:"name"`
-	// Parameter is the name of the parameter, Earlier its value before the operation.
+	// Parameter is the name of the parameter. Earlier is its value before the operation.
 	Parameter string `json:"parameter"`
 	Earlier   string `json:"earlier"`
-	// Value is that of the parameter once the operation had set it, as the kernel shows it. Records of earlier agents have none.
+	// Value is the value that the operation has set, as the kernel shows it. Records by older versions of the agent have none.
 	Value string `json:"value,omitempty"`
-	// Changed is the value that another program has set since. It stays.
+	// Changed is the value that another program has set since. That value stays.
 	Changed string `json:"changed,omitempty"`
-	// InEffect is the earlier effective bound of the ARC, for a parameter that sets one.
+	// InEffect is, for a parameter that sets a bound of the ARC, the bound that was in effect before the operation.
 	InEffect string `json:"inEffect,omitempty"`
 	// BootID identifies the boot in which the value was set: after a reboot, the module starts with its own values.
 	BootID  string `json:"bootID"`
 	Applied bool   `json:"applied"`
-	// Restoring says that this agent, or an earlier one, changes the parameter itself.
+	// Restoring says that this agent, or an earlier one, has begun to restore the parameter, so a changed value may be its own.
 	Restoring bool `json:"restoring,omitempty"`
 	Restored  bool `json:"restored"`
 }
@@ -56,7 +56,7 @@ func (r *Reconciler) bootID() (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// parameterFile is the kernel's file of a parameter. Empty if no module of ZFS has it.
+// parameterFile returns the kernel's file of a parameter, or "" if no module of ZFS has the parameter.
 func (r *Reconciler) parameterFile(name string) (string, error) {
 	if name != filepath.Base(name) || strings.HasPrefix(name, ".") {
 		return "", fmt.Errorf("module parameter %q: write a name such as zfs_arc_max: %w", name, operations.ErrPermanent)
@@ -99,7 +99,7 @@ func (r *Reconciler) observeParameter(state *operations.State) error {
 			return err
 		}
 	}
-	// The record itself stays until the outcome is written.
+	// Until the outcome is written, only the value is a leftover, not the record itself.
 	over := state.Operation.Status.Outcome != "" || !state.Operation.DeletionTimestamp.IsZero()
 	if over || known.SameBoot && !known.Restored {
 		state.Leftovers = []string{fmt.Sprintf("%s was %s before", record.Parameter, record.Earlier)}
@@ -107,8 +107,9 @@ func (r *Reconciler) observeParameter(state *operations.State) error {
 	return nil
 }
 
-// setParameter records the earlier value, then sets the new one. It can be repeated at any point. What a deleted operation has set is
-// restored before: otherwise its value would count as the earlier one, and its end would undo this operation.
+// setParameter records the earlier value, and then sets the new one. It can be repeated at any point. If a deleted operation has set the
+// same parameter, that change is restored first: otherwise its value would count as the earlier one, and restoring it later would undo this
+// operation.
 func (r *Reconciler) setParameter(ctx context.Context, state operations.State) error {
 	r.parameters.Lock()
 	defer r.parameters.Unlock()
@@ -208,7 +209,7 @@ func (r *Reconciler) restore(record *parameterRecord) error {
 		if record.Changed, err = record.changedIn(file); err != nil {
 			return err
 		}
-		// A value that the kernel rejected needs no restoring either, and that of another program is not ours to change.
+		// If the kernel rejected the new value, there is nothing to restore either. A value that another program has set stays.
 		if now != record.Earlier && record.Changed == "" {
 			record.Restoring = true
 			if err := r.writeRecord(*record); err != nil {
@@ -231,7 +232,8 @@ func (r *Reconciler) restoreOrphans(ctx context.Context) error {
 	return r.restoreUnowned(ctx, "")
 }
 
-// restoreUnowned restores one parameter, or all if it is empty, as far as the operations that set them no longer exist.
+// restoreUnowned restores the given parameter, or all parameters if it is empty, but only those that were set by operations that no longer
+// exist.
 func (r *Reconciler) restoreUnowned(ctx context.Context, parameter string) error {
 	folder := r.onNode(parameterFolder)
 	entries, err := os.ReadDir(folder)
@@ -249,7 +251,7 @@ func (r *Reconciler) restoreUnowned(ctx context.Context, parameter string) error
 		}
 		record, err := readRecord(path)
 		if err != nil || record == nil {
-			if parameter == "" { // else it may be of another parameter, and was reported when the agent started
+			if parameter == "" { // otherwise the record may belong to another parameter, and was reported when the agent started
 				problems = append(problems, err)
 			}
 			continue
@@ -270,7 +272,7 @@ func (r *Reconciler) restoreUnowned(ctx context.Context, parameter string) error
 	return errors.Join(problems...)
 }
 
-// exists reads from the API server: a cache is no proof that an operation is gone.
+// exists reads from the API server, because a cache does not prove that an operation is gone.
 func (r *Reconciler) exists(ctx context.Context, record parameterRecord) (bool, error) {
 	var operation v1alpha1.PoolOperation
 	err := r.Live.Get(ctx, client.ObjectKey{Name: record.Name}, &operation)
@@ -280,7 +282,8 @@ func (r *Reconciler) exists(ctx context.Context, record parameterRecord) (bool, 
 	return operation.UID == record.Operation, nil
 }
 
-// changedIn is the value that another program has set since the operation set its own. Empty if none has, or if that cannot be told.
+// changedIn returns the value that another program has set since the operation set its own, or "" if none has or if that cannot be
+// determined.
 func (r parameterRecord) changedIn(file string) (string, error) {
 	if file == "" || !r.Applied || r.Restoring || r.Restored || r.Value == "" {
 		return r.Changed, nil
@@ -320,12 +323,12 @@ func readRecord(path string) (*parameterRecord, error) {
 	}
 	var record parameterRecord
 	if err := json.Unmarshal(text, &record); err != nil {
-		return nil, fmt.Errorf("%s does not name its module parameter; check it and remove it: %w", path, err)
+		return nil, fmt.Errorf("%s does not name its module parameter: check the file and remove it: %w", path, err)
 	}
 	return &record, nil
 }
 
-// writeRecord writes durably and atomically.
+// writeRecord writes a record durably and atomically.
 func (r *Reconciler) writeRecord(record parameterRecord) error {
 	text, err := json.Marshal(record)
 	if err != nil {

@@ -18,7 +18,7 @@ var boundsOfARC = map[string]struct{ counter, valid string }{
 	"zfs_arc_min": {"c_min", "from 32 MiB to c_max of /proc/spl/kstat/zfs/arcstats"},
 }
 
-// boundInEffect is the bound that ZFS uses.
+// boundInEffect returns the bound that ZFS uses.
 func (r *Reconciler) boundInEffect(counter string) (string, error) {
 	text, err := os.ReadFile(r.onNode(filepath.Join(kstats, "arcstats")))
 	if err != nil {
@@ -32,14 +32,14 @@ func (r *Reconciler) boundInEffect(counter string) (string, error) {
 	return "", fmt.Errorf("read the effective bounds of the ARC: arcstats has no %s", counter)
 }
 
-// takenByARC checks that a bound of the ARC that was set is in effect. Otherwise the earlier value is restored, and the operation
-// fails.
+// takenByARC checks that a bound of the ARC that was just set is in effect. Otherwise it restores the earlier value and returns a permanent
+// error.
 func (r *Reconciler) takenByARC(file string, record parameterRecord) error {
 	bound, isBound := boundsOfARC[record.Parameter]
 	if !isBound {
 		return nil
 	}
-	// As the kernel has parsed it, in plain digits.
+	// This is the value as the kernel has parsed it, in plain digits.
 	set, err := readParameter(file)
 	if err != nil || set == "0" {
 		return err
@@ -69,7 +69,8 @@ func (r *Reconciler) putBack(file string, record parameterRecord) error {
 	return nil
 }
 
-// wayBack are the values to write. ZFS shows 0 while it uses its own bound, but writing 0 does not restore that bound: it is written first.
+// wayBack returns the values to write, in order. While ZFS uses its own bound, the parameter shows 0, but writing 0 does not restore that
+// bound. So the bound is written first, and then the 0.
 func (r parameterRecord) wayBack(inEffect string) []string {
 	if r.InEffect != "" && r.InEffect != inEffect && r.InEffect != r.Earlier {
 		return []string{r.InEffect, r.Earlier}

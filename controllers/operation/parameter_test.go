@@ -90,7 +90,8 @@ func TestAParameterThatAnotherProgramChanges(t *testing.T) {
 	}
 }
 
-// TestAnOrphanDoesNotUndoALaterOperation: what a deleted operation has set is restored before the next one sets the same parameter, not after.
+// TestAnOrphanDoesNotUndoALaterOperation: a parameter that a deleted operation has set is restored before the next operation sets it, not
+// afterwards.
 func TestAnOrphanDoesNotUndoALaterOperation(t *testing.T) {
 	w := newWorld(t, wanted("op", acts()["moduleParameter"].action), wanted("later", acts()["moduleParameter"].action))
 	w.loseOperation()
@@ -109,7 +110,7 @@ func TestAnOrphanDoesNotUndoALaterOperation(t *testing.T) {
 	checkParameter(t, w, nil)
 }
 
-// TestAParameterThatTheKernelRefuses is remembered before the attempt, and forgotten afterwards.
+// TestAParameterThatTheKernelRefuses: the earlier value is recorded before the attempt, and the record is removed afterwards.
 func TestAParameterThatTheKernelRefuses(t *testing.T) {
 	w := newWorld(t, wanted("op", acts()["moduleParameter"].action))
 	file := filepath.Join(w.node.root, "/sys/module/zfs/parameters/zfs_txg_timeout")
@@ -132,7 +133,7 @@ func TestAParameterThatTheKernelRefuses(t *testing.T) {
 	}
 }
 
-// TestABoundThatTheARCIgnores: the kernel shows every value, and ZFS keeps to its own.
+// TestABoundThatTheARCIgnores: the kernel shows any value, but ZFS keeps its own bound.
 func TestABoundThatTheARCIgnores(t *testing.T) {
 	for name, c := range map[string]struct {
 		parameter, value string
@@ -183,7 +184,7 @@ func TestABoundThatTheARCIgnores(t *testing.T) {
 	}
 }
 
-// TestWayBack: a 0 that is written changes no bound of the ARC, so the one that was in effect is set first.
+// TestWayBack: writing 0 changes no bound of the ARC, so the bound that was in effect is set first.
 func TestWayBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		earlier, before, now string

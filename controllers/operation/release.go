@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/controllers/write"
 )
 
-// letGo finalizes a deleted operation without calling ZFS, which may hang, and reports what may be left behind.
+// letGo removes the finalizer of a deleted operation without calling ZFS, which may hang, and reports what may be left behind.
 func (r *Reconciler) letGo(ctx context.Context, operation *v1alpha1.PoolOperation) error {
 	r.jobs.abandon(operation.UID)
 	left := objects.OperationLeftBehind(operation)

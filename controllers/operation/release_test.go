@@ -19,7 +19,7 @@ func (silent) Run(context.Context, zfs.Command) ([]byte, error) {
 	return nil, errors.New("the ZFS modules are not loaded")
 }
 
-// TestAnOperationIsReleased although ZFS does not answer: by its annotation, with the name of its node.
+// TestAnOperationIsReleased: an annotation with the name of the node releases an operation although ZFS does not answer.
 func TestAnOperationIsReleased(t *testing.T) {
 	for name, says := range map[string]string{
 		"scrub": "the scrub of pool bench0 may be half done", "observe": "the observe of pool bench0 may be",

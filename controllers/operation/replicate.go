@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// snapshotPrefix is the name prefix of the snapshots that a replication takes.
+// snapshotPrefix returns the prefix of the names of the snapshots that a replication takes.
 func snapshotPrefix(operation *v1alpha1.PoolOperation) string {
 	const part = 8
 	uid := string(operation.UID)
@@ -50,7 +50,7 @@ func (r *Reconciler) observeReplication(ctx context.Context, state *operations.S
 	return err
 }
 
-// ownSnapshots are the snapshots of the source that this operation took.
+// ownSnapshots returns the snapshots of the source that this operation took.
 func (r *Reconciler) ownSnapshots(ctx context.Context, state operations.State) ([]zfs.Dataset, error) {
 	all, err := r.ZFS.Datasets(ctx, state.Source.Name)
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *Reconciler) ownSnapshots(ctx context.Context, state operations.State) (
 	return mine, nil
 }
 
-// proveBoth proves that both pools are ours, and that they are those that the operation started with.
+// proveBoth proves that both pools are ours, and that they are the pools that the operation started with.
 func (r *Reconciler) proveBoth(ctx context.Context, state operations.State) error {
 	if err := r.prove(ctx, state); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (r *Reconciler) proveBoth(ctx context.Context, state operations.State) erro
 		return fmt.Errorf("BenchmarkPool %s has another pool than at the start: %w", state.Operation.Spec.Action.Replicate.ToPool,
 			operations.ErrPermanent)
 	}
-	return proof(guard.Prove(ctx, r.ZFS, state.ToPool, state.ToLive.GUID))
+	return retryable(guard.Prove(ctx, r.ZFS, state.ToPool, state.ToLive.GUID))
 }
 
 // replication sends one dataset.
@@ -95,13 +95,14 @@ type replication struct {
 	// sent counts bytes. whole is true if this agent has sent all of them.
 	sent  atomic.Int64
 	whole bool
-	// broken is true if the stream was interrupted as requested. resent is how many bytes were sent twice because of that, or -1 if unknown.
+	// broken is true if the stream was interrupted, as the spec requests. resent is the number of bytes that were therefore sent twice, or
+	// -1 if it is unknown.
 	broken bool
 	resent int64
 }
 
-// replicate sends the dataset and its increments. What the target already has is not sent again, so that it continues where an
-// earlier agent ended.
+// replicate sends the dataset and its increments. It does not send again what the target already has, so it continues where an earlier
+// agent stopped.
 func (r *Reconciler) replicate(ctx context.Context, state operations.State, j *job) (operations.Result, error) {
 	action := state.Operation.Spec.Action.Replicate
 	if err := r.proveBoth(ctx, state); err != nil {
@@ -116,7 +117,7 @@ func (r *Reconciler) replicate(ctx context.Context, state operations.State, j *j
 	}
 	target := operations.Object{Name: state.Target.Name}
 	if err := r.lookUp(ctx, state.ToLive.Name, &target); err != nil {
-		return operations.Result{}, proof(err)
+		return operations.Result{}, retryable(err)
 	}
 	metrics := []v1alpha1.OperationMetric{{Name: "receivedSnapshots", Value: int64(action.Increments) + 1},
 		{Name: "receivedReferencedBytes", Value: target.ReferencedBytes}}
@@ -147,7 +148,7 @@ func (s *replication) step(ctx context.Context, number int32) error {
 		operations.Object{Name: s.snapshot(s.state.Target.Name, number)}
 	target := operations.Object{Name: s.state.Target.Name}
 	if err := errors.Join(s.lookUp(ctx, s.state.Live.Name, &source), s.lookUp(ctx, s.state.ToLive.Name, &arrived, &target)); err != nil {
-		return proof(err)
+		return retryable(err)
 	}
 	if source.Exists && source.Mark != uid {
 		return fmt.Errorf("snapshot %s was not taken by this operation: %w", source.Name, zfs.Exists)
@@ -158,13 +159,13 @@ func (s *replication) step(ctx context.Context, number int32) error {
 		if half, err = s.halfReceived(ctx, s.state); err != nil {
 			return err
 		}
-		// The target did not exist when the operation started. If it has our snapshot, or part of it, we created it.
+		// The target did not exist when the operation started. If it has our snapshot, or a part of that, this operation created it.
 		whole := source.Exists && arrived.Exists && source.GUID == arrived.GUID
 		if target.Mark != uid && !half.is(source) && !whole {
 			return fmt.Errorf("dataset %s was not created by this operation: choose another path: %w", target.Name, zfs.Exists)
 		}
 	}
-	if arrived.Exists { // a token is then for a later one
+	if arrived.Exists { // if there is a token, it belongs to a later snapshot
 		s.whole = false
 		if err := s.check(source, arrived); err != nil {
 			return err
@@ -180,12 +181,12 @@ func (s *replication) step(ctx context.Context, number int32) error {
 		return err
 	}
 	if err := s.lookUp(ctx, s.state.ToLive.Name, &target); err != nil {
-		return proof(err)
+		return retryable(err)
 	}
 	return s.claim(ctx, target)
 }
 
-// sendOne takes the snapshot if it does not exist, and sends it or the rest of it.
+// sendOne takes the snapshot if it does not exist, and sends it or, after an interruption, the rest of it.
 func (s *replication) sendOne(ctx context.Context, number int32, source operations.Object, token string) error {
 	mark := map[string]string{naming.PropertyOperation: string(s.state.Operation.UID)}
 	if err := s.proveBoth(ctx, s.state); err != nil {
@@ -232,7 +233,7 @@ func (s *replication) breakOff(ctx context.Context, options zfs.SendOptions, pro
 	}
 	s.broken, s.resent = true, s.sent.Load()-half.Bytes
 	switch {
-	case half.token == "": // nothing of it has arrived
+	case half.token == "": // nothing of the stream has arrived
 		return s.send(ctx, options, properties)
 	case half.Snapshot != options.Snapshot:
 		return fmt.Errorf("the partial receive in %s is of %s, not of %s: %w", s.state.Target.Name, half.Snapshot, options.Snapshot, zfs.Exists)
@@ -242,8 +243,8 @@ func (s *replication) breakOff(ctx context.Context, options zfs.SendOptions, pro
 	return s.send(ctx, zfs.SendOptions{Token: half.token}, properties)
 }
 
-// claim sets the properties of the target and marks it, if the receive has not done so. The mark comes last, because it shows that all are
-// set.
+// claim sets the properties and the mark of the target, if the receive has not done so. The mark comes last, because it shows that all
+// properties are set.
 func (s *replication) claim(ctx context.Context, target operations.Object) error {
 	uid := string(s.state.Operation.UID)
 	if target.Mark == uid {
@@ -252,7 +253,7 @@ func (s *replication) claim(ctx context.Context, target operations.Object) error
 	if err := s.proveBoth(ctx, s.state); err != nil {
 		return err
 	}
-	for _, name := range []string{"canmount", "mountpoint", naming.PropertyOperation} { // in this order, none of them mounts it
+	for _, name := range []string{"canmount", "mountpoint", naming.PropertyOperation} { // in this order, none of them mounts the target
 		value, wanted := made(s.state)[name]
 		if !wanted {
 			continue
@@ -288,7 +289,7 @@ func (s *replication) send(ctx context.Context, options zfs.SendOptions, propert
 		done := s.sent.Load()
 		total := max(before+size, done)
 		s.job.report(v1alpha1.OperationProgress{DoneBytes: done, TotalBytes: total, Percent: percent(done, total),
-			Message: "sends to " + s.state.Target.Name})
+			Message: "sending to " + s.state.Target.Name})
 	}
 	tell()
 	go func() {
@@ -305,7 +306,7 @@ func (s *replication) send(ctx context.Context, options zfs.SendOptions, propert
 	}()
 	err = s.ZFS.Replicate(ctx, options, s.state.Target.Name, properties, &s.sent)
 	if errors.Is(err, zfs.BadStream) {
-		return proof(err) // an interrupted stream is bad too
+		return retryable(err) // an interrupted stream is bad too
 	}
 	return err
 }

@@ -119,8 +119,8 @@ func TestSnapshotsOfOthersStay(t *testing.T) {
 	}
 }
 
-// TestWhatSomebodyPutInTheWayOfAReplication appears between its beginning and its first command.
-func TestWhatSomebodyPutInTheWayOfAReplication(t *testing.T) {
+// TestObstaclesOfAReplication: the obstacle appears between the start of the replication and its first command.
+func TestObstaclesOfAReplication(t *testing.T) {
 	for name, put := range map[string]func(add func(pool int, name, mark string)){
 		"a dataset": func(add func(int, string, string)) { add(1, "bench1/received", "uid-other") },
 		"a snapshot at the source": func(add func(int, string, string)) {

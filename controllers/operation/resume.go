@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// halfReceive is a partial receive in the target of a replication. Without a token there is none.
+// halfReceive is a partial receive in the target of a replication. An empty token means that there is none.
 type halfReceive struct {
 	token string
 	zfs.Resumed
@@ -32,7 +32,7 @@ func (r *Reconciler) halfReceived(ctx context.Context, state operations.State) (
 	resumed, err := r.ZFS.Resumed(ctx, token)
 	if err != nil {
 		// An error of ZFS about the token is not a refusal of the operation.
-		return halfReceive{}, proof(fmt.Errorf("identify the partial receive in %s: %w", state.Target.Name, err))
+		return halfReceive{}, retryable(fmt.Errorf("identify the partial receive in %s: %w", state.Target.Name, err))
 	}
 	return halfReceive{token: token, Resumed: resumed}, nil
 }
@@ -42,8 +42,8 @@ func (h halfReceive) is(snapshot operations.Object) bool {
 	return h.token != "" && snapshot.Exists && snapshot.GUID == h.GUID
 }
 
-// begunBy reports whether the operation started it, by sending one of its own snapshots. If that snapshot was destroyed since, the name
-// identifies it, in a target with the operation's mark.
+// begunBy reports whether the operation started the partial receive, by sending one of its own snapshots. If that snapshot has been
+// destroyed since, its name counts instead, but only in a target with the operation's mark.
 func (h halfReceive) begunBy(state operations.State, mine []zfs.Dataset) bool {
 	if h.token == "" {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/agent/pools"
 )
 
-// refusing is a world in which ZFS does not take a recordsize of 2M. The spec of the pool says 8k.
+// refusing is a world in which ZFS refuses a recordsize of 2M. The spec of the pool says 8k.
 func refusing(t *testing.T, properties v1alpha1.LiveProperties, has map[string]string) *world {
 	t.Helper()
 	w := newWorld(t, wanted("op", v1alpha1.PoolAction{SetProperty: &v1alpha1.SetPropertyAction{Dataset: "data", Properties: properties}}))
@@ -28,8 +28,8 @@ func refusing(t *testing.T, properties v1alpha1.LiveProperties, has map[string]s
 	return w
 }
 
-// TestWhatZFSRefusesIsNotRecorded, whenever the agent dies: else the pool differs from its record, and no operation can begin that would
-// change that.
+// TestWhatZFSRefusesIsNotRecorded: this holds whenever the agent dies. Otherwise the pool would differ from its record, and no operation
+// could begin to change that.
 func TestWhatZFSRefusesIsNotRecorded(t *testing.T) {
 	large, two := v1alpha1.LiveProperties{"recordsize": "2M"}, v1alpha1.LiveProperties{"recordsize": "2M", "sync": "disabled"}
 	specified := map[string]string{"recordsize": "8192", "sync": "standard"}

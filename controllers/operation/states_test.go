@@ -37,7 +37,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestAChangeAfterTheEndIsSeen: it changes nothing, and is not waited for.
+// TestAChangeAfterTheEndIsSeen: a later change of the spec has no effect, but its generation is observed, so that no tool waits for it.
 func TestAChangeAfterTheEndIsSeen(t *testing.T) {
 	w := newWorld(t, wanted("scrub", acts()["scrub"].action))
 	ended := w.settle("scrub")

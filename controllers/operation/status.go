@@ -21,7 +21,7 @@ const (
 	maxProgressMessage = 256
 )
 
-// summarise computes the status from observation and decision only, so that an unchanged world gives an unchanged status.
+// summarise computes the status from the observation and the decision only, so that an unchanged world results in an unchanged status.
 func summarise(state operations.State, decision operations.Decision) v1alpha1.PoolOperationStatus {
 	operation := state.Operation
 	decision.Message = printable(decision.Message)
@@ -69,7 +69,7 @@ func outlived(operation *v1alpha1.PoolOperation) bool {
 	return status.Outcome != "" && status.ObservedGeneration != operation.Generation && operation.DeletionTimestamp.IsZero()
 }
 
-// seen is the status of a finished operation with the new generation of its spec, and otherwise unchanged.
+// seen returns the status of a finished operation, unchanged except for the new generation of its spec.
 func seen(operation *v1alpha1.PoolOperation) v1alpha1.PoolOperationStatus {
 	status := *operation.Status.DeepCopy()
 	status.ObservedGeneration = operation.Generation
@@ -79,7 +79,7 @@ func seen(operation *v1alpha1.PoolOperation) v1alpha1.PoolOperationStatus {
 	return status
 }
 
-// summariseFailure keeps the last known state: the pool could not be observed.
+// summariseFailure returns a status with the error and the last known state, because the state could not be observed.
 func summariseFailure(state operations.State, err error) v1alpha1.PoolOperationStatus {
 	operation := state.Operation
 	status := *operation.Status.DeepCopy()
@@ -96,7 +96,7 @@ func summariseFailure(state operations.State, err error) v1alpha1.PoolOperationS
 	return status
 }
 
-// printable makes a message one line without control characters: tenants choose the names of files.
+// printable converts a message to one line without control characters. Messages may contain names of files, which tenants choose.
 func printable(text string) string {
 	return strings.Map(func(letter rune) rune {
 		if letter == unicode.ReplacementChar || !unicode.IsPrint(letter) {

@@ -125,7 +125,7 @@ func TestPoolsThatAreNotReady(t *testing.T) {
 	}
 }
 
-// TestOwnershipIsReadAgain puts another pool in the place of ours between the look and the act.
+// TestOwnershipIsReadAgain replaces our pool with another one between the observation and the action.
 func TestOwnershipIsReadAgain(t *testing.T) {
 	for name, one := range acts() {
 		if name == "moduleParameter" || name == "observe" {
@@ -261,8 +261,8 @@ func TestNothingIsDoneOnOtherNodes(t *testing.T) {
 	}
 }
 
-// TestAPoolImportedAnewInterrupts: there is no result if the counters were reset.
-func TestAPoolImportedAnewInterrupts(t *testing.T) {
+// TestAReimportInterrupts: there is no result if the counters were reset.
+func TestAReimportInterrupts(t *testing.T) {
 	w := newWorld(t, wanted("op", acts()["observe"].action))
 	for range 3 {
 		if _, err := w.turn("op"); err != nil {
@@ -311,7 +311,7 @@ type laggingClient struct{ client.Client }
 
 func (laggingClient) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// TestALaggingCacheLetsNothingBegin has another operation running that is not in the cache yet.
+// TestALaggingCacheLetsNothingBegin: another operation is running that is not in the cache yet.
 func TestALaggingCacheLetsNothingBegin(t *testing.T) {
 	other := wanted("other", acts()["trim"].action)
 	other.Status.StartedAt = &metav1.Time{Time: time.Unix(1_800_000_000, 0)}

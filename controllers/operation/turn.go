@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// workers is the number of concurrent operations of a node, so that one that waits for a disk does not block the others.
+	// workers is the number of operations that a node reconciles concurrently, so that one that waits for a disk does not block the others.
 	workers = 8
-	// busyRecheck is when a busy turn is retried: no watch reports its end.
+	// busyRecheck is the time until a busy turn is tried again: no watch reports its end.
 	busyRecheck = 5 * time.Second
-	// parametersTurn is the turn for setting a module parameter: it affects all pools.
+	// parametersTurn is a common name in the turns of all operations that set a module parameter, because a parameter affects all pools.
 	parametersTurn = "module parameters"
 )
 
@@ -43,12 +43,12 @@ func (r *Reconciler) inTurn(ctx context.Context, operation *v1alpha1.PoolOperati
 		return reconcile.Result{}, err
 	}
 	defer turn.End()
-	// Read it again: the actions in its status must not be repeated.
+	// Read it again: actions that its status already records must not be repeated.
 	var now v1alpha1.PoolOperation
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(operation), &now); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	// A pool that was changed while it waited may claim other disks.
+	// If a pool was changed while the operation waited, it may claim other disks.
 	needed, err := r.turnNames(ctx, &now)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -59,8 +59,8 @@ func (r *Reconciler) inTurn(ctx context.Context, operation *v1alpha1.PoolOperati
 	return r.step(under, &now)
 }
 
-// turnNames are the names of the turn of an operation: its pools, whether they exist or not, and all disks that these claim or that
-// it names.
+// turnNames returns the names that the turn of an operation has to cover: its pools, whether they exist or not, all disks that these pools
+// claim, and all disks that the operation names.
 func (r *Reconciler) turnNames(ctx context.Context, operation *v1alpha1.PoolOperation) ([]string, error) {
 	action := operation.Spec.Action
 	named := []string{operation.Spec.Pool}
@@ -87,7 +87,7 @@ func (r *Reconciler) turnNames(ctx context.Context, operation *v1alpha1.PoolOper
 	return slices.Compact(names), nil
 }
 
-// sayBusy reports the wait in a status that is still empty.
+// sayBusy reports the wait in the status, if the status is still empty.
 func (r *Reconciler) sayBusy(ctx context.Context, operation *v1alpha1.PoolOperation, busy error) error {
 	if len(operation.Status.Conditions) > 0 {
 		return nil
@@ -98,10 +98,10 @@ func (r *Reconciler) sayBusy(ctx context.Context, operation *v1alpha1.PoolOperat
 
 // answering checks that all disks of the pool respond, right before a command that blocks all other pools while it waits for them.
 func (r *Reconciler) answering(state operations.State) error {
-	return proof(guard.Answering(r.Disks, guard.PoolDisks(state.Pool, &state.Live.Status)))
+	return retryable(guard.Answering(r.Disks, guard.PoolDisks(state.Pool, &state.Live.Status)))
 }
 
-// importOptions import the pool from its disks.
+// importOptions returns the options that import the pool from its disks.
 func importOptions(state operations.State) zfs.ImportOptions {
 	return zfs.ImportOptions{GUID: state.Live.GUID, Pool: state.Live.Name, Devices: guard.PoolDisks(state.Pool, &state.Live.Status)}
 }

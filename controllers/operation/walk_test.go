@@ -45,7 +45,7 @@ func openRoot(t *testing.T, folder string) *os.Root {
 	return root
 }
 
-// manyNames fills a folder with names of 255 bytes, many with the same content file: that is quick, and costs a tenant nothing.
+// manyNames fills a folder with names of 255 bytes, many of them hard links to the same file: that is quick, and costs a tenant nothing.
 func manyNames(t *testing.T, folder string, count int) {
 	t.Helper()
 	const linksOfAFile = 10_000 // file systems have a limit
@@ -68,7 +68,7 @@ func manyNames(t *testing.T, folder string, count int) {
 type highWater struct{ before, peak uint64 }
 
 func (h *highWater) look() {
-	runtime.GC() // what is not in use does not count
+	runtime.GC() // unused memory does not count
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	h.peak = max(h.peak, stats.HeapAlloc)
@@ -109,7 +109,7 @@ func TestAHugeFolderTakesNoMemory(t *testing.T) {
 	if seen != count+1 {
 		t.Errorf("%d entries were seen, want %d", seen, count+1)
 	}
-	if used > ceiling { // what follows shows that the measure measures
+	if used > ceiling { // the check below shows that the measurement works
 		t.Errorf("%d bytes were in use, want at most %d", used, ceiling)
 	}
 	// The same measurement detects a read of the whole folder.
@@ -127,7 +127,7 @@ func TestAHugeFolderTakesNoMemory(t *testing.T) {
 	t.Logf("%d entries: %d KiB in pieces, %d KiB as a whole", count, used>>10, asAWhole>>10)
 }
 
-// deep makes folders in each other, with names of 255 bytes, and returns the innermost.
+// deep creates nested folders with names of 255 bytes, and returns the innermost one.
 func deep(t *testing.T, folder string, levels int) *os.Root {
 	t.Helper()
 	at := openRoot(t, folder)
@@ -189,7 +189,7 @@ func TestWalksHaveBounds(t *testing.T) {
 	}
 }
 
-// TestAWalkStaysInside the dataset, whatever is put in its way.
+// TestAWalkStaysInside: a walk stays inside the dataset, whatever a tenant puts there.
 func TestAWalkStaysInside(t *testing.T) {
 	folder := t.TempDir()
 	for _, path := range []string{"a/b", "c", ".zfs/snapshot/s"} {
@@ -294,7 +294,7 @@ func TestHostileTreesAreCopied(t *testing.T) {
 	}
 }
 
-// TestTreesBeyondTheBoundsAreRefused before anything is written, and for good.
+// TestTreesBeyondTheBoundsAreRefused: they are refused before anything is written, and permanently.
 func TestTreesBeyondTheBoundsAreRefused(t *testing.T) {
 	for _, name := range []string{"copy", "layoutScore"} {
 		t.Run(name, func(t *testing.T) {
@@ -325,7 +325,7 @@ func TestASparseFileDoesNotHoldTheAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		size := int64(8<<40) - 1
-		for ; os.Truncate(file, size) != nil; size /= 2 { // what the file system of the test takes
+		for ; os.Truncate(file, size) != nil; size /= 2 { // the largest size that the file system of the test accepts
 		}
 	}
 	for range 2 {
@@ -345,8 +345,8 @@ func TestASparseFileDoesNotHoldTheAgent(t *testing.T) {
 	}
 }
 
-// TestNoPipeIsWaitedFor: a tenant has put a pipe in the place of a folder, after the agent has looked at it. Opening it for reading waits for
-// a writer, with no end.
+// TestNoPipeIsWaitedFor: a tenant has replaced a folder with a pipe, after the agent has looked at the folder. Opening a pipe for reading
+// would wait for a writer, possibly forever.
 func TestNoPipeIsWaitedFor(t *testing.T) {
 	folder := t.TempDir()
 	info, err := os.Lstat(folder)

@@ -23,7 +23,7 @@ const (
 	kstats      = "/proc/spl/kstat/zfs"
 )
 
-// window is one observation.
+// window is the state of one observation.
 type window struct {
 	*Reconciler
 	pool              *operations.Pool
@@ -32,13 +32,13 @@ type window struct {
 	sizes, latencies  []zfs.Histogram
 	interval, longest time.Duration
 	missing           []string
-	// first and latest are the times of the first sample and of the last one that was kept. elapsed is from the first to the last
+	// first and latest are the times of the first sample and of the last one that was kept. elapsed is the time from the first to the last
 	// sample.
 	first, latest time.Time
 	elapsed       time.Duration
 }
 
-// watch takes samples until the duration ends or the operation is to end. It fails if the window is disturbed.
+// watch takes samples until the requested duration has passed or the operation has to end. It fails if the observation is disturbed.
 func (r *Reconciler) watch(ctx context.Context, state operations.State, j *job) (operations.Result, error) {
 	if state.Live == nil {
 		return operations.Result{}, errors.New("the pool is not imported")
@@ -60,7 +60,7 @@ func (r *Reconciler) watch(ctx context.Context, state operations.State, j *job) 
 	return w.result(ctx)
 }
 
-// begin reads the histograms, which are read only once before and once after: they are long.
+// begin reads the histograms. They are read only once before and once after the samples, because they are long.
 func (w *window) begin(ctx context.Context) error {
 	var err error
 	if w.version, err = w.ZFS.Version(ctx); err != nil {
@@ -108,7 +108,7 @@ func (w *window) progress(elapsed time.Duration) v1alpha1.OperationProgress {
 	return v1alpha1.OperationProgress{Percent: percent(int64(elapsed), int64(w.longest)), Message: message}
 }
 
-// sample takes one sample. From the first to the last, the pool must stay the same. A sample that took so long that its time is
+// sample takes one sample. The pool must stay the same from the first sample to the last. A sample that took so long that its time is
 // uncertain is dropped, unless it is the first or last of the window.
 func (w *window) sample(ctx context.Context, wanted bool) error {
 	var sample poolseries.Sample
@@ -139,14 +139,14 @@ func (w *window) sample(ctx context.Context, wanted bool) error {
 	if text, found, err := w.kstat("zio_stats"); err != nil {
 		return err
 	} else if found {
-		// An older version has different counters there.
+		// An error is ignored, because older versions have different counters there.
 		sample.Gang, _ = poolseries.ParseGang(text)
 	}
 	return w.recorder.Add(sample)
 }
 
-// count reads the pool and its counters, and measures how long that took. On a busy node it may take seconds: the sample is
-// assigned to the middle.
+// count reads the pool and its counters, and measures how long that took. On a busy node it may take seconds, so the sample gets the time
+// in the middle.
 func (w *window) count(ctx context.Context, sample *poolseries.Sample) (took time.Duration, err error) {
 	before := w.Clock.Now()
 	if sample.Pool, err = w.ZFS.Pool(ctx, w.pool.Name); err != nil {
@@ -177,8 +177,9 @@ func (w *window) kstat(name string) (text string, found bool, err error) {
 	return string(data), true, nil
 }
 
-// spaceAfter is the space in use once the pool has written what it held in memory, and has freed what it does not need any more. The last
-// sample still counts that space: after a fill with fsync, the log as well as the data. Nil if the pool cannot be written.
+// spaceAfter returns the space in use after the pool has written the data that it held in memory, and has freed the space that it does not
+// need any more. The last sample still counts that space: after a fill with fsync, it counts the log as well as the data. spaceAfter
+// returns nil if the pool cannot be written.
 func (w *window) spaceAfter(ctx context.Context) (after *poolseries.Space, err error) {
 	if stuck := w.ZFS.Sync(ctx, w.pool.Name); stuck != nil {
 		w.missing = append(w.missing, "the space in use afterwards: "+stuck.Error())
@@ -190,7 +191,7 @@ func (w *window) spaceAfter(ctx context.Context) (after *poolseries.Space, err e
 	return after, err
 }
 
-// result closes the window: it reads the last histograms, and proves that the pool was not imported again meanwhile.
+// result ends the observation: it reads the last histograms, and verifies that the pool was not imported again meanwhile.
 func (w *window) result(ctx context.Context) (operations.Result, error) {
 	sizes, err := w.ZFS.RequestSizes(ctx, w.pool.Name)
 	if err != nil {
@@ -243,7 +244,7 @@ func (w *window) result(ctx context.Context) (operations.Result, error) {
 	return operations.Result{Message: message, Metrics: summary(document), Data: data, DataDigest: digest}, nil
 }
 
-// summary are the metrics of a window for the status. What this version cannot report is absent.
+// summary returns the metrics of an observation for the status. Metrics that this version of ZFS cannot report are absent.
 func summary(document poolseries.Document) []v1alpha1.OperationMetric {
 	metrics := []v1alpha1.OperationMetric{
 		{Name: "windowMilliseconds", Value: document.EndedAt.Sub(document.StartedAt).Milliseconds()},

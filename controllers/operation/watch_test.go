@@ -35,7 +35,7 @@ func (n *slowNode) Run(ctx context.Context, command zfs.Command) ([]byte, error)
 func TestSamplesOfASlowNode(t *testing.T) {
 	const second = time.Second
 	for name, c := range map[string]struct {
-		// readings have the time before and after the counters are read, and what passes until the next.
+		// readings have the time that passes before and after the counters are read, and until the next reading.
 		readings [][3]time.Duration
 		longest  time.Duration
 		want     []int64
@@ -75,7 +75,8 @@ func TestSamplesOfASlowNode(t *testing.T) {
 	}
 }
 
-// TestSpaceAfter: what a pool frees once it is synced is not in use after a window. If it cannot be synced, the space is unknown.
+// TestSpaceAfter: space that a pool frees once it is synced does not count as in use after a window. If it cannot be synced, the space is
+// unknown.
 func TestSpaceAfter(t *testing.T) {
 	for name, c := range map[string]struct {
 		stuck   bool

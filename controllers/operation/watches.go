@@ -14,7 +14,7 @@ import (
 	"github.com/storagebench/storagebench/internal/operate"
 )
 
-// unsettled passes operations that need work: there are many finished ones, and their documents are large.
+// unsettled passes only operations that need work: there are many finished ones, and their documents are large.
 func unsettled() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(object client.Object) bool {
 		operation, isOne := object.(*v1alpha1.PoolOperation)
@@ -22,12 +22,12 @@ func unsettled() predicate.Predicate {
 	})
 }
 
-// asked passes changes of the request: in the spec, or in an annotation such as that for release.
+// asked passes changes of what a user requests: of the spec, or of an annotation such as that for the release.
 func asked() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 }
 
-// ends passes operations that make room for others.
+// ends passes operations that have just ended or were deleted unfinished, so that others may start.
 func ends() predicate.Predicate {
 	ended := func(object client.Object) bool {
 		operation, isOne := object.(*v1alpha1.PoolOperation)
@@ -41,7 +41,7 @@ func ends() predicate.Predicate {
 	}
 }
 
-// poolTurns passes pools that were created, deleted, or changed their readiness.
+// poolTurns passes pools that were created or deleted, and changes of their spec or readiness.
 func poolTurns() predicate.Predicate {
 	reason := func(object client.Object) string {
 		pool, isOne := object.(*v1alpha1.BenchmarkPool)
@@ -59,12 +59,12 @@ func poolTurns() predicate.Predicate {
 	})
 }
 
-// unfinished finds the operations that another may have blocked.
+// unfinished returns the operations without an outcome, except the given one, which may have blocked them.
 func (r *Reconciler) unfinished(ctx context.Context, object client.Object) []reconcile.Request {
 	return r.find(ctx, func(operation *v1alpha1.PoolOperation) bool { return operation.UID != object.GetUID() })
 }
 
-// operationsOf finds the operations on a pool.
+// operationsOf returns the operations on a pool that have no outcome yet.
 func (r *Reconciler) operationsOf(ctx context.Context, pool client.Object) []reconcile.Request {
 	return r.find(ctx, func(operation *v1alpha1.PoolOperation) bool {
 		return operation.Spec.Pool == pool.GetName() || operate.ToPool(&operation.Spec.Action) == pool.GetName()

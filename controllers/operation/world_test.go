@@ -117,7 +117,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	return w
 }
 
-// start gives the agent a new life, in which it remembers nothing.
+// start starts a new agent process, which remembers nothing.
 func (w *world) start() {
 	if w.agent != nil {
 		w.agent.jobs.stopAll()
@@ -134,7 +134,7 @@ func (w *world) start() {
 		Root: w.node.root, Turns: &guard.Turns{}, Clock: sampleClock{w.node.clock, w.node}}
 }
 
-// sampleClock is the node's clock. It tells the node when a sample was timed: until then, time must not pass.
+// sampleClock is the node's clock. It tells the node when the time of a sample was taken: until then, time must not pass.
 type sampleClock struct {
 	*clocktesting.FakeClock
 	node *fakeNode
@@ -165,7 +165,7 @@ func (w *world) get(name string) *v1alpha1.PoolOperation {
 	return &operation
 }
 
-// settle reconciles, lets time pass and starts the agent again when it has died, until the operation has ended and lost its finalizer.
+// settle reconciles, lets time pass, and restarts the agent when it has died, until the operation has ended and its finalizer is removed.
 func (w *world) settle(name string) *v1alpha1.PoolOperation {
 	w.t.Helper()
 	for range 400 {

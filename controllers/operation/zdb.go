@@ -11,14 +11,15 @@ import (
 	"github.com/storagebench/storagebench/internal/poolseries"
 )
 
-// layoutScore walks the blocks of a volume, of the largest file of a mounted file system, or of all files of an unmounted one.
+// layoutScore scores the layout of the blocks of a volume, of the largest file of a mounted file system, or of all files of an unmounted
+// one.
 func (r *Reconciler) layoutScore(ctx context.Context, state operations.State) (operations.Result, error) {
 	name := state.Source.Name
 	object, what, err := r.largest(ctx, state)
 	if err != nil {
 		return operations.Result{}, err
 	}
-	// zdb reads the disks directly, bypassing the module.
+	// Sync first, because zdb reads the disks directly, bypassing the module.
 	if err := r.proven(ctx, state, func() error { return r.ZFS.Sync(ctx, state.Live.Name) }); err != nil {
 		return operations.Result{}, err
 	}
@@ -28,17 +29,17 @@ func (r *Reconciler) layoutScore(ctx context.Context, state operations.State) (o
 	}
 	follow, known := score.PartsPerMillion()
 	if !known {
-		return operations.Result{}, fmt.Errorf("none of the %d blocks of %s on disk has another one before it: there is nothing to score, "+
+		return operations.Result{}, fmt.Errorf("none of the %d blocks of %s on disk follows another one: there is nothing to score, "+
 			"write more: %w", score.Blocks, what, operations.ErrPermanent)
 	}
 	return operations.Result{
-		Message: fmt.Sprintf("%.2f%% of the blocks of %s follow their neighbour", float64(follow)/1e4, what),
+		Message: fmt.Sprintf("%.2f%% of the blocks of %s are stored directly after the preceding block", float64(follow)/1e4, what),
 		Metrics: []v1alpha1.OperationMetric{{Name: "layoutScorePartsPerMillion", Value: follow}, {Name: "blocks", Value: score.Blocks},
 			{Name: "neighbours", Value: score.Neighbours}, {Name: "segments", Value: score.Blocks - score.Neighbours}},
 	}, nil
 }
 
-// largest is the object of the dataset to score. 0 means all.
+// largest returns the object of the dataset to score, and a description. Object 0 means all objects.
 func (r *Reconciler) largest(ctx context.Context, state operations.State) (object uint64, what string, err error) {
 	name := state.Source.Name
 	if state.Source.Type == "volume" {

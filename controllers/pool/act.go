@@ -67,8 +67,8 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []pools.A
 	return nil
 }
 
-// letGo removes the mount point folders of the pool's datasets, and the finalizer. A folder that cannot be removed is empty or belongs to
-// others, and is no reason to keep the object. The folders of a retained pool stay, like the pool.
+// letGo removes the mount point folders of the pool's datasets, and then the finalizer. A folder that cannot be removed is empty or belongs
+// to others, so it is no reason to keep the object. The folders of a retained pool stay, like the pool itself.
 func (r *Reconciler) letGo(ctx context.Context, state *observed) error {
 	points := naming.MountPoints(state.Pool)
 	if state.Live != nil || !objects.Destroys(state.Pool) {
@@ -82,7 +82,7 @@ func (r *Reconciler) letGo(ctx context.Context, state *observed) error {
 	return client.IgnoreNotFound(write.Finalizer(ctx, r.Client, state.Pool, controllerutil.RemoveFinalizer))
 }
 
-// unchanged checks that the object is still the one that the plan was made for.
+// unchanged checks that the object is still the one for which the plan was made, with the same spec and run, and not deleted.
 func (r *Reconciler) unchanged(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
 	var now v1alpha1.BenchmarkPool
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pool), &now); err != nil {
@@ -171,7 +171,7 @@ func (r *Reconciler) importPool(ctx context.Context, state *observed, guid strin
 		return err
 	}
 	proof := guard.Prove(ctx, r.ZFS, pool, guid)
-	// Imported read-only and without mounts, it is exported unchanged.
+	// The pool was imported read-only and without mounts, so its export changes nothing.
 	if proof != nil {
 		return errors.Join(fmt.Errorf("%w; to use it, %s", proof, pools.ImportByHand(guid)), r.ZFS.Export(ctx, naming.PoolName(pool)))
 	}
@@ -238,7 +238,7 @@ func (r *Reconciler) mountDataset(ctx context.Context, pool *v1alpha1.BenchmarkP
 	return fmt.Errorf("dataset %s does not belong to the object", action.Dataset.Name)
 }
 
-// unmountDataset unmounts a dataset from a wrong place, unless it is in use.
+// unmountDataset unmounts a dataset from a wrong place. ZFS refuses that if the dataset is in use.
 func (r *Reconciler) unmountDataset(ctx context.Context, pool *v1alpha1.BenchmarkPool, action pools.Action) error {
 	if err := guard.Prove(ctx, r.ZFS, pool, action.GUID); err != nil {
 		return err
@@ -246,7 +246,7 @@ func (r *Reconciler) unmountDataset(ctx context.Context, pool *v1alpha1.Benchmar
 	return r.ZFS.Unmount(ctx, action.Dataset.Name)
 }
 
-// destroy destroys the pool and clears the labels of its disks. If the agent ends in between, the planner finds the labels by the recorded
+// destroy destroys the pool and clears the labels of its disks. If the agent dies in between, the planner finds the labels by the recorded
 // guids.
 func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) error {
 	leaves, auxiliary := state.Live.Status.Leaves(), pools.AuxiliaryGUIDs(state.Pool, state.Live)
@@ -262,7 +262,7 @@ func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) 
 	if err := r.condemned(ctx, state.Pool); err != nil {
 		return err
 	}
-	// The owner is read last.
+	// The proof of ownership comes last.
 	if err := guard.Prove(ctx, r.ZFS, state.Pool, guid); err != nil {
 		return err
 	}
@@ -281,7 +281,7 @@ func (r *Reconciler) destroy(ctx context.Context, state *observed, guid string) 
 	return nil
 }
 
-// condemned checks that the pool is still to be destroyed: inspecting it takes time, during which a user may have decided to keep it.
+// condemned checks that the pool is still to be destroyed: inspecting the pool takes time, during which a user may have decided to keep it.
 func (r *Reconciler) condemned(ctx context.Context, pool *v1alpha1.BenchmarkPool) error {
 	var now v1alpha1.BenchmarkPool
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pool), &now); err != nil {
@@ -293,8 +293,8 @@ func (r *Reconciler) condemned(ctx context.Context, pool *v1alpha1.BenchmarkPool
 	return nil
 }
 
-// nothingNew checks that a pool has no dataset or snapshot that the planner has not seen: it would be destroyed with the pool, and
-// may be a user's volume. The next turn sees it.
+// nothingNew checks that a pool has no dataset or snapshot that the planner has not seen: it would be destroyed with the pool, and may be a
+// user's volume. The planner sees it in the next turn.
 func (r *Reconciler) nothingNew(ctx context.Context, live *pools.LivePool) error {
 	now, err := r.ZFS.Datasets(ctx, live.Name)
 	if err != nil {
@@ -327,9 +327,9 @@ func (r *Reconciler) clearLabels(ctx context.Context, pool *v1alpha1.BenchmarkPo
 }
 
 // clearLabel clears the label that our destroyed pool has left on a disk, or that was left when the disk was taken out of the pool, if the
-// disk carries no other label. Labels of spares and cache devices identify only themselves.
+// disk carries no other label. Labels of spares and cache devices name no pool: they are recognized by the guid of the vdev.
 func (r *Reconciler) clearLabel(ctx context.Context, path, guid string, auxiliary []string) error {
-	disk, _ := r.Disks.Check(host.Wish{Path: path}) // a label is a reason to refuse the disk, but here it is expected
+	disk, _ := r.Disks.Check(host.Wish{Path: path}) // ignore the refusal: a label causes one, but is expected here
 	if len(disk.Pools) == 0 {
 		return nil
 	}

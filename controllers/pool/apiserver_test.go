@@ -25,7 +25,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// TestDeletingTheCRD deletes all objects by the API server, and of their pools destroys only those that say so.
+// TestDeletingTheCRD: the API server deletes all objects, but only the pools of those with the policy Destroy are destroyed.
 func TestDeletingTheCRD(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("no kube-apiserver: export KUBEBUILDER_ASSETS=$(hack/envtest-assets)")
@@ -45,7 +45,7 @@ func TestDeletingTheCRD(t *testing.T) {
 		Policy: pools.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, ZFS: zfs.New(node), Disks: node, Turns: &guard.Turns{}}
 
 	ofAdmin, ofRun := wanted("of-admin"), wanted("of-run")
-	ofAdmin.Spec.DeletionPolicy = "" // what an admin leaves out is Retain
+	ofAdmin.Spec.DeletionPolicy = "" // if an admin omits the policy, it is Retain
 	ofRun.Spec.Vdevs[0].Devices = []v1alpha1.DevicePath{diskC, diskD}
 	all := []*v1alpha1.BenchmarkPool{ofAdmin, ofRun}
 	turn := func() {

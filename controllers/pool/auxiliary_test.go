@@ -13,8 +13,8 @@ func withAuxiliaries() *v1alpha1.BenchmarkPool {
 	return pool
 }
 
-// TestCacheAndSpareAreLeftClean: labels of cache devices and spares name no pool. Nevertheless none is left behind, neither by an older
-// OpenZFS, which does not report their guids, nor if the agent or the node dies after any command.
+// TestCacheAndSpareAreLeftClean: labels of cache devices and spares name no pool. Nevertheless, none is left behind, even with an older
+// OpenZFS, which does not report their guids, or if the agent or the node dies after any command.
 func TestCacheAndSpareAreLeftClean(t *testing.T) {
 	for _, version := range []string{"2.1.15", "2.2.7", "2.3.9"} {
 		for _, resets := range []bool{false, true} {
@@ -54,7 +54,7 @@ func TestOthersCacheIsLeft(t *testing.T) {
 	}
 }
 
-// TestAReplacedDiskIsLeftClean: the label of a disk that was taken out of the pool would keep the next pool off it.
+// TestAReplacedDiskIsLeftClean: the label of a disk that was taken out of the pool would prevent the next pool from taking the disk.
 func TestAReplacedDiskIsLeftClean(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	pool := w.settle("bench0")

@@ -88,8 +88,8 @@ func (c *listing) List(ctx context.Context, list client.ObjectList, options ...c
 	return c.Client.List(ctx, list, options...)
 }
 
-// TestACompleteDatasetNeedsNoOperation: the agent waits for its operation once. Later the object may be gone, and the dataset has to be
-// mounted all the same, such as after a restart of the node.
+// TestACompleteDatasetNeedsNoOperation: the agent waits for its operation once. Later the object may be gone, but the dataset has to be
+// mounted anyway, for example after a restart of the node.
 func TestACompleteDatasetNeedsNoOperation(t *testing.T) {
 	pool, operation := awaiting(v1alpha1.OutcomeSucceeded)
 	w := newWorld(t, pool, operation)
@@ -139,7 +139,7 @@ func TestAwaitedDatasetsFitIntoTheStatus(t *testing.T) {
 	}
 }
 
-// TestFinishedOperationsWakeTheirPool: one that has created a dataset wakes the pool that the dataset is on.
+// TestFinishedOperationsWakeTheirPool: an operation that has created a dataset wakes the pool of that dataset.
 func TestFinishedOperationsWakeTheirPool(t *testing.T) {
 	for name, test := range map[string]struct {
 		action v1alpha1.PoolAction

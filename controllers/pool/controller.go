@@ -1,5 +1,5 @@
-// Package pool reconciles the BenchmarkPools of one node: it creates, grows and destroys zpools without touching anything that is
-// not theirs.
+// Package pool reconciles the BenchmarkPools of one node: it creates, grows and destroys their zpools without touching anything that does
+// not belong to them.
 package pool
 
 import (
@@ -58,7 +58,7 @@ func Scheme() (*runtime.Scheme, error) {
 	return known, v1alpha1.AddToScheme(known)
 }
 
-// Cache restricts the agent's memory to the pools of its node.
+// Cache restricts the agent's cache to the pools of its node.
 func Cache(node string) cache.Options {
 	return cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
@@ -84,13 +84,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return r.inTurn(ctx, &pool)
 }
 
-// step is the work of one turn of a pool.
+// step works on a pool whose turn is held.
 func (r *Reconciler) step(ctx context.Context, pool *v1alpha1.BenchmarkPool, names []string) (reconcile.Result, error) {
 	observed, err := r.observe(ctx, pool)
 	if err != nil {
 		return reconcile.Result{}, errors.Join(err, r.writeStatus(ctx, pool, summariseFailure(pool, err)))
 	}
-	if !r.covered(pool, names) { // it was changed, or a disk has appeared, while it waited
+	if !r.covered(pool, names) { // while it waited, it was changed, or a disk has appeared
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
 	decision := pools.Plan(observed.State)
@@ -112,13 +112,13 @@ func (r *Reconciler) step(ctx context.Context, pool *v1alpha1.BenchmarkPool, nam
 	return reconcile.Result{RequeueAfter: decision.Recheck}, actErr
 }
 
-// released reports whether the finalizer was removed, and the object with it.
+// released reports whether the finalizer, and with it the object, was removed.
 func released(decision pools.Decision) bool {
 	return slices.ContainsFunc(decision.Actions, func(action pools.Action) bool { return action.Kind == pools.RemovePoolFinalizer })
 }
 
-// failed is the decision after a failed action. What ZFS or the agent refuses stays refused until a user changes something; other errors
-// may be temporary.
+// failed returns the decision after a failed action. If ZFS or the agent refuses an action, it will refuse it again until a user changes
+// something. Other errors may be temporary.
 func failed(decision pools.Decision, err error) pools.Decision {
 	decision.Phase, decision.Reason = pools.PoolProgressing, v1alpha1.ReasonActionFailed
 	for _, refusal := range []error{guard.ErrNotOurs, zfs.Invalid, zfs.Unsupported, zfs.DeviceInUse, zfs.DeviceTooSmall, zfs.OtherHost,
@@ -131,7 +131,7 @@ func failed(decision pools.Decision, err error) pools.Decision {
 	return decision
 }
 
-// silent is the decision if a disk of the pool has not responded, so that nothing was done.
+// silent returns the decision for a disk of the pool that has not responded, so that nothing was done.
 func silent(pool *v1alpha1.BenchmarkPool, decision pools.Decision) pools.Decision {
 	decision.Phase, decision.Reason, decision.Recheck = pools.PoolStalled, v1alpha1.ReasonPoolUnhealthy, silentRecheck
 	if !pool.DeletionTimestamp.IsZero() {
@@ -155,8 +155,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, pool *v1alpha1.BenchmarkPo
 	return nil
 }
 
-// SetupWithManager registers the controller and its watches. Several pools are reconciled concurrently. Two that claim the same
-// name or disk, and operations on them, take turns.
+// SetupWithManager registers the controller and its watches. Several pools are reconciled concurrently. Pools that claim the same name or
+// disk, and operations on them, take turns.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 	if err := r.releaser(manager); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		Complete(r)
 }
 
-// refusedRivals finds the pools that may get what another releases.
+// refusedRivals returns the pools that were refused, and may now get the name or the disks that another object releases.
 func (r *Reconciler) refusedRivals(ctx context.Context, object client.Object) []reconcile.Request {
 	var pools v1alpha1.BenchmarkPoolList
 	if err := r.Client.List(ctx, &pools); err != nil {

@@ -294,7 +294,7 @@ func TestForeignPoolsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestAForeignPoolInDisguise has the name and the disks of ours, but not its mark: only a read-only import tells.
+// TestAForeignPoolInDisguise: the pool has the name and the disks of ours, but not its mark, which only a read-only import shows.
 func TestAForeignPoolInDisguise(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	stranger := foreign("bench0")

@@ -14,7 +14,7 @@ import (
 	"github.com/storagebench/storagebench/internal/host"
 )
 
-// record is what an operation does before its command adds disks to the pool.
+// record does what an operation does before its command adds disks to the pool.
 func (w *world) record(pool *v1alpha1.BenchmarkPool, paths ...string) {
 	w.t.Helper()
 	var disks []pools.Disk

@@ -14,8 +14,8 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// clearLeft clears the labels of disks that have left our live pool. One that cannot be cleared is remembered, and does not stop the pool:
-// a tenant may keep the agent from finding out who uses a disk, and a failing disk takes no writes.
+// clearLeft clears the labels of disks that have left our live pool. A disk whose label cannot be cleared is remembered, and does not stop
+// the work on the pool: a tenant may prevent the agent from finding out who uses a disk, and a failing disk accepts no writes.
 func (r *Reconciler) clearLeft(ctx context.Context, state *observed, action pools.Action) error {
 	state.cleared = map[string]error{}
 	for _, disk := range action.Disks {
@@ -33,8 +33,8 @@ func (r *Reconciler) clearLeft(ctx context.Context, state *observed, action pool
 	return nil
 }
 
-// remembered are the disks that have left the pool and may still have a label of it. The status names them after the vdevs of the pool, so
-// that the object continues to claim them, and they are found when it is deleted.
+// remembered returns the disks that have left the pool and may still have a label of it, and words for the message. The status lists them
+// after the vdevs of the pool, so that the object continues to claim them and the agent finds them when the object is deleted.
 func remembered(state observed, decision pools.Decision) (vdevs []v1alpha1.VdevStatus, words string) {
 	var why []string
 	for _, left := range decision.Left {
@@ -56,7 +56,7 @@ func remembered(state observed, decision pools.Decision) (vdevs []v1alpha1.VdevS
 	return vdevs[:min(len(vdevs), maxVdevs)], words
 }
 
-// tellLost reports the disks whose labels stay for good. The status forgets these disks.
+// tellLost emits an event for each disk whose label stays for good. The status no longer lists these disks.
 func (r *Reconciler) tellLost(pool *v1alpha1.BenchmarkPool, decision pools.Decision) {
 	for _, what := range decision.Lost {
 		r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, v1alpha1.ReasonPoolLeftBehind, "ClearLabels", "%s", spelling.Shorten(what, 900))

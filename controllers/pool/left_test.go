@@ -85,8 +85,8 @@ func leaves(t *testing.T, steps []func(*world, *fakePool), version string, reset
 
 func isLeft(vdev v1alpha1.VdevStatus) bool { return vdev.State == pools.StateLeft }
 
-// TestLabelsThatStay: what is not certainly a left label of the pool, or may be used by others, is not touched, and nothing waits for it.
-// An event says so, and the object does not go on to claim the disk.
+// TestLabelsThatStay: a label is not touched, and nothing waits for it, if the pool has not certainly left it, or if others may use the
+// disk. An event says so, and the object no longer claims the disk.
 func TestLabelsThatStay(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(w *world, on *fakePool)
@@ -140,7 +140,7 @@ func refusedFor(reason host.Reason) error {
 	return &host.RefusedError{Findings: []host.Finding{{Reason: reason, Detail: string(reason)}}}
 }
 
-// TestLabelsThatWait: an obstacle that may pass does not stop the pool. The object goes on to claim the disk, and says why, until the label
+// TestLabelsThatWait: a temporary obstacle does not stop the pool. The object continues to claim the disk, and says why, until the label
 // can be cleared.
 func TestLabelsThatWait(t *testing.T) {
 	rival := onDisks("rival", diskF)
@@ -197,7 +197,7 @@ func TestALeftDiskDoesNotKeepItsPool(t *testing.T) {
 	for _, reason := range []host.Reason{host.InUse, host.Missing, host.Silent} {
 		w := newWorld(t, withAuxiliaries())
 		pool := w.settle("bench0")
-		pool.Spec.Cache = nil // a disk of the spec that is missing is waited for
+		pool.Spec.Cache = nil // otherwise the deletion would wait for a missing disk of the spec
 		pool.Generation++
 		if err := w.client.Update(t.Context(), pool); err != nil {
 			t.Fatal(err)

@@ -76,7 +76,8 @@ func TestDatasetBelowOneThatIsNotMounted(t *testing.T) {
 	}
 }
 
-// TestNestedMountsAreUnmounted: also while the pool is in use, because the kubelet cannot unmount the volume before.
+// TestNestedMountsAreUnmounted: they are unmounted even while the pool is in use, because the kubelet cannot unmount the volume before
+// that.
 func TestNestedMountsAreUnmounted(t *testing.T) {
 	for name, deleting := range map[string]bool{"a live pool": false, "one that goes": true} {
 		w := newWorld(t, wanted("bench0"))

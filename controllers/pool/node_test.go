@@ -13,20 +13,20 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// fakeNode plays the zpool and zfs of a node, and its disks.
+// fakeNode simulates the zpool and zfs of a node, and its disks.
 type fakeNode struct {
 	pools []*fakePool
 	users []string
-	// commands change something, all are all commands.
+	// commands are those that change something. all are all commands.
 	commands, all []string
-	// diesAfter is the number of commands that change something until the agent dies, before it learns the result. 0 is never.
+	// diesAfter is the number of commands that change something until the agent dies, before it learns the result. 0 means never.
 	diesAfter int
 	changes   int
 	// dead says that the agent has died and was not restarted yet. With resets, the node dies too.
 	dead    bool
 	resets  bool
 	refused map[string]error
-	// also is what disks have besides labels of pools.
+	// also holds the findings of disks besides labels of pools.
 	also    map[string]host.Reason
 	swapped bool
 	// opened are the disks that were opened.
@@ -35,10 +35,10 @@ type fakeNode struct {
 	version string
 	// swapAfter is the command after which the paths lead to other disks.
 	swapAfter string
-	// folders were to be removed, folderStays is the error that prevents it.
+	// folders are the folders that the agent has tried to remove. folderStays is the error of each attempt.
 	folders     []string
 	folderStays error
-	// made are the states of the mount points: "ready", or with the folder for pods.
+	// made are the states of the mount points: "sealed", or "ready" with the folder for pods.
 	made map[string]string
 	// nested are mounts within others.
 	nested []string
@@ -85,7 +85,7 @@ func failure(kind zfs.Kind, command zfs.Command) error {
 	return &zfs.Error{Kind: kind, Command: command.String(), ExitCode: 1, Stderr: string(kind)}
 }
 
-// Run plays one command.
+// Run simulates one command.
 func (n *fakeNode) Run(ctx context.Context, command zfs.Command) ([]byte, error) {
 	if ctx.Err() != nil || n.dead {
 		return nil, &zfs.Error{Kind: zfs.Cancelled, Command: command.String(), Err: ctx.Err()}
@@ -157,7 +157,7 @@ func (p *fakePool) mount(dataset string, mounted bool) {
 	p.mounted[dataset] = mounted
 }
 
-// list shows a dataset and what is below it.
+// list prints a dataset and everything below it.
 func (p *fakePool) list(root string) []byte {
 	text := ""
 	for _, name := range p.snapshots {
@@ -279,7 +279,7 @@ func (n *fakeNode) change(key string, args []string, command zfs.Command) error 
 	return nil
 }
 
-// make makes a dataset. Without marks, it gets no properties, so that the agent has to set them.
+// make creates a dataset. Without marks, it gets no properties, so that the agent has to set them.
 func (p *fakePool) make(name string, args []string) {
 	p.made++
 	if p.guids == nil {
@@ -302,7 +302,7 @@ func (n *fakeNode) restart() {
 	n.dead = false
 }
 
-// reset is what a crash of the node leaves.
+// reset simulates a crash of the node.
 func (n *fakeNode) reset() {
 	for _, pool := range n.pools {
 		pool.imported, pool.readOnly, pool.mounted = false, false, nil
@@ -352,12 +352,12 @@ func (n *fakeNode) Answer(string) error { return nil }
 
 func (n *fakeNode) Settle() {}
 
-// Wipe is not for these tests.
+// Wipe is not used by these tests.
 func (n *fakeNode) Wipe(wish host.Wish) (host.Disk, error) {
 	return host.Disk{}, fmt.Errorf("the contents of %s were not given up", wish.Path)
 }
 
-// PoolUsers are the users that the test has set, and datasets that are mounted elsewhere than at the agent's own mount points.
+// PoolUsers returns the users that the test has set, and datasets that are mounted elsewhere than at the agent's own mount points.
 func (n *fakeNode) PoolUsers(name string, own ...string) ([]string, error) {
 	users := slices.Clone(n.users)
 	if pool := n.find(name); pool != nil {
@@ -383,13 +383,13 @@ func (n *fakeNode) set(point, state string) {
 	n.made[point] = state
 }
 
-// MakeMountPoint makes it ready.
+// MakeMountPoint seals the mount point.
 func (n *fakeNode) MakeMountPoint(_, point string) error {
 	n.set(point, "sealed")
 	return nil
 }
 
-// MakeVolumeFolder needs the dataset there.
+// MakeVolumeFolder requires that the dataset is mounted there.
 func (n *fakeNode) MakeVolumeFolder(_, point, dataset string) error {
 	name, _, _ := strings.Cut(dataset, "/")
 	if pool := n.find(name); n.elsewhere || !pool.mounted[dataset] || pool.datasets[dataset]["mountpoint"] != point {
@@ -399,10 +399,10 @@ func (n *fakeNode) MakeVolumeFolder(_, point, dataset string) error {
 	return nil
 }
 
-// Mounted reports whether there is the folder for pods.
+// Mounted reports whether the folder for pods exists.
 func (n *fakeNode) Mounted(_, point, _ string) (bool, error) { return n.made[point] == "ready", nil }
 
-// NestedMounts are the datasets mounted below the points, and those set by the test, until they are unmounted.
+// NestedMounts returns the datasets mounted below the points, and those set by the test, until they are unmounted.
 func (n *fakeNode) NestedMounts(name string, points ...string) ([]string, error) {
 	pool := n.find(name)
 	if pool == nil {
@@ -418,7 +418,7 @@ func (n *fakeNode) NestedMounts(name string, points ...string) ([]string, error)
 	return nested, nil
 }
 
-// OpenDataset is not for these tests.
+// OpenDataset is not used by these tests.
 func (n *fakeNode) OpenDataset(dataset string, _ bool) (*os.Root, error) {
 	return nil, fmt.Errorf("dataset %s has no files", dataset)
 }

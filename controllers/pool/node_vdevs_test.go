@@ -39,7 +39,7 @@ func created(args []string, guid string) *fakePool {
 	return pool
 }
 
-// in reports whether a command looks at all disks of the pool.
+// in reports whether the devices of a command include all disks of the pool.
 func (p *fakePool) in(devices []string) bool {
 	return !slices.ContainsFunc(slices.Concat(p.mirror...), func(disk string) bool { return !slices.Contains(devices, disk+"-part1") })
 }
@@ -122,7 +122,7 @@ func (p *fakePool) statusText(guids bool) []byte {
 	return []byte(text + "\nerrors: No known data errors\n")
 }
 
-// leafGUID is a different guid for each disk of these tests.
+// leafGUID returns a different guid for each disk of these tests.
 func leafGUID(path string) int { return 500 + int(path[len(path)-1]) }
 
 // mirrorOf finds the mirror with a member.
@@ -148,8 +148,8 @@ func (p *fakePool) detach(member string) {
 	p.remove(p.mirror[at][side])
 }
 
-// remove takes a disk out of the pool. As in OpenZFS, the label of a cache device or spare stays as it is, and that of a data disk says from
-// then on that it is of no transaction group, unless the disk is offline.
+// remove takes a disk out of the pool. As in OpenZFS, the label of a cache device or spare stays as it is, and the label of a data disk
+// gets transaction group 0, unless the disk is offline.
 func (p *fakePool) remove(disk string) {
 	label := p.label(disk)
 	if label.State == host.PoolActive && disk != p.offline {

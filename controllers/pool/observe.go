@@ -17,21 +17,21 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// observed is the planner's State, and what only the status needs.
+// observed is the planner's State, with data that only the status and the actions need.
 type observed struct {
 	pools.State
 	// ashifts are the ashifts of vdevs by their name in the tree, if this OpenZFS version reports them.
 	ashifts map[string]string
-	// lookedOn are the disks that were searched for a pool that is not imported.
+	// lookedOn are the disks on which the agent has searched for a pool that is not imported.
 	lookedOn []string
 	// gone are the disks that the status names and the live pool does not have.
 	gone []string
-	// cleared are the disks whose labels were to be cleared because they have left the pool, with the error.
+	// cleared holds, for each disk that has left the pool and whose label was to be cleared, the error, or nil if it was cleared.
 	cleared map[string]error
 }
 
-// observe reads the state of a pool. Its absence is concluded only from a successful list: programs also print "no such file" when
-// they cannot reach the kernel.
+// observe reads the state of a pool. It concludes that the pool is absent only from a successful list: programs also print "no such file"
+// when they cannot reach the kernel.
 func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) (observed, error) {
 	state := observed{State: pools.State{Pool: pool, Policy: r.Policy, Multihost: r.Multihost}}
 	var err error
@@ -54,7 +54,8 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 		return state, fmt.Errorf("read pool %s: %w", live[at].Name, err)
 	}
 	if !state.Live.OwnedBy(string(pool.UID)) {
-		// A pool that is being deleted may have left labels elsewhere. Otherwise the remedy depends on whether the disks are free.
+		// If the object is being deleted, its pool may have left labels on the disks. Otherwise, the advice to the user depends on whether
+		// the disks are free.
 		return state, r.observeDisks(ctx, &state)
 	}
 	if err := r.observeMounts(&state); err != nil {
@@ -77,7 +78,7 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 			return state, fmt.Errorf("find the users of dataset %s: %w", outdated.Name, err)
 		}
 	}
-	if pools.SameWords(pool, state.Live) {
+	if pools.SameDisks(pool, state.Live) {
 		return state, r.observeGone(ctx, &state)
 	}
 	return state, r.observeDisks(ctx, &state)
@@ -91,8 +92,8 @@ func (r *Reconciler) observeGone(ctx context.Context, state *observed) error {
 	return r.survey(ctx, state, state.gone)
 }
 
-// observeAbsent searches for the pool on its disks. They are checked first: on a silent disk ZFS would search forever, and block
-// every other pool of the node meanwhile.
+// observeAbsent searches for the pool on its disks. It checks them first: ZFS would search a silent disk forever, and block every other
+// pool of the node meanwhile.
 func (r *Reconciler) observeAbsent(ctx context.Context, state *observed) error {
 	claimed := objects.ClaimedDevices(state.Pool)
 	err := r.survey(ctx, state, claimed)
@@ -138,7 +139,7 @@ func (r *Reconciler) observeMounts(state *observed) error {
 }
 
 // observeOperations finds the operations that may have created datasets that the spec awaits, and the disks that operations have taken
-// offline. The cache may hold many operations: they are not copied, and not even listed if there is nothing to find.
+// offline. The cache may hold many operations, so they are not copied, and not even listed if there is nothing to find.
 func (r *Reconciler) observeOperations(ctx context.Context, state *observed) error {
 	awaits, inOrder := state.Unfinished(), state.Live.Status.Health().Good()
 	if !awaits && inOrder {
@@ -163,8 +164,8 @@ func (r *Reconciler) observeOperations(ctx context.Context, state *observed) err
 	return nil
 }
 
-// mayOpen reports whether a disk may be opened: if it is granted, or if the pool was created before. The remains of such a pool are found
-// even if its disks are not granted any more.
+// mayOpen reports whether a disk may be opened: the disk is granted, or the pool was created before. So the agent finds the remains of such
+// a pool even if its disks are not granted any more.
 func (r *Reconciler) mayOpen(pool *v1alpha1.BenchmarkPool, path string) bool {
 	return pool.Status.GUID != "" || r.Policy.Allows(pool.Spec.Namespace, path)
 }
@@ -221,7 +222,7 @@ func (r *Reconciler) observeLive(ctx context.Context, state *observed, summary z
 	return err
 }
 
-// observeMarks finds the other datasets that operations have created. It matters only when the pool is to be destroyed.
+// observeMarks finds out which other datasets operations have created. These matter only when the pool is to be destroyed.
 func (r *Reconciler) observeMarks(ctx context.Context, state *observed, known []string) error {
 	var others []string
 	for _, dataset := range state.Live.Datasets {

@@ -10,8 +10,8 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// destroyDataset destroys the dataset of the previous run on a kept pool, and nothing below it: without recursion, ZFS refuses
-// datasets with snapshots or children.
+// destroyDataset destroys the dataset of the previous run on a kept pool, and nothing below it: without recursion, ZFS refuses to destroy a
+// dataset with snapshots or children.
 func (r *Reconciler) destroyDataset(ctx context.Context, pool *v1alpha1.BenchmarkPool, action pools.Action) error {
 	name, own := action.Dataset.Name, naming.MountPoints(pool)
 	prove := func() error { return guard.ProveDataset(ctx, r.ZFS, pool, action.GUID, name, action.DatasetGUID) }

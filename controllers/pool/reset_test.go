@@ -38,7 +38,7 @@ func (w *world) handOn(run string) {
 	}
 }
 
-// readyFor is the run for which the dataset is ready according to the status.
+// readyFor returns the run for which the dataset is ready according to the status.
 func readyFor(pool *v1alpha1.BenchmarkPool) string {
 	for _, property := range pool.Status.Properties {
 		if property.Dataset == keptDataset && property.Name == naming.PropertyRun {
@@ -84,8 +84,8 @@ func TestPoolsOfOneRunCarryNoMarks(t *testing.T) {
 	}
 }
 
-// TestResetLeavesOthersAlone: what is not surely this pool's own dataset of an earlier run is not destroyed, neither by itself nor with the
-// pool.
+// TestResetLeavesOthersAlone: a dataset is not destroyed, neither alone nor with the pool, unless it is certainly this pool's own dataset
+// of an earlier run.
 func TestResetLeavesOthersAlone(t *testing.T) {
 	for name, change := range map[string]func(*fakePool){
 		"another dataset":          func(p *fakePool) { p.make("bench0/precious", nil) },

@@ -98,7 +98,7 @@ func TestARetainedPoolIsTakenOver(t *testing.T) {
 		}
 		next := retained("bench0")
 		next.UID = "uid-next"
-		next.Spec.Vdevs[0].Devices = []v1alpha1.DevicePath{diskA, diskB, diskC} // other disks than the pool has are told, not taken
+		next.Spec.Vdevs[0].Devices = []v1alpha1.DevicePath{diskA, diskB, diskC} // disks that the pool does not have are reported, not taken
 		if err := w.client.Create(t.Context(), next); err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func TestARestoredSpecChangesNothing(t *testing.T) {
 			first := w.node.changes
 			for _, layout := range layouts[1:] {
 				w.change(pool, layout...)
-				if at > w.node.changes-first { // else what comes after the crash is never written: the agent stays dead
+				if at > w.node.changes-first { // otherwise nothing after the crash would ever be written, because the agent stays dead
 					w.node.diesAfter = first + at
 				}
 				pool = w.settleUntilDead("bench0")
@@ -203,7 +203,7 @@ func (w *world) expectAccepted(layout []v1alpha1.DevicePath) {
 	if err := w.client.Update(w.t.Context(), pool); err != nil {
 		w.t.Fatal(err)
 	}
-	if !slices.Contains(layout, diskC) { // that a disk is in the place of another is for a person to mend, as ever
+	if !slices.Contains(layout, diskC) { // as always, only a person can correct a disk that is in the place of another
 		w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolDisksDiffer)
 		return
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// hangingNode is a node on which a disk does not answer, or a command does not end.
+// hangingNode is a node on which a disk does not respond, or a command does not end.
 type hangingNode struct {
 	*fakeNode
 	mutex sync.Mutex
@@ -108,13 +108,13 @@ func (w *world) turn(name string) (ctrl.Result, error) {
 // pollers are the goroutines by which gomega waits.
 const pollers = 2
 
-// soon waits for a fact.
+// soon waits until a condition is true.
 func soon(t *testing.T, fact func() bool) {
 	t.Helper()
 	gomega.NewWithT(t).Eventually(fact).WithTimeout(time.Minute).WithPolling(time.Millisecond).Should(gomega.BeTrue())
 }
 
-// none waits until no look hangs and no goroutine is left.
+// none waits until no check hangs and no goroutine is left over.
 func none(t *testing.T, looks *guard.Bounded, goroutines int) {
 	t.Helper()
 	soon(t, func() bool { return len(looks.Hanging()) == 0 && runtime.NumGoroutine() <= goroutines+pollers })
@@ -185,7 +185,7 @@ func TestASilentPoolIsNotDestroyed(t *testing.T) {
 	}
 }
 
-// TestASilentDiskThatHasLeftKeepsNoPool: an operation has taken it out because it was dying. The object waits for its label only.
+// TestASilentDiskThatHasLeftKeepsNoPool: an operation has removed the disk because it was dying. The object waits only for its label.
 func TestASilentDiskThatHasLeftKeepsNoPool(t *testing.T) {
 	w := newWorld(t, withAuxiliaries())
 	node, looks := w.hanging()
@@ -205,7 +205,7 @@ func TestASilentDiskThatHasLeftKeepsNoPool(t *testing.T) {
 	}
 }
 
-// TestASilentPoolIsNotImported: nor does the agent conclude anything from not finding it.
+// TestASilentPoolIsNotImported: the pool is not imported, and the agent concludes nothing from not finding it.
 func TestASilentPoolIsNotImported(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	node, looks := w.hanging()
@@ -227,7 +227,8 @@ func TestASilentPoolIsNotImported(t *testing.T) {
 	}
 }
 
-// TestAStuckPoolIsReleased at once, while its worker waits for a disk and holds the turn. No disk is checked and no command runs.
+// TestAStuckPoolIsReleased: it is released at once, while its worker waits for a disk and holds the turn. No disk is checked and no command
+// runs.
 func TestAStuckPoolIsReleased(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	node, looks := w.hanging()
@@ -270,7 +271,8 @@ func TestAStuckPoolIsReleased(t *testing.T) {
 	}
 }
 
-// TestAHangingCommandKeepsItsDisks: 'zpool create' may still take them hours later. Another pool on these disks waits, others do not.
+// TestAHangingCommandKeepsItsDisks: a hanging 'zpool create' may still take its disks hours later. Another pool on these disks waits,
+// others do not.
 func TestAHangingCommandKeepsItsDisks(t *testing.T) {
 	rival := onDisks("rival", diskA, "/dev/disk/by-id/e")
 	rival.CreationTimestamp = metav1.NewTime(time.Unix(10, 0)) // it has the better claim

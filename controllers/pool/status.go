@@ -26,17 +26,17 @@ var (
 	poolMatters = []string{"ashift", "autotrim", "multihost"}
 	rootMatters = []string{"recordsize", "compression", "checksum", "logbias", "sync", "primarycache", "secondarycache", "atime", "copies",
 		"dedup", "redundant_metadata", "encryption"}
-	// limits of a dataset of another component: they are not inherited.
+	// limits are relevant properties of a dataset of another component: they are not inherited.
 	limits = []string{"quota", "refquota", "reservation", "refreservation", "volsize", "volblocksize"}
 )
 
-// summarise computes the status from observation and decision only, so that an unchanged world gives an unchanged status.
+// summarise computes the status from the observation and the decision only, so that an unchanged world results in an unchanged status.
 func summarise(state observed, decision pools.Decision) v1alpha1.BenchmarkPoolStatus {
 	pool := state.Pool
 	status := *pool.Status.DeepCopy()
 	status.ObservedGeneration = pool.Generation
 	status.ZFSVersion = spelling.Shorten(state.Version.Full(), 128)
-	// The guid and the disks of a pool that is not visible now are kept: they show what to look for.
+	// If the pool is not visible now, its guid and its disks stay in the status: they show what to look for.
 	status.Health = ""
 	left, stillLeft := remembered(state, decision)
 	if live := state.Live; live != nil && live.OwnedBy(string(pool.UID)) {
@@ -46,7 +46,7 @@ func summarise(state observed, decision pools.Decision) v1alpha1.BenchmarkPoolSt
 		if live.FragmentationPercent != nil {
 			status.FragmentationPercent = new(int32(*live.FragmentationPercent)) //nolint:gosec // a percentage
 		}
-		// What was joining is in the tree by now, or not in the pool. What this turn adds is seen by the next one.
+		// The disks that were joining are in the tree by now, or not in the pool. The next turn will see the disks that this turn adds.
 		vdevs := vdevStatuses(state)
 		status.Vdevs, status.Joining = append(vdevs[:min(len(vdevs), maxVdevs-len(left))], left...), decision.Joining()
 		status.Properties = effective(state)
@@ -57,7 +57,7 @@ func summarise(state observed, decision pools.Decision) v1alpha1.BenchmarkPoolSt
 		}
 	}
 	message := decision.Message
-	if pool.DeletionTimestamp.IsZero() { // deletedPool compares its own message
+	if pool.DeletionTimestamp.IsZero() { // the planner compares the message of a deleted pool with its own
 		message += stillLeft
 	}
 	if missing := state.Version.Missing(); decision.Phase == pools.PoolDone && len(missing) > 0 {
@@ -74,12 +74,12 @@ func summarise(state observed, decision pools.Decision) v1alpha1.BenchmarkPoolSt
 	return status
 }
 
-// summariseFailure reports why nothing could be observed.
+// summariseFailure returns a status that says why nothing could be observed.
 func summariseFailure(pool *v1alpha1.BenchmarkPool, err error) v1alpha1.BenchmarkPoolStatus {
 	return summariseUnseen(pool, v1alpha1.ReasonActionFailed, err.Error()+" (will be retried)")
 }
 
-// summariseUnseen keeps the last known state: nothing was observed.
+// summariseUnseen returns a status with the last known state, because nothing was observed.
 func summariseUnseen(pool *v1alpha1.BenchmarkPool, reason, message string) v1alpha1.BenchmarkPoolStatus {
 	status := *pool.Status.DeepCopy()
 	status.ObservedGeneration = pool.Generation
@@ -88,7 +88,7 @@ func summariseUnseen(pool *v1alpha1.BenchmarkPool, reason, message string) v1alp
 	return status
 }
 
-// vdevStatuses flattens the tree, parents before children.
+// vdevStatuses returns the tree of vdevs as a list, parents before children.
 func vdevStatuses(state observed) []v1alpha1.VdevStatus {
 	classes := map[string]string{"normal": "data", "l2cache": "cache"}
 	var statuses []v1alpha1.VdevStatus
@@ -116,7 +116,7 @@ func vdevStatuses(state observed) []v1alpha1.VdevStatus {
 	return statuses[:min(len(statuses), maxVdevs)]
 }
 
-// ashift is the ashift of a vdev. Vdev properties name disks without their folder.
+// ashift returns the ashift of a vdev. Vdev properties name disks without their folder.
 func ashift(known map[string]string, name string) int32 {
 	value, found := known[name]
 	if !found {
@@ -132,8 +132,9 @@ func ashift(known map[string]string, name string) int32 {
 	return int32(number)
 }
 
-// effective are the requested properties, followed by other relevant ones. For a dataset of another component, they are those requested for
-// any dataset, because it may inherit them. The marks come first, because other components wait for them.
+// effective returns the current values of the requested properties, followed by other relevant ones. For a dataset of another component, it
+// returns the properties that are requested for any dataset, because it may inherit them. The marks come first, because other components
+// wait for them.
 func effective(state observed) []v1alpha1.EffectiveProperty {
 	asked := state.InForce()
 	wanted := slices.Concat(naming.RunMarks(state.Pool), arrivedMarks(state), asked)
@@ -171,7 +172,7 @@ func effective(state observed) []v1alpha1.EffectiveProperty {
 	return properties[:min(len(properties), maxProperties)]
 }
 
-// arrivedMarks say which of the awaited datasets are ready for pods.
+// arrivedMarks returns the marks that show which of the awaited datasets are ready for pods.
 func arrivedMarks(state observed) (marks []naming.Setting) {
 	for _, name := range state.Arrived() {
 		marks = append(marks, naming.Setting{Dataset: name, Name: naming.PropertyOperation})
@@ -179,8 +180,8 @@ func arrivedMarks(state observed) (marks []naming.Setting) {
 	return marks
 }
 
-// unlikeRoot are the relevant properties of an operation's dataset that differ from the root, from which it inherits. Only these are
-// reported, because many such datasets have to fit into a status.
+// unlikeRoot returns the relevant properties of a dataset created by an operation that differ from those of the root, from which it
+// inherits. Only these are reported, because many such datasets have to fit into a status.
 func unlikeRoot(state observed, dataset string, asked []naming.Setting) (unlike []naming.Setting) {
 	names := slices.Clone(rootMatters)
 	for _, setting := range asked {

@@ -30,11 +30,11 @@ import (
 )
 
 const (
-	// workers is the number of concurrent pools of a node, so that one that waits for a disk does not block the others.
+	// workers is the number of pools that a node reconciles concurrently, so that one that waits for a disk does not block the others.
 	workers = 8
-	// busyRecheck is when a busy turn is retried: no watch reports its end.
+	// busyRecheck is the time until a busy turn is tried again: no watch reports its end.
 	busyRecheck = 5 * time.Second
-	// silentRecheck is when a silent disk is checked again.
+	// silentRecheck is the time until a silent disk is checked again.
 	silentRecheck = time.Minute
 )
 
@@ -49,7 +49,7 @@ func (r *Reconciler) inTurn(ctx context.Context, pool *v1alpha1.BenchmarkPool) (
 		return reconcile.Result{}, err
 	}
 	defer turn.End()
-	// Read it again: the actions in its status must not be repeated, and the turn has to cover its current claims.
+	// Read it again: actions that its status already records must not be repeated, and the turn has to cover its current claims.
 	var now v1alpha1.BenchmarkPool
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pool), &now); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -57,7 +57,8 @@ func (r *Reconciler) inTurn(ctx context.Context, pool *v1alpha1.BenchmarkPool) (
 	return r.step(under, &now, names)
 }
 
-// sayBusy reports the wait in a status that is still empty. The observed state of a pool remains valid while it waits.
+// sayBusy reports the wait in the status, if the status is still empty. Otherwise the observed state of the pool remains valid while it
+// waits.
 func (r *Reconciler) sayBusy(ctx context.Context, pool *v1alpha1.BenchmarkPool, busy error) error {
 	if meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady) != nil {
 		return nil
@@ -70,9 +71,9 @@ func (r *Reconciler) covered(pool *v1alpha1.BenchmarkPool, names []string) bool 
 	return guard.Covers(names, guard.TurnNames(r.Disks, nil, pool))
 }
 
-// changesPool passes operations that have just finished and may have added disks or datasets to a pool, removed disks, or brought one back.
-// The pool then reacts at once: its object has to claim new disks, because a pool that is not imported is searched for only on the disks of
-// its object. The agent also mounts awaited datasets and clears the labels of removed disks.
+// changesPool passes operations that have just finished and may have added disks or datasets to a pool, removed disks, or brought a disk
+// back. The pool must be reconciled at once: its object has to claim new disks, because the agent searches for a pool that is not imported
+// only on the disks of its object. The agent also mounts awaited datasets and clears the labels of removed disks.
 func changesPool() predicate.Predicate {
 	ended := func(object client.Object) bool {
 		operation, isOne := object.(*v1alpha1.PoolOperation)
@@ -88,7 +89,7 @@ func changesPool() predicate.Predicate {
 	}
 }
 
-// poolOf is the pool that an operation changes.
+// poolOf returns the pool that an operation changes.
 func poolOf(_ context.Context, object client.Object) []reconcile.Request {
 	operation, isOne := object.(*v1alpha1.PoolOperation)
 	if !isOne {
@@ -109,14 +110,14 @@ func disksOf(pool *v1alpha1.BenchmarkPool, live *pools.LivePool) []string {
 	return guard.PoolDisks(pool, &live.Status)
 }
 
-// importOptions import the pool from its disks, if all of them respond.
+// importOptions returns the options that import the pool from its disks, or an error if one of the disks does not respond.
 func (r *Reconciler) importOptions(state *observed, guid string) (zfs.ImportOptions, error) {
 	devices := guard.StablePaths(append(disksOf(state.Pool, state.Live), state.lookedOn...))
 	return zfs.ImportOptions{GUID: guid, Pool: naming.PoolName(state.Pool), Devices: devices}, guard.Answering(r.Disks, devices)
 }
 
-// release finalizes an object whose pool stays behind, because of its policy or because a user released it. It takes no turn,
-// checks no disk and runs no command: it exists for cases where one of these hangs. Mount point folders of the pool stay too.
+// release removes the finalizer of an object whose pool stays behind, because of its policy or because a user released it. It takes no
+// turn, checks no disk and runs no command: it exists for cases in which one of these hangs. The mount point folders of the pool stay too.
 func (r *Reconciler) release(ctx context.Context, pool *v1alpha1.BenchmarkPool) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(pool, v1alpha1.FinalizerTeardown) {
 		return reconcile.Result{}, nil
@@ -141,7 +142,7 @@ func (r *Reconciler) release(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 	return reconcile.Result{}, nil
 }
 
-// offlined is the identity of the disk of a pool that an operation may have taken offline. Empty if there is none.
+// offlined returns the identity of the disk of a pool that an operation may have taken offline. The result is empty if there is none.
 func offlined(operation *v1alpha1.PoolOperation, pool *v1alpha1.BenchmarkPool) []string {
 	if disk := operations.TakenOffline(operation); disk != "" && operation.Status.PoolUID == string(pool.UID) {
 		return []string{disk}

@@ -36,12 +36,12 @@ const (
 	annotationOutcome = "storagebench.dev/outcome"
 	annotationReason  = "storagebench.dev/reason"
 	annotationMessage = "storagebench.dev/message"
-	// annotationStartLag is how many milliseconds late a phase of a group's run started.
+	// annotationStartLag is the delay, in milliseconds, with which a phase of a group's run started.
 	annotationStartLag = "storagebench.dev/start-lag-milliseconds"
 )
 
 // act carries out the decision and records in state what it has created. Objects are created, never applied: applying would adopt an object
-// of another owner with the same name, and it would later be deleted as our own.
+// of another owner with the same name, and the run would later delete it as its own.
 func (r *Reconciler) act(ctx context.Context, state *runs.State, actions []runs.Action) error {
 	for _, action := range actions {
 		var err error
@@ -111,8 +111,8 @@ func (e *takenError) Error() string {
 	return e.object + " exists and does not belong to this run: delete or rename it, so that the run can continue"
 }
 
-// refuses reports whether the API server does not let the run create an object: because of a quota, a policy, or the object itself. A
-// webhook that denies it without a code makes it a bad request.
+// refuses reports whether the API server does not let the run create an object, because of a quota, a policy, or the object itself. If a
+// webhook denies a request without a code, the API server returns BadRequest.
 func refuses(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 }
@@ -229,7 +229,7 @@ func (r *Reconciler) storeResult(ctx context.Context, state *runs.State, i int) 
 	return nil
 }
 
-// deleteJobsAndOperations deletes all Jobs of the run in one write, and all its operations, whatever they are for. Jobs are deleted in the
+// deleteJobsAndOperations deletes all Jobs of the run in one write, and all its operations, for any purpose. Jobs are deleted in the
 // foreground: otherwise a pod would remain, and load the node, as long as a tenant's finalizer keeps the Job.
 func (r *Reconciler) deleteJobsAndOperations(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	if err := r.deleteOperations(ctx, run); err != nil {
@@ -249,7 +249,7 @@ func (r *Reconciler) deleteJobsAndOperations(ctx context.Context, run *v1alpha1.
 	return nil
 }
 
-// deleteRelabelledJobs deletes the Jobs of a run from which a tenant has removed the run's label, each by its name.
+// deleteRelabelledJobs deletes, each by its name, the Jobs of a run from which a tenant has removed the run's label.
 func (r *Reconciler) deleteRelabelledJobs(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	for _, phase := range run.Spec.Phases {
 		var job batchv1.Job

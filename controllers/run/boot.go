@@ -46,7 +46,7 @@ func bootChanged() predicate.Predicate {
 	}
 }
 
-// runsOn finds the runs on a node.
+// runsOn returns the unsettled runs on a node.
 func (r *Reconciler) runsOn(ctx context.Context, node client.Object) []reconcile.Request {
 	return r.unsettled(ctx, naming.LeaseName(node.GetName()))
 }

@@ -59,7 +59,7 @@ func (r *Reconciler) observeOperations(ctx context.Context, state *runs.State) e
 	return nil
 }
 
-// seenFact is the name of the fact that the operation beside a phase has existed.
+// seenFact returns the name of the fact that the operation beside a phase has existed.
 func seenFact(phase v1alpha1.PhaseName) string {
 	return "the operation beside " + string(phase) + " has existed"
 }

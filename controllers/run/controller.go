@@ -67,13 +67,13 @@ type Reconciler struct {
 
 // Reconcile observes, plans, acts and summarises.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (result reconcile.Result, err error) {
-	// A run at rest needs no further reconciles, whatever else changes.
+	// A run at rest needs no further reconciles, even if other objects change.
 	var cached v1alpha1.BenchmarkRun
 	if err := r.Client.Get(ctx, request.NamespacedName, &cached, client.UnsafeDisableDeepCopy); err == nil && atRest(&cached) {
 		r.Memory.Forget(request.NamespacedName)
 		return reconcile.Result{}, r.deleteAbandoned(ctx, &cached)
 	}
-	// The run itself is read fresh: its status holds what must not be done twice.
+	// The run itself is read fresh: its status records the actions that must not be repeated.
 	read, err := r.Memory.Get(ctx, r.Client, r.Live, request.NamespacedName, &v1alpha1.BenchmarkRun{})
 	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -91,7 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	actErr := r.act(ctx, &state, decision.Actions)
 	taken, isTaken := errors.AsType[*takenError](actErr)
 	refused, isRefused := errors.AsType[*refusedError](actErr)
-	if isTaken || isRefused { // an error would be retried forever: the planner has the time limit
+	if isTaken || isRefused { // returning the error would retry forever, but the planner has a time limit
 		if actErr = nil; isTaken {
 			state.Taken = taken.object
 		} else {
@@ -124,14 +124,14 @@ func atRest(run *v1alpha1.BenchmarkRun) bool {
 	return run.DeletionTimestamp.IsZero() && runs.Settled(run) && run.Status.ObservedGeneration == run.Generation
 }
 
-// gone reports whether the last finalizer was removed, and the object with it.
+// gone reports whether the last finalizer, and with it the object, was removed.
 func gone(decision runs.Decision) bool {
 	return slices.ContainsFunc(decision.Actions, func(action runs.Action) bool { return action.Kind == runs.RemoveRunFinalizer })
 }
 
 // writeStatus writes a changed status. The update carries the observed resourceVersion: a status that has changed meanwhile is not
-// overwritten, and the conflict causes another reconcile. If the API server refuses the status as invalid, the least one is written. That
-// is no error: a reconcile that fails is repeated later and later, and not at its deadline.
+// overwritten, and the conflict causes another reconcile. If the API server refuses the status as invalid, a minimal status is written.
+// That is not an error: a failed reconcile would be retried with increasing delays, and not at the deadline of the run.
 func (r *Reconciler) writeStatus(ctx context.Context, run *v1alpha1.BenchmarkRun, status v1alpha1.BenchmarkRunStatus) error {
 	if kstatus.Same(run.Status, status) {
 		return nil
@@ -142,7 +142,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, run *v1alpha1.BenchmarkRun
 	err := r.Client.Status().Update(ctx, changed)
 	if apierrors.IsInvalid(err) {
 		ctrl.LoggerFrom(ctx).Error(err, "the API server refuses the status of a run as invalid")
-		if status = runs.Least(r.Clock.Now(), run, status); kstatus.Same(before, status) {
+		if status = runs.MinimalStatus(r.Clock.Now(), run, status); kstatus.Same(before, status) {
 			return nil
 		}
 		changed.Status = status
@@ -193,7 +193,7 @@ func runOfLabel(_ context.Context, object client.Object) []reconcile.Request {
 	return nil
 }
 
-// runOfEvent finds the run of a Warning about a claim or Job.
+// runOfEvent returns the run of a Warning about a claim or Job.
 func (r *Reconciler) runOfEvent(ctx context.Context, object client.Object) []reconcile.Request {
 	event, ok := object.(*corev1.Event)
 	if !ok {
@@ -229,12 +229,12 @@ func indexRuns(ctx context.Context, indexer client.FieldIndexer) error {
 	})
 }
 
-// runsOfLease finds the runs that wait for a node.
+// runsOfLease returns the unsettled runs on the node of a Lease.
 func (r *Reconciler) runsOfLease(ctx context.Context, object client.Object) []reconcile.Request {
 	return r.unsettled(ctx, object.GetName())
 }
 
-// unsettled finds the unsettled runs on the node of a Lease.
+// unsettled returns the unsettled runs on the node with the given Lease.
 func (r *Reconciler) unsettled(ctx context.Context, lease string) []reconcile.Request {
 	var list v1alpha1.BenchmarkRunList
 	if err := r.Client.List(ctx, &list, client.MatchingFields{byNode: lease}, client.UnsafeDisableDeepCopy); err != nil {

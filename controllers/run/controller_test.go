@@ -26,7 +26,7 @@ import (
 	"github.com/storagebench/storagebench/internal/kstatus"
 )
 
-// TestWhatCannotBeSeenIsSaid: a run that cannot be observed says so, but a settled one stays settled.
+// TestWhatCannotBeSeenIsSaid: the status of a run that cannot be observed says so, but a settled run stays settled.
 func TestWhatCannotBeSeenIsSaid(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	ended := func(status *v1alpha1.BenchmarkRunStatus, settled bool) {
@@ -71,8 +71,8 @@ func TestWhatCannotBeSeenIsSaid(t *testing.T) {
 	}
 }
 
-// TestARefusedStatus: the end and the teardown of a run are recorded although the API server refuses what a tenant has brought into its
-// status. What it has refused is not written again and again.
+// TestARefusedStatus: the end and the teardown of a run are recorded although the API server refuses the values that a tenant has brought
+// into its status. A refused status is not written again and again.
 func TestARefusedStatus(t *testing.T) {
 	run := drivenRun()
 	r := drivenReconciler(t, false, run)

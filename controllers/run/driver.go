@@ -23,11 +23,11 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// driverPage is how many volumes of a driver are read at once: a cluster may have thousands that are not of benchmarks.
+// driverPage is how many volumes of a driver are read at once: a cluster may have thousands that do not belong to benchmarks.
 const driverPage = 500
 
-// listOf lists objects of a driver. They are read live and never cached: a cluster may not have their kinds, and a cache of a missing kind
-// would prevent the manager from starting.
+// listOf returns an empty list for objects of a driver. These are read live and never cached: a cluster may not have their kinds, and a
+// cache for a missing kind would prevent the manager from starting.
 func listOf(kind schema.GroupVersionKind) *unstructured.UnstructuredList {
 	var list unstructured.UnstructuredList
 	kind.Kind += "List"
@@ -35,9 +35,9 @@ func listOf(kind schema.GroupVersionKind) *unstructured.UnstructuredList {
 	return &list
 }
 
-// driverLeft names an object that the driver still has on the run's pool. The object does not name its claim, but the pool holds only
-// volumes of this run. If the cluster does not have the driver's kinds, there are no such objects: kinds that were removed while the
-// manager runs give a permanent 404.
+// driverLeft returns the name of an object that the driver still has on the run's pool, or "" if there is none. The object does not name
+// its claim, but the pool holds only volumes of this run. If the cluster does not have the driver's kinds, there are no such objects. For
+// kinds that were removed while the manager runs, the API server returns 404 permanently.
 func (r *Reconciler) driverLeft(ctx context.Context, run *v1alpha1.BenchmarkRun, name string, driver *volume.Driver) (string, error) {
 	own := naming.RunPoolName(run, name)
 	for next := ""; ; {
@@ -63,7 +63,7 @@ func (r *Reconciler) driverLeft(ctx context.Context, run *v1alpha1.BenchmarkRun,
 	}
 }
 
-// rescan makes a driver look for the new pool immediately: it does so when its object for the node changes.
+// rescan makes a driver look for the new pool immediately, by changing the driver's object for the node.
 func (r *Reconciler) rescan(ctx context.Context, run *v1alpha1.BenchmarkRun, name string, node *corev1.Node, driver *volume.Driver) error {
 	id, err := driver.NodeID(node)
 	if err != nil {

@@ -66,7 +66,7 @@ func drivenReconciler(t *testing.T, driver bool, objects ...client.Object) *Reco
 	return &Reconciler{Client: built, Live: built}
 }
 
-// failing is the same reconciler, but its API server returns an error for the driver's kinds.
+// failing returns a reconciler whose API server returns an error for the driver's kinds.
 func failing(t *testing.T, r *Reconciler, err error) *Reconciler {
 	t.Helper()
 	built, ok := r.Client.(client.WithWatch)
@@ -96,7 +96,7 @@ func TestDrivenLeftAfterTheDriver(t *testing.T) {
 	}
 }
 
-// TestDrivenLeft: the pool stays until the driver has let its volume go, and then the class goes.
+// TestDrivenLeft: the pool stays until the driver has deleted its volume, and then the StorageClass is deleted.
 func TestDrivenLeft(t *testing.T) {
 	run := drivenRun()
 	pool := naming.RunPoolName(run, "data")

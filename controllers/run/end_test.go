@@ -143,7 +143,7 @@ func TestOperationWasSeen(t *testing.T) {
 	}
 }
 
-// TestARefusedCreate: what a quota or a policy refuses is not retried as an error, because only the planner has a time limit.
+// TestARefusedCreate: a creation that a quota or a policy refuses is not retried as an error, because only the planner has a time limit.
 func TestARefusedCreate(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// announce emits an event for trouble and for the end of a run that is not valid. Its status shows all other steps. Event reasons equal
-// condition reasons.
+// announce emits an event for trouble, and for the end of a run that is not valid. All other steps are visible in the status of the run.
+// Event reasons equal condition reasons.
 func (r *Reconciler) announce(run *v1alpha1.BenchmarkRun, before, after v1alpha1.BenchmarkRunStatus) {
 	now := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
 	earlier := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)

@@ -18,8 +18,8 @@ import (
 
 const filesName = "files"
 
-// mountFile mounts the file of a phase into a pod, read-only, and no other key of that ConfigMap. Its path does not depend on the
-// key.
+// mountFile mounts the file of a phase into a pod, read-only, and no other key of its ConfigMap. The path of the file does not depend on
+// the key.
 func mountFile(pod *corev1.PodSpec, file *v1alpha1.ConfigMapKey) {
 	if file == nil {
 		return

@@ -15,8 +15,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// observePeers reads the other runs of the group: from the cache and, before a conclusion, from the API server. The cached run may
-// be an earlier one of the same name.
+// observePeers reads the other runs of the group: from the cache and, before the planner draws a conclusion from them, from the API server.
+// The cached run may be an earlier one of the same name.
 func (r *Reconciler) observePeers(ctx context.Context, state *runs.State) error {
 	group := state.Run.Spec.Group
 	if group == nil {
@@ -47,7 +47,7 @@ func (r *Reconciler) observePeers(ctx context.Context, state *runs.State) error 
 	return nil
 }
 
-// peersOf finds the other runs of a run's group.
+// peersOf returns the other runs of a run's group.
 func peersOf(_ context.Context, object client.Object) []reconcile.Request {
 	run, ok := object.(*v1alpha1.BenchmarkRun)
 	if !ok || run.Spec.Group == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// TestAgreedStartTravels: the runner gets it, the status shows it, and a single run has none.
+// TestAgreedStartTravels: the runner gets the agreed start, the status shows it, and a single run has none.
 func TestAgreedStartTravels(t *testing.T) {
 	run := testRun("Filesystem")
 	at := time.Date(2026, 3, 1, 12, 0, 20, 123456000, time.UTC)

@@ -24,13 +24,13 @@ const (
 	volumeName  = "data"
 	scratchName = "scratch"
 	scratchPath = "/tmp"
-	// backstopSeconds is added to the deadlines of a phase. If the operator is down, the Job itself ends the phase then.
+	// backstopSeconds is added to the deadlines of a phase. If the operator is down, the Job itself ends the phase after that time.
 	backstopSeconds = 300
 )
 
-// buildJob is the Job of one phase. Its pod passes the restricted Pod Security level: no token, no privileges, no host path, a
-// read-only root file system. The pools contain the names of the drivers' datasets, and earlier runs; at is when the workload of a
-// group starts.
+// buildJob returns the Job of one phase. Its pod passes the restricted Pod Security level: no token, no privileges, no host path, a
+// read-only root file system. pools contains the names of the drivers' datasets, and earlier runs. at is the time at which the workload of
+// a group starts, or zero without a group.
 func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools runs.Pools, at time.Time) (*batchv1.Job, error) {
 	asked, err := runs.Request(run, phase, pools)
 	if err != nil {
@@ -76,7 +76,7 @@ func buildJob(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools runs.Pools
 	}, nil
 }
 
-// podAnnotations tell node autoscalers not to evict a measuring pod.
+// podAnnotations returns annotations that tell node autoscalers not to evict a measuring pod.
 func podAnnotations(run *v1alpha1.BenchmarkRun) map[string]string {
 	annotations := map[string]string{
 		"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",

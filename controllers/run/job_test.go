@@ -117,7 +117,7 @@ func TestBuildJob(t *testing.T) {
 	}
 }
 
-// TestJobOnPools: each phase gets the volume that it names, and what has to be on it.
+// TestJobOnPools: each phase gets the volume that it names, and the contents that the volume must have.
 func TestJobOnPools(t *testing.T) {
 	run := testRun("Filesystem")
 	run.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{

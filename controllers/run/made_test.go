@@ -31,7 +31,7 @@ func makingRun() *v1alpha1.BenchmarkRun {
 	return run
 }
 
-// looked is the state that a turn observes after some phases are done.
+// looked returns the state that a turn observes after some phases are done.
 func looked(t *testing.T, r *Reconciler, run *v1alpha1.BenchmarkRun, done int) *runs.State {
 	t.Helper()
 	state := &runs.State{Run: run, Phases: make([]runs.PhaseState, len(run.Spec.Phases))}
@@ -122,7 +122,7 @@ func TestClaimsOfMadeVolumes(t *testing.T) {
 	}
 }
 
-// reads counts what is read.
+// reads counts the objects that are read.
 type reads struct {
 	client.Reader
 	count int

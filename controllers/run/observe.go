@@ -29,8 +29,8 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// observe reads the state of a run. Reads come from the cache. What would be concluded from an absent object, or from another
-// holder of the Lease, is first confirmed by the API server.
+// observe reads the state of a run. It reads from the cache. Before a conclusion is drawn from the absence of an object, or from another
+// holder of the Lease, the API server has to confirm it.
 func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.BenchmarkRun) (runs.State, error) {
 	state := runs.State{Now: r.Clock.Now(), Timings: r.Timings, Run: run, Owner: ownerUID(run),
 		Phases: make([]runs.PhaseState, len(run.Spec.Phases))}
@@ -109,7 +109,7 @@ func aboutObject(object client.Object) []string {
 	return []string{event.InvolvedObject.Kind + "/" + event.InvolvedObject.Name}
 }
 
-// lastWarning is the newest Warning event about an object: for some failures the only evidence.
+// lastWarning returns the newest Warning event about an object, which is the only evidence of some failures.
 func (r *Reconciler) lastWarning(ctx context.Context, namespace, kind, name string) (string, error) {
 	var events corev1.EventList
 	if err := r.Client.List(ctx, &events, client.InNamespace(namespace), client.MatchingFields{byObject: kind + "/" + name},
@@ -142,7 +142,7 @@ func eventTime(event *corev1.Event) time.Time {
 	return event.CreationTimestamp.Time
 }
 
-// observeJobs reads the Job of each phase and returns their UIDs.
+// observeJobs reads the Job or PoolOperation of each phase, and returns the phases by the UIDs of their Jobs.
 func (r *Reconciler) observeJobs(ctx context.Context, state *runs.State) (map[types.UID]int, error) {
 	byUID := map[types.UID]int{}
 	for i, phase := range state.Run.Spec.Phases {
@@ -178,7 +178,7 @@ func (r *Reconciler) observeJobs(ctx context.Context, state *runs.State) (map[ty
 	return byUID, nil
 }
 
-// jobMessage is why a Job has no pod: admission errors appear only in an event.
+// jobMessage returns why a Job has no pod. Admission errors appear only in an event.
 func (r *Reconciler) jobMessage(ctx context.Context, job *batchv1.Job) (string, error) {
 	if job.Status.Active > 0 || len(job.Status.Conditions) > 0 {
 		return "", nil
@@ -186,8 +186,8 @@ func (r *Reconciler) jobMessage(ctx context.Context, job *batchv1.Job) (string, 
 	return r.lastWarning(ctx, job.Namespace, "Job", job.Name)
 }
 
-// observePods lists the pods of a run. The API server confirms their absence before it has consequences: that a finished Job has no pod,
-// that a teardown without pods is stuck, and once, that all Jobs and pods are gone.
+// observePods lists the pods of a run. The API server has to confirm an absence that has consequences: that a finished Job has no pod, that
+// a teardown without pods is stuck and, only once, that all Jobs and pods are gone.
 func (r *Reconciler) observePods(ctx context.Context, state *runs.State, jobs map[types.UID]int) error {
 	if err := r.listPods(ctx, r.Client, state, jobs); err != nil {
 		return err
@@ -216,7 +216,7 @@ const (
 	jobsEnding = "all Jobs are being deleted"
 )
 
-// ending reports whether a run is being torn down, or will be: then nothing is created for it any more.
+// ending reports whether a run is being torn down, or will be, so that nothing is created for it any more.
 func ending(run *v1alpha1.BenchmarkRun) bool {
 	return !run.DeletionTimestamp.IsZero() || runs.RecordedEnding(run) != nil
 }
@@ -264,7 +264,7 @@ func (r *Reconciler) listPods(ctx context.Context, reader client.Reader, state *
 	return nil
 }
 
-// podsDoubtful reports whether a finished Job has no pod in the cache, which the API server should confirm.
+// podsDoubtful reports whether the cache shows no ended pod for a finished Job, which the API server should confirm.
 func podsDoubtful(state *runs.State) bool {
 	return slices.ContainsFunc(state.Phases, func(phase runs.PhaseState) bool {
 		return (phase.Executor.Failed || phase.Executor.Succeeded) && phase.Pod.Ended == nil
@@ -298,12 +298,12 @@ func (r *Reconciler) observeResults(ctx context.Context, state *runs.State) erro
 	return nil
 }
 
-// storedFact is the name of the fact that the result of a phase was stored.
+// storedFact returns the name of the fact that the result of a phase was stored.
 func storedFact(phase v1alpha1.PhaseName) string {
 	return "the result of " + string(phase) + " is stored"
 }
 
-// noteStored records a ConfigMap of the run: the result of a phase, or that the pod of a phase was told when to end.
+// noteStored records a ConfigMap of the run: the result of a phase, or the one that tells the pod of a phase when to end.
 func noteStored(state *runs.State, item *metav1.PartialObjectMetadata) {
 	if !naming.IsControlledBy(item, state.Run) {
 		return
@@ -325,8 +325,8 @@ var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 // maxLag is the longest lag in milliseconds that a duration can hold.
 const maxLag = math.MaxInt64 / int64(time.Millisecond)
 
-// storedResult reads the annotations of a stored result. With values that the manager does not write, it is corrupt: someone has changed
-// them, or created the ConfigMap, and they could make the status invalid.
+// storedResult reads the annotations of a stored result. If they have values that the manager does not write, the result is corrupt: others
+// have changed the annotations, or created the ConfigMap, and the values could make the status invalid.
 func storedResult(item *metav1.PartialObjectMetadata) *runs.StoredResult {
 	stored := &runs.StoredResult{ConfigMap: item.Name, StoredAt: item.CreationTimestamp.Time}
 	digest := item.Annotations[annotationDigest]

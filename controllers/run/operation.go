@@ -34,7 +34,7 @@ func (r *Reconciler) observeOperation(ctx context.Context, state *runs.State, i 
 	return nil
 }
 
-// readOperation reads an operation of a run. Nil if there is none of that name.
+// readOperation reads an operation of a run. It returns nil if the run has none of that name.
 func readOperation(ctx context.Context, reader client.Reader, run *v1alpha1.BenchmarkRun, name string) (*v1alpha1.PoolOperation, error) {
 	var operation v1alpha1.PoolOperation
 	if err := reader.Get(ctx, types.NamespacedName{Name: name}, &operation); client.IgnoreNotFound(err) != nil {

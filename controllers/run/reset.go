@@ -29,7 +29,7 @@ func (r *Reconciler) observeEarlier(ctx context.Context, state *runs.State) erro
 	return nil
 }
 
-// readBefore reads the previous run of a pool. Nil unless it belongs to the same benchmark and passes its pools on.
+// readBefore reads the previous run of a pool. It returns nil unless that run belongs to the same benchmark and passes its pools on.
 func readBefore(ctx context.Context, reader client.Reader, run *v1alpha1.BenchmarkRun, name, uid string) (*v1alpha1.BenchmarkRun, error) {
 	var before v1alpha1.BenchmarkRun
 	err := reader.Get(ctx, types.NamespacedName{Namespace: run.Namespace, Name: name}, &before)
@@ -46,8 +46,8 @@ func readBefore(ctx context.Context, reader client.Reader, run *v1alpha1.Benchma
 	return &before, nil
 }
 
-// takePools assigns kept pools to this run. The agent then resets them. Each is taken only in its current version, from a run that
-// passes it on now.
+// takePools assigns kept pools to this run. The agent then resets them. Each pool is taken only if it still has the version that was read,
+// and only from a run that currently passes it on.
 func (r *Reconciler) takePools(ctx context.Context, run *v1alpha1.BenchmarkRun) error {
 	for _, wanted := range volume.Pools(volume.RunVolumes(run)) {
 		var pool v1alpha1.BenchmarkPool

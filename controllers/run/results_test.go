@@ -61,7 +61,7 @@ func TestStoredResult(t *testing.T) {
 }
 
 // TestStoredResultIsSeen: a result that an earlier turn has stored is seen although the cache lags, so its log is not read again. Only in
-// this case is the API server asked, whose answer decides.
+// this case the API server is asked, and its answer decides.
 func TestStoredResultIsSeen(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {

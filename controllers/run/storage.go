@@ -25,7 +25,7 @@ func (r *Reconciler) observeStorage(ctx context.Context, state *runs.State) erro
 	var claims []runs.Claims
 	persistent := map[string]string{}
 	for _, wanted := range volume.RunVolumes(state.Run) {
-		due := runs.DueClaim(*state, wanted)
+		due := runs.MeaningOfMissingClaim(*state, wanted)
 		if due == runs.NotDue && !ending(state.Run) {
 			continue
 		}
@@ -56,7 +56,8 @@ func (r *Reconciler) observeStorage(ctx context.Context, state *runs.State) erro
 }
 
 // observeClaim reads a claim and its PersistentVolume. If the claim is absent or being deleted, it is read again from the API server,
-// unless that does not matter: before the first phase, creating it shows whether it exists, and a teardown waits for the deletion anyway.
+// unless that does not matter: before the first phase, creating the claim shows whether it exists, and a teardown waits for the deletion
+// anyway.
 func (r *Reconciler) observeClaim(ctx context.Context, run *v1alpha1.BenchmarkRun,
 	name string) (state runs.Claims, persistent string, err error) {
 	key := types.NamespacedName{Namespace: run.Namespace, Name: name}
@@ -87,7 +88,7 @@ func (r *Reconciler) observeClaim(ctx context.Context, run *v1alpha1.BenchmarkRu
 	return state, "", nil
 }
 
-// observeBehind finds what is left of a volume whose claim does not exist.
+// observeBehind finds the leftover objects of a volume whose claim does not exist.
 func (r *Reconciler) observeBehind(ctx context.Context, run *v1alpha1.BenchmarkRun, wanted volume.RunVolume) (runs.Claims, error) {
 	provisioner := volume.Of(wanted)
 	if driver := provisioner.Driver(); driver != nil {
@@ -141,8 +142,8 @@ func (r *Reconciler) createPools(ctx context.Context, run *v1alpha1.BenchmarkRun
 	return nil
 }
 
-// createVolumes creates the claims, and what they need: for the volumes of the target, and for volumes that phases made and that are
-// mounted.
+// createVolumes creates the claims, and the objects that they need, for the volumes of the target, and for volumes that phases have created
+// and that are mounted.
 func (r *Reconciler) createVolumes(ctx context.Context, state *runs.State) error {
 	run := state.Run
 	for _, wanted := range volume.RunVolumes(run) {
@@ -174,7 +175,7 @@ func (r *Reconciler) createVolumes(ctx context.Context, state *runs.State) error
 	return nil
 }
 
-// siteOf reads what the objects of a volume need.
+// siteOf reads the data that the objects of a volume need.
 func (r *Reconciler) siteOf(ctx context.Context, run *v1alpha1.BenchmarkRun, wanted volume.RunVolume) (volume.Site, error) {
 	site := volume.Site{Labels: runs.Labels(run), ClusterLabels: runs.ClusterLabels(run), Owner: ownerReference(run)}
 	if wanted.Pool == nil {
@@ -264,7 +265,7 @@ func (r *Reconciler) deleteExactly(ctx context.Context, object client.Object) er
 	return client.IgnoreNotFound(r.Client.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version}))
 }
 
-// runOfClusterWide finds the run of a cluster-scoped object.
+// runOfClusterWide returns the run of a cluster-scoped object.
 func runOfClusterWide(_ context.Context, object client.Object) []reconcile.Request {
 	labels := object.GetLabels()
 	if labels[v1alpha1.LabelRun] == "" || labels[v1alpha1.LabelNamespace] == "" {

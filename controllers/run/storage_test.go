@@ -19,8 +19,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestLeftBehindANamesake: a user deleted the run's claim and created another one with its name. The objects made for the run's claim are
-// deleted nevertheless, the other claim stays, and the run does not wait for its deletion.
+// TestLeftBehindANamesake: a user deleted the run's claim and created another one with its name. The objects that were created for the
+// run's claim are deleted nevertheless, the other claim stays, and the run does not wait for its deletion.
 func TestLeftBehindANamesake(t *testing.T) {
 	local, driven := drivenRun(), drivenRun()
 	local.Spec.Target.ZFS.Dataset.Provisioner = volume.ProvisionerLocal

@@ -12,7 +12,8 @@ import (
 	"github.com/storagebench/storagebench/internal/runs"
 )
 
-// TestRunWithoutAgent: a run on pools says what it waits for, also while it is deleted; one that is settled stays so.
+// TestRunWithoutAgent: the status of a run on pools says what the run waits for, even while it is being deleted. A settled run stays
+// settled.
 func TestRunWithoutAgent(t *testing.T) {
 	run := &v1alpha1.BenchmarkRun{}
 	run.Generation = 3

@@ -1,5 +1,5 @@
-// Package trim removes from the caches what controllers do not read there, or read from the API server when needed. Tenants can write most
-// of these objects and could fill the memory with them, so what is kept of each is limited.
+// Package trim removes from cached objects the fields that controllers do not read from the caches, or read from the API server when
+// needed. Tenants can write most of these objects and could fill the memory with them, so the size of each trimmed object is limited.
 package trim
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// ours is the prefix of the labels and annotations that are read.
+	// ours is the prefix of the labels and annotations that the controllers read.
 	ours = "storagebench.dev/"
 	// maxBytes limits the annotations of an object. The longest lists the results merged into a history: 100 of about 30
 	// characters.
@@ -29,8 +29,8 @@ const (
 	maxMessage = 1 << 10
 )
 
-// Metadata removes metadata of others from an object, and also the spec and status of a PersistentVolume. It also works for objects that
-// are cached as metadata only.
+// Metadata removes the metadata that others have written from an object, and also the spec and status of a PersistentVolume. It also works
+// for objects that are cached as metadata only.
 func Metadata(object any) (any, error) {
 	if volume, is := object.(*corev1.PersistentVolume); is {
 		volume.Spec, volume.Status = corev1.PersistentVolumeSpec{}, corev1.PersistentVolumeStatus{}
@@ -53,7 +53,7 @@ func shrink(object metav1.Object) {
 	}
 }
 
-// keepOurs keeps what the manager may have written.
+// keepOurs returns the entries that the manager may have written, up to the limits.
 func keepOurs(all map[string]string) map[string]string {
 	var kept map[string]string
 	room := maxBytes
@@ -98,7 +98,7 @@ func Claim(object any) (any, error) {
 	return claim, nil
 }
 
-// Job keeps whether and how a Job has ended.
+// Job keeps the fields that show whether and how a Job has ended.
 func Job(object any) (any, error) {
 	job, is := object.(*batchv1.Job)
 	if !is {
@@ -142,7 +142,7 @@ func Node(object any) (any, error) {
 	return node, nil
 }
 
-// Benchmark keeps what other benchmarks and the metrics need. A benchmark is read from the API server in its own turn.
+// Benchmark keeps the fields that other benchmarks and the metrics need. For its own reconcile, a benchmark is read from the API server.
 func Benchmark(object any) (any, error) {
 	benchmark, is := object.(*v1alpha1.StorageBenchmark)
 	if !is {
@@ -157,7 +157,7 @@ func Benchmark(object any) (any, error) {
 	return benchmark, nil
 }
 
-// firstMedians keeps as many medians as get metrics.
+// firstMedians returns the first medians: only as many as the metrics show.
 func firstMedians(summary []v1alpha1.PhaseSummary) []v1alpha1.PhaseSummary {
 	var kept []v1alpha1.PhaseSummary
 	number, bytes := maxMedians, maxBytes
@@ -178,7 +178,7 @@ func firstMedians(summary []v1alpha1.PhaseSummary) []v1alpha1.PhaseSummary {
 	return kept
 }
 
-// lastVerdict keeps the verdict and the time of the newest earlier results that have a verdict.
+// lastVerdict returns the verdict and the time of the newest earlier results that have a verdict.
 func lastVerdict(history []v1alpha1.ResultsReference) []v1alpha1.ResultsReference {
 	for _, earlier := range history {
 		if earlier.Verdict != "" {
@@ -188,7 +188,7 @@ func lastVerdict(history []v1alpha1.ResultsReference) []v1alpha1.ResultsReferenc
 	return nil
 }
 
-// Operation removes the result of a PoolOperation, which may be a megabyte.
+// Operation removes the result document of a PoolOperation, which may have a megabyte.
 func Operation(object any) (any, error) {
 	if operation, is := object.(*v1alpha1.PoolOperation); is {
 		operation.ManagedFields, operation.Status.Data = nil, nil

@@ -19,7 +19,7 @@ import (
 // large is a text that a tenant could write. Each call returns another one, so that each takes memory.
 func large(i int) string { return fmt.Sprintf("%06d", i) + strings.Repeat("x", 256<<10) }
 
-// hostile is the metadata of an object that a tenant has made to fill a cache.
+// hostile is the metadata of an object that a tenant has created to fill a cache.
 func hostile(i int) metav1.ObjectMeta {
 	owner := metav1.OwnerReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BenchmarkRun", Name: "r", UID: "r-1",
 		Controller: new(true)}
@@ -74,7 +74,7 @@ var kinds = map[string]struct {
 	}, Benchmark},
 }
 
-// heapOf is how much memory that many objects of a kind take.
+// heapOf returns how much memory the given number of objects takes.
 func heapOf(t *testing.T, count int, one func(int) any) int64 {
 	t.Helper()
 	kept := make([]any, 0, count)
@@ -89,7 +89,7 @@ func heapOf(t *testing.T, count int, one func(int) any) int64 {
 
 func live() int64 {
 	runtime.GC()
-	runtime.GC() // what the first has found
+	runtime.GC() // also frees what the first one has found
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	return int64(memory.HeapAlloc)

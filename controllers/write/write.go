@@ -1,5 +1,5 @@
-// Package write contains writes that controllers have in common: only the observed version of an object is changed, and an event follows
-// only after the write.
+// Package write contains writes that several controllers need. They change only the observed version of an object, and emit an event only
+// after the write.
 package write
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// Finalizer adds or removes our finalizer with one of the functions of controllerutil, if the object is still the given version,
-// and updates that.
+// Finalizer adds or removes our finalizer with one of the functions of controllerutil, if the object still has the given version. It
+// updates the finalizers and the version of the given object.
 func Finalizer(ctx context.Context, writer client.Writer, object client.Object, change func(client.Object, string) bool) error {
 	changed, _ := object.DeepCopyObject().(client.Object)
 	if !change(changed, v1alpha1.FinalizerTeardown) {

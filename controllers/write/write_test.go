@@ -33,7 +33,7 @@ func TestFinalizer(t *testing.T) {
 	if err := Finalizer(t.Context(), cluster, stale, controllerutil.AddFinalizer); !apierrors.IsConflict(err) {
 		t.Errorf("an older version was changed: %v", err)
 	}
-	// The object at hand is up to date: it can be changed again.
+	// The given object is up to date, so it can be changed again.
 	if err := Finalizer(t.Context(), cluster, seen, controllerutil.RemoveFinalizer); err != nil {
 		t.Fatal(err)
 	}

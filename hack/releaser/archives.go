@@ -71,7 +71,7 @@ func (r *release) archives() error {
 	return r.write("krew/storagebench.yaml", manifest)
 }
 
-// What krew reads.
+// The manifest that krew reads.
 type (
 	krewManifest struct {
 		APIVersion string            `json:"apiVersion"`
@@ -97,7 +97,7 @@ type (
 	}
 )
 
-// packZIP is pack for Windows.
+// packZIP is like pack, but makes a zip archive, for Windows.
 func (r *release) packZIP(fill func(add func(name string, mode int64, content []byte) error) error) ([]byte, error) {
 	var packed bytes.Buffer
 	archive := zip.NewWriter(&packed)
@@ -120,7 +120,8 @@ func (r *release) packZIP(fill func(add func(name string, mode int64, content []
 	return packed.Bytes(), nil
 }
 
-// checksums lists the sha256 of all files of the release, as sha256sum does. The blobs of layouts have theirs as names.
+// checksums writes the sha256 of all files of the release, in the format of sha256sum. It leaves out the blobs of layouts, which are named
+// after their checksums.
 func (r *release) checksums() error {
 	names, err := r.files()
 	if err != nil {
@@ -137,7 +138,7 @@ func (r *release) checksums() error {
 	return r.write("SHA256SUMS", []byte(list.String()))
 }
 
-// files of the release, sorted, without blobs of layouts.
+// files returns the names of the files of the release, sorted, without SHA256SUMS and the blobs of layouts.
 func (r *release) files() ([]string, error) {
 	var names []string
 	err := fs.WalkDir(os.DirFS(r.out), ".", func(name string, entry fs.DirEntry, err error) error {
@@ -160,7 +161,7 @@ func sum(content []byte) string {
 	return hex.EncodeToString(hash[:])
 }
 
-// notes are the section of this version in CHANGELOG.md.
+// notes writes the section of this version in CHANGELOG.md to NOTES.md.
 func (r *release) notes() error {
 	changelog, err := os.ReadFile(filepath.Join(r.source, "CHANGELOG.md"))
 	if err != nil {
@@ -173,7 +174,7 @@ func (r *release) notes() error {
 	return r.write("NOTES.md", []byte(section))
 }
 
-// changes is the section of a version, without its heading. A candidate (1.2.3-rc.1) may take what is unreleased.
+// changes returns the section of a version, without its heading. A release candidate (1.2.3-rc.1) may use the section Unreleased.
 func changes(changelog, version string) (string, error) {
 	headings := []string{"## v" + version}
 	if strings.Contains(version, "-") {

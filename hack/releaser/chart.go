@@ -22,17 +22,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The media types by which Helm knows a chart in a registry.
+// The media types of a Helm chart in a registry.
 const (
 	chartConfig  = types.MediaType("application/vnd.cncf.helm.config.v1+json")
 	chartContent = types.MediaType("application/vnd.cncf.helm.chart.content.v1.tar+gzip")
 )
 
-// chartFile is the name of the packaged chart.
+// chartFile returns the name of the packaged chart.
 func (r *release) chartFile() string { return "storagebench-" + r.version + ".tgz" }
 
-// chart packages the chart with the images of this release by digest, as a file and as an OCI layout. helm package would
-// write the time of the packaging.
+// chart packages the chart, as a file and as an OCI layout. The chart refers to the images of this release by digest. We do not call helm
+// package, because it writes the time of packaging into the archive.
 func (r *release) chart() error {
 	source := os.DirFS(filepath.Join(r.source, "charts", "storagebench"))
 	var description []byte
@@ -67,8 +67,8 @@ func (r *release) chart() error {
 	return r.chartLayout(description, packed)
 }
 
-// chartLayout writes the packaged chart as helm push would store it. Its configuration is the chart's description, which the
-// library's images, whose configuration is that of a container, cannot hold.
+// chartLayout writes the packaged chart as helm push would store it. The configuration of the OCI image is the chart's metadata. The
+// library's image types cannot hold it, because their configuration is that of a container.
 func (r *release) chartLayout(description, packed []byte) error {
 	config, err := yaml.YAMLToJSON(description)
 	if err != nil {
@@ -104,7 +104,7 @@ func (r *release) chartLayout(description, packed []byte) error {
 	return path.AppendDescriptor(whole)
 }
 
-// One line each, for comments and order are to stay as they are.
+// Each pattern matches one line, so that comments and the order of the lines stay as they are.
 var (
 	chartVersion = regexp.MustCompile(`(?m)^version: .*$`)
 	appVersion   = regexp.MustCompile(`(?m)^appVersion: .*$`)
@@ -138,7 +138,7 @@ func (r *release) stampValues(content []byte) ([]byte, error) {
 	return content, nil
 }
 
-// install renders the packaged chart, with its namespace, for those without Helm.
+// install writes install.yaml: the rendered chart with its namespace, for users without Helm.
 func (r *release) install() error {
 	var problems bytes.Buffer
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -158,7 +158,7 @@ func (r *release) install() error {
 	return r.write("install.yaml", rendered)
 }
 
-// pack makes a tar.gz with the commit's time on everything.
+// pack makes a tar.gz in which every file has the time of the commit.
 func (r *release) pack(fill func(add func(name string, mode int64, content []byte) error) error) ([]byte, error) {
 	var packed bytes.Buffer
 	zip, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
@@ -186,7 +186,7 @@ func (r *release) pack(fill func(add func(name string, mode int64, content []byt
 	return packed.Bytes(), nil
 }
 
-// writeJSON writes a file of the release, indented.
+// writeJSON writes a value as an indented JSON file of the release.
 func (r *release) writeJSON(name string, value any) error {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {

@@ -46,7 +46,7 @@ func (r *release) images() error {
 		if err != nil {
 			return err
 		}
-		// Without a registry the name is what ctr images import gives the image.
+		// If there is no registry, 'ctr images import' gives the image this name.
 		reference := r.image(name) + ":v" + r.version
 		if err := path.AppendIndex(index, layout.WithAnnotations(map[string]string{refName: reference})); err != nil {
 			return err

@@ -1,6 +1,6 @@
-// releaser makes a release from what the other make targets have built: images for several architectures as OCI layouts, the
-// chart with these images by digest, install.yaml, archives of the plugin, SBOMs, provenance, notes, a krew manifest and checksums.
-// The same inputs give the same bytes: every time is the commit's. hack/release calls it; docs/releasing.md explains the pieces.
+// releaser makes a release from the output of the other make targets: images for several architectures as OCI layouts, the chart with these
+// images by digest, install.yaml, archives of the plugin, SBOMs, provenance, notes, a krew manifest and checksums. The same inputs give the
+// same bytes: every timestamp is the commit's. hack/release calls it; docs/releasing.md explains the pieces.
 package main
 
 import (
@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// semanticVersion is what Helm and krew accept, without a leading v.
+// semanticVersion matches the versions that Helm and krew accept, without a leading v.
 var semanticVersion = regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$`)
 
-// commitHash is a whole one: a short one may name another commit later.
+// commitHash matches a full hash: a short one may name another commit later.
 var commitHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
 // imageNames are the images of a release.
 var imageNames = []string{"manager", "agent", "runner", "postgres"}
 
-// release is what a release is made of, and where.
+// release describes a release: its inputs and its folders.
 type release struct {
 	version, commit, registry string
 	// date of the commit.
@@ -29,7 +29,7 @@ type release struct {
 	// source is the checkout, inputs the folder with images/ARCH/NAME.tar and plugins/, out the folder of the release.
 	source, inputs, out string
 	helm                string
-	// architectures are those of the images, and plugins the files with the plugin: what inputs has.
+	// architectures has the architectures of the images in inputs, and plugins the names of the plugin files there.
 	architectures, plugins []string
 	// digests of the images' indexes, by name.
 	digests map[string]string
@@ -109,7 +109,7 @@ func parseBuild(arguments []string) (*release, error) {
 	return r, nil
 }
 
-// made lists what a folder of inputs has: at least one thing.
+// made lists the entries of a folder of inputs. An empty folder is an error.
 func (r *release) made(folder string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(r.inputs, folder))
 	if err != nil {
@@ -125,7 +125,7 @@ func (r *release) made(folder string) ([]string, error) {
 	return names, nil
 }
 
-// build makes the pieces. Later ones contain the digests of earlier ones.
+// build makes the pieces in order: later ones contain the digests of earlier ones.
 func (r *release) build() error {
 	if _, err := os.Stat(r.out); err == nil {
 		return fmt.Errorf("%s exists: remove it first, so that nothing of an older release gets into this one", r.out)
@@ -149,7 +149,7 @@ func (r *release) build() error {
 		{"chart", r.chart},
 		{"install.yaml", r.install},
 		{"archives of the plugin", r.archives},
-		{"checksums", r.checksums}, // of what people download
+		{"checksums", r.checksums}, // of the files that people download
 		{"provenance", r.provenance},
 	} {
 		begun := time.Now()
@@ -161,10 +161,10 @@ func (r *release) build() error {
 	return nil
 }
 
-// image is the repository of an image.
+// image returns the repository of an image.
 func (r *release) image(name string) string { return r.registry + "/storagebench-" + name }
 
-// write a file of the release.
+// write writes a file of the release.
 func (r *release) write(name string, content []byte) error {
 	path := filepath.Join(r.out, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

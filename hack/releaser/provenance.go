@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The parts of an in-toto statement with SLSA provenance, version 1. It is not signed: whoever publishes signs it with keys of their own.
+// The parts of an in-toto statement with SLSA provenance, version 1. It is not signed: the publisher signs it with their own keys.
 type (
 	statement struct {
 		Type          string    `json:"_type"`
@@ -38,7 +38,7 @@ type (
 
 const repository = "https://github.com/storagebench/storagebench"
 
-// provenance says from what commit, and how, each file and image was made.
+// provenance records how each file and image was made, and from which commit.
 func (r *release) provenance() error {
 	var subjects []subject
 	for _, name := range imageNames {

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// push sends the images and the chart of a release to a registry, with the credentials of docker login. What is there by the
-// same digest is not sent again.
+// push sends the images and the chart of a release to a registry, with the credentials of docker login. It does not resend content that is
+// already there with the same digest.
 func push(release, registry string, plain bool) error {
 	var options []name.Option
 	if plain {
@@ -31,7 +31,7 @@ func push(release, registry string, plain bool) error {
 	return nil
 }
 
-// pushLayout sends the only thing in a layout. Its tag is the end of the name that the layout has for it.
+// pushLayout sends the only entry of a layout. The tag is the end of the entry's name in the layout.
 func pushLayout(folder, repository string, options []name.Option) error {
 	path, err := layout.FromPath(folder)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 
 const commit = "0123456789abcdef0123456789abcdef01234567"
 
-// TestRelease makes a release twice, compares the bytes, pushes it to a registry, and takes it from there as users do.
+// TestRelease makes a release twice, compares the bytes, pushes it to a registry, and pulls it from there as users do.
 func TestRelease(t *testing.T) {
 	helm := tool(t, "helm")
 	inputs := makeInputs(t)
@@ -51,7 +51,7 @@ func TestRelease(t *testing.T) {
 	}
 	execute(t, helm, "lint", "--strict", filepath.Join(pulled, "storagebench-1.2.3.tgz"))
 
-	// What the chart names is in the registry, for both platforms.
+	// The images that the chart names are in the registry, for both platforms.
 	rendered := execute(t, helm, "template", "x", filepath.Join(pulled, "storagebench-1.2.3.tgz"), "--set", "agent.enabled=true")
 	for _, image := range imageNames {
 		_, rest, found := strings.Cut(rendered, host+"/storagebench-"+image+":v1.2.3@")
@@ -74,7 +74,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestServeIsForThisMachine refuses addresses by which others could push.
+// TestServeIsForThisMachine: serve refuses addresses through which other machines could push.
 func TestServeIsForThisMachine(t *testing.T) {
 	for _, address := range []string{":5000", "0.0.0.0:5000", "192.0.2.1:5000", "registry.example:5000", "[::]:5000", "5000"} {
 		if err := run([]string{"serve", "-folder", t.TempDir(), "-address", address}); err == nil {
@@ -167,7 +167,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// makeRelease makes one with the notes of this test, and returns its folder.
+// makeRelease makes a release with a changelog of this test, and returns its folder.
 func makeRelease(t *testing.T, inputs, helm, registry string) string {
 	t.Helper()
 	source := t.TempDir()
@@ -191,7 +191,7 @@ func makeRelease(t *testing.T, inputs, helm, registry string) string {
 	return out
 }
 
-// makeInputs writes small images and plugins: a program of testdata stands in for those of the product.
+// makeInputs writes small images and plugins: a program in testdata stands in for the programs of the product.
 func makeInputs(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -260,7 +260,7 @@ func makeInputs(t *testing.T) string {
 	return folder
 }
 
-// compare lists the files that two folders do not have alike. Empty folders are no release.
+// compare lists the files that differ between two folders. It fails if there are too few files for a release.
 func compare(t *testing.T, first, second string) (different []string) {
 	t.Helper()
 	read := func(folder string) map[string]string {
@@ -300,7 +300,7 @@ func writeFile(t *testing.T, path string, content []byte) {
 	}
 }
 
-// tool is the path of a pinned tool.
+// tool returns the path of a pinned tool.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(execute(t, "../tool", name)), "\n")

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// statusFolder is where the images keep what Debian's packages say of themselves, a file each, for scanners.
+// statusFolder is the folder in the images that has dpkg's metadata of the Debian packages for scanners, one file per package.
 const statusFolder = "var/lib/dpkg/status.d/"
 
 // The parts of SPDX 2.3 that scanners read.
@@ -83,7 +83,7 @@ func (r *release) imageSBOM(name, architecture string, image v1.Image) error {
 				return fmt.Errorf("%s: %w", path, err)
 			}
 			parts = append(parts, found)
-		case header.Mode&0o111 != 0 && !strings.Contains(path, "/"): // the images have their own program at the top
+		case header.Mode&0o111 != 0 && !strings.Contains(path, "/"): // the images have their own program in the root folder
 			program, err := io.ReadAll(files)
 			if err != nil {
 				return err
@@ -106,7 +106,7 @@ func (r *release) binarySBOM(name string, program []byte) error {
 	return r.sbom(name, parts)
 }
 
-// goParts are the modules that the Go linker has noted in a program, and the standard library.
+// goParts returns the modules that the Go linker recorded in a program, and the standard library.
 func goParts(program []byte) ([]part, error) {
 	info, err := buildinfo.Read(bytes.NewReader(program))
 	if err != nil {

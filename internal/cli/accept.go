@@ -55,15 +55,15 @@ func (o *acceptOptions) options(a *App) results.AcceptOptions {
 	return results.AcceptOptions{AcceptedAt: a.Now(), Note: o.note, EvenIfFailed: o.evenIfFailed, SameVariants: o.sameVariants}
 }
 
-// acceptance is a use of accepted results: as a baseline or as a calibration.
+// acceptance describes how accepted results are used: as a baseline or as a calibration.
 type acceptance struct {
 	what, suffix string
 	make         func(results.Experiment, results.AcceptOptions) (results.Baseline, []string, error)
-	// named is the ConfigMap that a spec names for this use.
+	// named returns the name of the ConfigMap that a spec refers to for this use. Empty if there is none.
 	named func(*v1alpha1.StorageBenchmarkSpec) string
 }
 
-// acceptCommand completes a command that accepts results for a use.
+// acceptCommand completes a command that accepts results as a baseline or as a calibration.
 func (a *App) acceptCommand(of acceptance, command *cobra.Command) *cobra.Command {
 	var options acceptOptions
 	command.Use = "accept NAME"
@@ -109,8 +109,8 @@ func (a *App) accept(ctx context.Context, of acceptance, names []string, options
 	return a.printAccepted(experiment, options, of.suffix, text, warnings)
 }
 
-// acceptedBefore is the document to add the results to: the one that the user names, or the one in the cluster that would be overwritten.
-// Nil if there is none.
+// acceptedBefore returns the document to add the results to: the one that the user names, or the one in the cluster that would be
+// overwritten. It returns nil if there is none.
 func (a *App) acceptedBefore(ctx context.Context, defaultName string, inCluster bool, options acceptOptions) (*results.Baseline, error) {
 	name := options.addTo
 	if name == "" {
@@ -168,7 +168,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return parent
 }
 
-// finishedExperiment loads results by name or from a file, with the StorageBenchmark if it is in a cluster.
+// finishedExperiment loads the results in a file, or those of a StorageBenchmark in the cluster together with the StorageBenchmark.
 func (a *App) finishedExperiment(ctx context.Context, names []string,
 	options acceptOptions) (results.Experiment, *v1alpha1.StorageBenchmark, error) {
 	if options.from != "" {
@@ -214,7 +214,7 @@ func decodeExperiment(where string, text []byte) (results.Experiment, error) {
 		return results.Experiment{}, exitf(ExitRefused, "%s: these are not the results of an experiment: %w: use a results.json", where, err)
 	}
 	if experiment.Version != results.PhaseVersion {
-		return results.Experiment{}, exitf(ExitRefused, "%s: it has version %.80q, but this program supports %q: use one of this release",
+		return results.Experiment{}, exitf(ExitRefused, "%s: it has version %.80q, but this program supports %q: use results of this release",
 			where,
 			experiment.Version, results.PhaseVersion)
 	}
@@ -285,7 +285,7 @@ func (a *App) readAccepted(ctx context.Context, nameOrFile string, connection Co
 	return document, err
 }
 
-// acceptedData is the data of a ConfigMap: in a file, or by its name in the cluster.
+// acceptedData returns the data of a ConfigMap, which is in a file or in the cluster, and where it was found.
 func (a *App) acceptedData(ctx context.Context, nameOrFile string,
 	connection Connection) (data map[string]string, where string, err error) {
 	if isFile(nameOrFile) {
@@ -299,7 +299,8 @@ func (a *App) acceptedData(ctx context.Context, nameOrFile string,
 	where = "ConfigMap " + cluster.key(nameOrFile).String()
 	err = cluster.Client.Get(ctx, cluster.key(nameOrFile), &stored)
 	if apierrors.IsNotFound(err) {
-		return nil, "", exitf(ExitNotFound, "%s does not exist: apply the manifest from Git; write a file with its extension, or as ./%s", where,
+		return nil, "", exitf(ExitNotFound, "%s does not exist: apply its manifest first; to use a file, name it with its extension or as ./%s",
+			where,
 			nameOrFile)
 	}
 	if err != nil {
@@ -321,7 +322,7 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// dataInFile finds the one ConfigMap with that key among the manifests of a file.
+// dataInFile finds the only ConfigMap with the given key among the manifests of a file.
 func dataInFile(file, key string, a *App) (data map[string]string, where string, err error) {
 	manifests, err := readManifests(file, a.In)
 	if err != nil && !errors.Is(err, errNoManifest) {
@@ -341,7 +342,7 @@ func dataInFile(file, key string, a *App) (data map[string]string, where string,
 	return data, where, nil
 }
 
-// configMapData is nil for all other kinds.
+// configMapData returns the data of a ConfigMap, or nil for all other kinds.
 func (m *manifest) configMapData() map[string]string {
 	if !m.isConfigMap() {
 		return nil
@@ -359,7 +360,7 @@ func (m *manifest) configMapData() map[string]string {
 // isAccepted reports whether the manifest is a ConfigMap with a baseline.
 func (m *manifest) isAccepted() bool { return m.configMapData()[results.KeyBaseline] != "" }
 
-// checkAccepted validates such a ConfigMap as the operator does.
+// checkAccepted validates a ConfigMap with a baseline as the operator does.
 func (m *manifest) checkAccepted() []problem {
 	if _, err := results.DecodeBaseline(m.configMapData()); err != nil {
 		return []problem{{"data[" + results.KeyBaseline + "]", err.Error()}}

@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// nightly is a passed experiment of four repetitions of two variants. YAML would read its hash as a number.
+// nightly returns a passed experiment with four repetitions of two variants. YAML would read its hash as a number.
 func nightly() results.Experiment {
 	ended := noon.Add(-time.Hour)
 	e := results.Experiment{
@@ -42,7 +42,7 @@ func encoded(t *testing.T, e results.Experiment) string {
 	return string(text)
 }
 
-// storedBenchmark is a finished StorageBenchmark with its results, and what else is in the cluster.
+// storedBenchmark returns a cluster with a finished StorageBenchmark, its results and other objects.
 func storedBenchmark(t *testing.T, e results.Experiment, baseline *v1alpha1.Baseline, others ...client.Object) *hub {
 	t.Helper()
 	benchmark := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "nightly"}}
@@ -155,12 +155,12 @@ func TestAcceptRefuses(t *testing.T) {
 		{[]string{"baseline", "accept", "--from", "/none/results.json"}, ExitNotFound, "no such file"},
 		{[]string{"baseline", "accept", "--from", file(t, "x", "[]")}, ExitRefused, "use a results.json"},
 		{[]string{"baseline", "accept", "--from", file(t, "x", "{}")}, ExitRefused, "of this release"},
-		{[]string{"baseline", "accept", "--from", of(failed)}, ExitRefused, "is Failed: too slow; what is worse than allowed"},
+		{[]string{"baseline", "accept", "--from", of(failed)}, ExitRefused, "is Failed: too slow; results worse than allowed"},
 		{[]string{"calibration", "accept", "--from", of(failed)}, ExitRefused, "--even-if-failed"},
 		{[]string{"baseline", "accept", "--from", of(superseded), "--even-if-failed"}, ExitRefused, "is Superseded"},
 		{[]string{"baseline", "accept", "--from", of(nightly()), "--name", "Not_A_Name"}, ExitUsage,
 			`--name "Not_A_Name" is not a valid ConfigMap name`},
-		{[]string{"baseline", "show", "none"}, ExitNotFound, "ConfigMap lab/none does not exist: apply the manifest from Git"},
+		{[]string{"baseline", "show", "none"}, ExitNotFound, "ConfigMap lab/none does not exist: apply its manifest first"},
 		{[]string{"baseline", "show", "nightly-1"}, ExitNotFound,
 			"ConfigMap lab/nightly-1: baseline.json: no result: the ConfigMap has no such key, only results.json"},
 		{[]string{"calibration", "show", file(t, "empty.yaml", "")}, ExitNotFound, "no ConfigMap in it has"},
@@ -243,7 +243,7 @@ func TestBaselineDiff(t *testing.T) {
 	}
 }
 
-// TestAcceptAdds: what was accepted before stays, from the cluster as from a file, unless the user starts over.
+// TestAcceptAdds: earlier accepted results are kept, whether they are in the cluster or in a file, unless the user starts over.
 func TestAcceptAdds(t *testing.T) {
 	for _, kind := range []string{"baseline", "calibration"} {
 		_, manifest, _ := called(t, storedBenchmark(t, nightly(), nil), kind, "accept", "nightly")

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// across lists rules of the API that relate distant fields. Their errors name only a list, not the wrong item or word in it. The planner
-// and the gates report the same mistakes at the exact field: field is the prefix of its path, and words is a part of their message.
-var across = []struct{ rule, field, words string }{
+// crossFieldRules lists validation rules of the API that compare distant fields. Their errors name only a list, not the wrong item or word
+// in it. The planner and the gates report the same mistakes at the exact field: field is the prefix of its path, and words is a part of
+// their message.
+var crossFieldRules = []struct{ rule, field, words string }{
 	{"a phase names a volume that is not in target.zfs.volumes", "spec.phases[", "which the target does not have"},
 	{"a path of the matrix names a phase", "spec.matrix[", "there is no phase"},
 	{"a path of variants[].set names a phase", "spec.variants[", "there is no phase"},
@@ -21,19 +22,19 @@ var across = []struct{ rule, field, words string }{
 	{"the expression of a gate uses no phase", "spec.gates[", "is not in spec.phases"},
 }
 
-// acrossRule is the index of a problem in across, or -1.
+// acrossRule returns the index in across of the rule that reported the problem, or -1.
 func acrossRule(one problem) int {
-	for i := range across {
-		if one.field == strings.TrimSuffix(across[i].field, "[") && strings.Contains(one.message, across[i].rule) {
+	for i := range crossFieldRules {
+		if one.field == strings.TrimSuffix(crossFieldRules[i].field, "[") && strings.Contains(one.message, crossFieldRules[i].rule) {
 			return i
 		}
 	}
 	return -1
 }
 
-// ofNames lists rules of the API about the names in a map. Their errors name the map, while the planner names the entry. replaced is true
-// if the planner reports every mistake that the rule reports.
-var ofNames = []struct {
+// mapKeyRules lists validation rules of the API for the names in a map. Their errors name the map, while the planner names the entry.
+// replaced is true if the planner reports every mistake that the rule reports.
+var mapKeyRules = []struct {
 	rule     string
 	replaced bool
 }{
@@ -44,10 +45,10 @@ var ofNames = []struct {
 	{"Invalid value: write property names as ", false},
 }
 
-// namesRule is the index of a problem in ofNames, or -1.
+// namesRule returns the index in ofNames of the rule that reported the problem, or -1.
 func namesRule(one problem) int {
-	for i := range ofNames {
-		if strings.HasPrefix(one.message, ofNames[i].rule) {
+	for i := range mapKeyRules {
+		if strings.HasPrefix(one.message, mapKeyRules[i].rule) {
 			return i
 		}
 	}
@@ -57,18 +58,18 @@ func namesRule(one problem) int {
 // foundAt reports whether another problem names an entry of the map, and so replaces the problem of the rule.
 func foundAt(rule problem, found []problem) bool {
 	i := namesRule(rule)
-	return i >= 0 && ofNames[i].replaced && slices.ContainsFunc(found, func(other problem) bool {
+	return i >= 0 && mapKeyRules[i].replaced && slices.ContainsFunc(found, func(other problem) bool {
 		below, within := strings.CutPrefix(other.field, rule.field)
 		return within && strings.IndexAny(below, ".[") == 0
 	})
 }
 
-// onlyAcross reports whether all problems are about several fields. The planner can then read the spec.
+// onlyAcross reports whether all problems come from rules in across. Each field by itself is then valid, so the planner can read the spec.
 func onlyAcross(problems []problem) bool {
 	return !slices.ContainsFunc(problems, func(one problem) bool { return acrossRule(one) < 0 })
 }
 
-// placed omits rules whose mistakes were also found at their fields.
+// placed returns all problems, except those of rules whose mistakes were also found at the exact field.
 func placed(rules, found []problem) (all []problem) {
 	for _, one := range rules {
 		if foundAt(one, found) {
@@ -76,7 +77,7 @@ func placed(rules, found []problem) (all []problem) {
 		}
 		i := acrossRule(one)
 		if i < 0 || !slices.ContainsFunc(found, func(other problem) bool {
-			return strings.HasPrefix(other.field, across[i].field) && strings.Contains(other.message, across[i].words)
+			return strings.HasPrefix(other.field, crossFieldRules[i].field) && strings.Contains(other.message, crossFieldRules[i].words)
 		}) {
 			all = append(all, one)
 		}

@@ -35,7 +35,8 @@ func TestRulesAcrossFieldsSayWhere(t *testing.T) {
 	}
 }
 
-// TestRulesAcrossFieldsStay: a rule is reported if nothing else says where the mistake is. No run is planned if a single field is wrong.
+// TestRulesAcrossFieldsStay: a rule is reported if no other problem says where the mistake is. No run is planned if a single field is
+// wrong.
 func TestRulesAcrossFieldsStay(t *testing.T) {
 	volume := problem{"spec.phases", "Invalid value: a phase names a volume that is not in target.zfs.volumes: use data"}
 	for _, found := range [][]problem{nil, {{"spec.phases[1]", "another mistake"}}, {{"spec.gates[0]", "which the target does not have"}}} {
@@ -53,16 +54,16 @@ func TestRulesAcrossFieldsStay(t *testing.T) {
 func TestAListHidesNoItems(t *testing.T) {
 	before := []problem{{"spec.phases", "onlyFor"}, {"spec.matrix", "twice"}, {"spec.target", "two targets"}, {"spec.schedule", "no time"}}
 	more := []problem{{"spec.phases[1]", "no data"}, {"spec.matrixMode", "alone"}, {"spec.target.zfs", "below"}, {"spec.schedule", "again"}}
-	if left := unlessBefore(before, more); len(left) != 2 || left[0] != more[0] || left[1] != more[1] {
+	if left := withoutCovered(before, more); len(left) != 2 || left[0] != more[0] || left[1] != more[1] {
 		t.Error(left)
 	}
 }
 
-// TestAGateOfAWrongFormIsSaidOnce: the pattern of the API reports it, so the gate does not repeat it.
+// TestAGateOfAWrongFormIsSaidOnce: the API's pattern reports a malformed value, so the gate does not report it again.
 func TestAGateOfAWrongFormIsSaidOnce(t *testing.T) {
 	before := []problem{{"spec.gates[1].bound.max", `Invalid value: "100 MB/s": write a number`}, {"spec.gates[2].bound.max", "write quotes"}}
 	more := []problem{{"spec.gates[1]", "max"}, {"spec.gates[2]", "max"}, {"spec.gates[10]", "max"}}
-	if left := unlessBefore(before, more); len(left) != 2 || left[0] != more[1] || left[1] != more[2] {
+	if left := withoutCovered(before, more); len(left) != 2 || left[0] != more[1] || left[1] != more[2] {
 		t.Error(left)
 	}
 }

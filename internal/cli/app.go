@@ -19,7 +19,7 @@ import (
 type App struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// Terminal is the size of Out if it is a terminal, else nil.
+	// Terminal returns the size of Out, and whether it is a terminal. Nil means that it is none.
 	Terminal func() (columns, rows int, is bool)
 	// Colour enables colours on a terminal.
 	Colour bool
@@ -45,7 +45,7 @@ func (a *App) Main(ctx context.Context, arguments []string) int {
 	return code
 }
 
-// Command is the tree of commands with their flags.
+// Command returns the tree of commands with their flags.
 func (a *App) Command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-storagebench",
@@ -135,7 +135,7 @@ func atLeastOne(usage string) cobra.PositionalArgs {
 	}
 }
 
-// noArgument refuses an argument, and says what to do with it.
+// noArgument refuses arguments, and says what to do instead: the %s in instead stands for the argument.
 func noArgument(instead string) cobra.PositionalArgs {
 	return func(command *cobra.Command, arguments []string) error {
 		if len(arguments) > 0 {

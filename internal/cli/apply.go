@@ -13,7 +13,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// fieldOwner is the field manager of run.
+// fieldOwner is the field manager of commands that change objects.
 const fieldOwner = "kubectl-storagebench"
 
 // applied is a StorageBenchmark as it is in the cluster now.
@@ -56,7 +56,8 @@ func (a *App) applyAll(ctx context.Context, cluster *Cluster, connection Connect
 			return benchmarks, err
 		}
 		benchmark := applied{key: client.ObjectKeyFromObject(one.object)}
-		// A changed spec changes the generation; a changed rerun annotation does not. A file without the annotation does not remove it.
+		// A changed spec changes the generation, but a changed rerun annotation does not. A file without the annotation does not remove it,
+		// so the annotation is compared after the object was applied.
 		if before.Annotations[v1alpha1.AnnotationRerun] != after.GetAnnotations()[v1alpha1.AnnotationRerun] {
 			benchmark.before = before.Status.Experiment
 		}
@@ -65,7 +66,7 @@ func (a *App) applyAll(ctx context.Context, cluster *Cluster, connection Connect
 	return benchmarks, nil
 }
 
-// applicable refuses what run cannot apply before anything is written.
+// applicable refuses manifests that run cannot apply, before anything is written.
 func applicable(manifests []*manifest, namespace string) error {
 	found := false
 	for _, one := range manifests {
@@ -74,7 +75,7 @@ func applicable(manifests []*manifest, namespace string) error {
 			return exitf(ExitRefused, "%s: %s: run applies StorageBenchmarks, their StorageTargets and ConfigMaps only: "+
 				"apply the others with kubectl", one.at("kind"), one)
 		case one.object.GetName() == "":
-			return exitf(ExitRefused, "%s: %s has no metadata.name: set it, so that it is the same object the next time", one.at("metadata"),
+			return exitf(ExitRefused, "%s: %s has no metadata.name: set it, so that the next run updates the same object", one.at("metadata"),
 				one.object.GetKind())
 		case namespace != "" && one.object.GetNamespace() != "" && one.object.GetNamespace() != namespace:
 			return exitf(ExitRefused, "%s: %s is in namespace %s, but --namespace is %s: make them the same, or remove one",

@@ -234,7 +234,7 @@ func (a *App) sayDifferences(baseline results.Baseline, experiment results.Exper
 	return ExitPassed
 }
 
-// notInBaseline are the phases of variants for which a gate would find no metrics.
+// notInBaseline lists the measured phases that the baseline lacks: a gate would find no metrics for them.
 func notInBaseline(baseline results.Baseline, experiment results.Experiment) []string {
 	var missing []string
 	for _, variant := range experiment.Variants {

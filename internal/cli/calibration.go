@@ -57,7 +57,7 @@ func (a *App) showCalibration(calibration results.Baseline) {
 	table.end()
 }
 
-// shiftPercent converts a shift of logarithms to the percentage by which the larger exceeds the smaller.
+// shiftPercent converts a difference of logarithms to the percentage by which the larger value exceeds the smaller one.
 func shiftPercent(partsPerMillion int64) string {
 	return strconv.FormatFloat(100*math.Expm1(float64(partsPerMillion)/1e6), 'f', 1, 64) + "%"
 }

@@ -23,12 +23,12 @@ import (
 type validated struct {
 	benchmark *v1alpha1.StorageBenchmark
 	hash      string
-	// slots are its runs. Empty if they are not known.
+	// slots are its runs. Empty if they are unknown.
 	slots []design.Slot
-	// storage is how fast it is, for estimates.
+	// storage is the speed of the storage, for estimates.
 	storage speed
 	gates   *gate.Set
-	// warnings are about what this release does not know, at their fields.
+	// warnings are about settings that this release does not know, or that are misleading, each at its field.
 	warnings []problem
 	// missing lists the StorageTargets that are in none of the files.
 	missing string
@@ -42,7 +42,7 @@ type others struct {
 	configMaps []*manifest
 }
 
-// othersIn are the valid StorageTargets among manifests, and the ConfigMaps.
+// othersIn returns the ConfigMaps and the valid StorageTargets among the manifests.
 func (s schemas) othersIn(ctx context.Context, manifests []*manifest) (found others) {
 	for _, one := range manifests {
 		if one.isConfigMap() {
@@ -59,7 +59,8 @@ func (s schemas) othersIn(ctx context.Context, manifests []*manifest) (found oth
 	return found
 }
 
-// targetsFor are the StorageTargets that a benchmark of a namespace may use, by name. One without a namespace may be applied to any.
+// targetsFor returns the StorageTargets that a benchmark in a namespace can use, by name. A manifest without a namespace can be applied to
+// any namespace.
 func targetsFor(namespace string, all []v1alpha1.StorageTarget) map[string]v1alpha1.Target {
 	found := map[string]v1alpha1.Target{}
 	for _, one := range all {
@@ -83,10 +84,10 @@ func (s schemas) checkTarget(ctx context.Context, one *manifest) (*validated, []
 		}
 		return nil, problems
 	}
-	return checked, placed(problems, unlessBefore(problems, checked.note(foresee.Target(&target.Spec))))
+	return checked, placed(problems, withoutCovered(problems, checked.note(foresee.Target(&target.Spec))))
 }
 
-// checkBenchmark validates a manifest and expands it into an experiment, or reports all errors. It may refer to the others.
+// checkBenchmark validates a manifest and expands it into an experiment, or reports all errors. The manifest may refer to those in beside.
 func (s schemas) checkBenchmark(ctx context.Context, one *manifest, beside others) (*validated, []problem) {
 	admitted, problems := s.admit(ctx, one)
 	if admitted == nil {
@@ -106,13 +107,13 @@ func (s schemas) checkBenchmark(ctx context.Context, one *manifest, beside other
 	var found []problem
 	if onlyAcross(problems) {
 		found = s.expand(ctx, checked, beside)
-	} else { // its runs cannot be known, but what is written can be read
+	} else { // its runs are unknown, but the spec can be checked as it is written
 		found = checked.foreseen()
 	}
-	return nil, placed(problems, unlessBefore(problems, found))
+	return nil, placed(problems, withoutCovered(problems, found))
 }
 
-// expand finds the runs of a benchmark, and returns what is wrong with them and with its gates.
+// expand finds the runs of a benchmark, and returns the problems of the runs and of the gates.
 func (s schemas) expand(ctx context.Context, checked *validated, beside others) (problems []problem) {
 	benchmark, spec := checked.benchmark, &checked.benchmark.Spec
 	if missing := design.ReplaceTargets(spec, targetsFor(benchmark.Namespace, beside.targets)); len(missing) > 0 {
@@ -121,7 +122,7 @@ func (s schemas) expand(ctx context.Context, checked *validated, beside others) 
 			checked.missing))
 		return checked.foreseen()
 	}
-	if note := withoutStandard(benchmark, beside.configMaps); note != "" {
+	if note := missingBaselineNote(benchmark, beside.configMaps); note != "" {
 		checked.notes = append(checked.notes, note)
 	}
 	slots, err := design.Expand(spec, design.Seed(benchmark))
@@ -139,13 +140,14 @@ func (s schemas) expand(ctx context.Context, checked *validated, beside others) 
 	if err != nil {
 		checked.slots = nil
 	}
-	if len(problems) == 0 { // else the API server would say the same again, about each variant
+	if len(problems) == 0 { // otherwise the same problems would be reported again for each variant
 		problems = s.rehearse(ctx, checked)
 	}
 	return problems
 }
 
-// foreseen are the mistakes that can be found before anything runs: those of the gates, and those that the planner foresees for the runs.
+// foreseen returns the mistakes that can be found before anything runs: those of the gates, and those that package foresee finds in the
+// spec and the runs.
 func (e *validated) foreseen() []problem {
 	wrong := e.compileGates()
 	return append(wrong, e.note(foresee.Spec(&e.benchmark.Spec, e.slots, e.gates))...)
@@ -168,9 +170,9 @@ func listed(err error, spec *v1alpha1.StorageBenchmarkSpec) (problems []problem)
 	return problems
 }
 
-// unlessBefore omits problems of fields that already have one, or whose parent has one, and of gates with a malformed value. A problem of a
-// whole list does not hide those of its items.
-func unlessBefore(before, more []problem) (news []problem) {
+// withoutCovered returns more without the problems of fields that already have a problem, or whose parent has one, and without those of
+// gates with a malformed value. A problem of a whole list does not hide those of its items.
+func withoutCovered(before, more []problem) (news []problem) {
 	for _, one := range more {
 		if !slices.ContainsFunc(before, func(other problem) bool {
 			rest, within := strings.CutPrefix(one.field, other.field)
@@ -245,7 +247,7 @@ func (e *validated) compileGates() []problem {
 	return problems
 }
 
-// variantNames come from the runs. Without runs, they are known only if there is no matrix.
+// variantNames returns the names of the variants of the runs. Without runs, they are known only if there is no matrix.
 func (e *validated) variantNames() []string {
 	spec := &e.benchmark.Spec
 	switch {
@@ -263,7 +265,7 @@ func (e *validated) variantNames() []string {
 	return names
 }
 
-// state is what the planner knows of the benchmark outside of a cluster.
+// state returns the planner's state for the benchmark, outside of a cluster.
 func (e *validated) state() experiment.State {
 	return experiment.State{Benchmark: e.benchmark, Experiment: e.hash, Slots: e.slots}
 }
@@ -289,8 +291,9 @@ func (s schemas) rehearse(ctx context.Context, checked *validated) []problem {
 	return problems
 }
 
-// withoutStandard notes that the baseline is not among the files. Otherwise it is only seen after all runs.
-func withoutStandard(benchmark *v1alpha1.StorageBenchmark, configMaps []*manifest) string {
+// missingBaselineNote returns a note if a gate needs the baseline and its ConfigMap is not among the files. Otherwise the user would learn
+// this only after all runs.
+func missingBaselineNote(benchmark *v1alpha1.StorageBenchmark, configMaps []*manifest) string {
 	baseline := benchmark.Spec.Baseline
 	judged := slices.ContainsFunc(benchmark.Spec.Gates, func(gate v1alpha1.Gate) bool {
 		return gate.Compare != nil && gate.Compare.To == "Baseline"

@@ -39,7 +39,7 @@ type Connection struct {
 	Namespace  string
 	// Overrides are the rest of kubectl's flags, such as --as and --server.
 	Overrides clientcmd.ConfigOverrides
-	// Warnings is where the API server's warnings go.
+	// Warnings receives the warnings of the API server.
 	Warnings io.Writer
 }
 
@@ -49,7 +49,7 @@ type Cluster struct {
 	Logs   LogReader
 	// Namespace is the default namespace.
 	Namespace string
-	// Clock returns the date in the API server's last response, and the local time at which it arrived. Nil if unknown.
+	// Clock returns the date in the API server's last response, and the local time at which the response arrived. It may be nil.
 	Clock func() (server, here time.Time, known bool)
 }
 
@@ -182,7 +182,7 @@ func (p podLogs) ReadLog(ctx context.Context, namespace, pod string, options *co
 	return p.clients.CoreV1().Pods(namespace).GetLogs(pod, options).Stream(ctx)
 }
 
-// explain adds an exit code to an error of the cluster, and formats it: one line for each cause.
+// explain adds an exit code to an error of the cluster, and formats the error with one line for each cause.
 func explain(doing string, err error) error {
 	var status *apierrors.StatusError
 	switch {
@@ -202,7 +202,7 @@ func explain(doing string, err error) error {
 		return exit(ExitRefused, errors.New(doing+": refused by the API server:"+causes(err)))
 	case errors.As(err, &status) && strings.HasPrefix(status.ErrStatus.Message, "failed to create typed patch object"):
 		// Server-side apply reports unknown fields and wrong types before any validation, with its own messages.
-		return exit(ExitRefused, errors.New(doing+": refused by the API server:"+causes(err)+"\n'kubectl storagebench validate' says more"))
+		return exit(ExitRefused, errors.New(doing+": refused by the API server:"+causes(err)+"\nRun 'kubectl storagebench validate' for details"))
 	case apierrors.IsNotFound(err):
 		return exitf(ExitNotFound, "%s: %w", doing, err)
 	case isUnreachable(err):
@@ -225,7 +225,7 @@ func isUnreachable(err error) bool {
 	return errors.As(err, &network) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
 }
 
-// causes are the messages of the API server, one per line.
+// causes returns the messages of the API server, one per line.
 func causes(err error) string {
 	var status *apierrors.StatusError
 	if !errors.As(err, &status) {

@@ -36,7 +36,7 @@ type hub struct {
 	logs    logs
 }
 
-// logs answer with what a test has put there, by the pod's name.
+// logs serves the logs that a test has put there, by the name of the pod.
 type logs struct {
 	mutex sync.Mutex
 	of    map[string]io.ReadCloser
@@ -74,20 +74,20 @@ func newHub(t *testing.T, objects ...client.Object) *hub {
 	return h
 }
 
-// connect makes the tool use it.
+// connect makes the tool use the fake cluster.
 func (h *hub) connect(app *App) {
 	app.Connect = func(Connection) (*Cluster, error) {
 		return &Cluster{Client: h.client, Logs: &h.logs, Namespace: "lab"}, nil
 	}
 }
 
-// waiting starts run --wait and returns once it watches.
+// waiting starts run --wait and returns once the command watches.
 func (h *hub) waiting(ctx context.Context, app *App, arguments ...string) <-chan int {
 	h.t.Helper()
 	return h.watching(ctx, app, append([]string{"run", "../../config/samples/quickstart.yaml", "--wait"}, arguments...)...)
 }
 
-// watching starts a command and returns once it watches or has ended.
+// watching starts a command and returns once the command watches or has ended.
 func (h *hub) watching(ctx context.Context, app *App, arguments ...string) <-chan int {
 	h.t.Helper()
 	h.connect(app)
@@ -136,7 +136,7 @@ func condition(status *v1alpha1.StorageBenchmarkStatus, kind string, is bool, re
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{Type: kind, Status: value, Reason: reason, Message: message})
 }
 
-// finished is the status of a benchmark with a verdict.
+// finished returns a function that sets the status of a finished benchmark with a verdict.
 func finished(verdict v1alpha1.Verdict) func(*v1alpha1.StorageBenchmarkStatus) {
 	return func(status *v1alpha1.StorageBenchmarkStatus) {
 		status.Verdict, status.State = verdict, "Finished"
@@ -173,7 +173,7 @@ func TestWaitGivesTheVerdict(t *testing.T) {
 	}
 }
 
-// TestWaitForAnEnforcedVerdict: gatePolicy makes the benchmark Stalled, but the answer stays the verdict.
+// TestWaitForAnEnforcedVerdict: gatePolicy makes the benchmark Stalled, but the command still reports the verdict.
 func TestWaitForAnEnforcedVerdict(t *testing.T) {
 	h := newHub(t)
 	app, out, errors := testApp()
@@ -275,7 +275,7 @@ func TestWaitShowsProgress(t *testing.T) {
 	shows("  run 1 of 2  read  done in 0s\n")
 }
 
-// pod makes a running pod of the benchmark with that log.
+// pod creates a running pod of the benchmark with the given log.
 func (h *hub) pod(name, phase, log string) {
 	h.t.Helper()
 	var benchmark v1alpha1.StorageBenchmark
@@ -347,7 +347,7 @@ func TestReport(t *testing.T) {
 		code      int
 		says      string
 	}{
-		{[]string{"future", "-o", "html"}, ExitRefused, "use one of this release"},
+		{[]string{"future", "-o", "html"}, ExitRefused, "use results of this release"},
 		{[]string{"future", "-o", "markdown"}, 0, "# Passed\n"},
 		{[]string{"quickstart"}, 0, "# Passed\n"},
 		{[]string{"quickstart", "-o", "junit"}, 0, "<x/>"},
@@ -375,7 +375,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestReportOnATerminal: whoever may write ConfigMaps cannot move the cursor. For programs the text is as it is stored.
+// TestReportOnATerminal: users who can write ConfigMaps cannot move the cursor. Programs get the text as it is stored.
 func TestReportOnATerminal(t *testing.T) {
 	benchmark := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "quickstart"}}
 	finished(v1alpha1.VerdictPassed)(&benchmark.Status)
@@ -391,7 +391,7 @@ func TestReportOnATerminal(t *testing.T) {
 	}
 }
 
-// TestReportWithPictures: they are made from the documents of the phases, and without those there are fewer.
+// TestReportWithPictures: pictures are drawn from the documents of the phases. If a document is missing, there are fewer pictures.
 func TestReportWithPictures(t *testing.T) {
 	benchmark := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "quickstart"}}
 	finished(v1alpha1.VerdictPassed)(&benchmark.Status)
@@ -422,7 +422,7 @@ func TestReportWithPictures(t *testing.T) {
 	if code := app.Main(t.Context(), []string{"report", "quickstart", "--output-dir", folder}); code != 0 {
 		t.Fatal(code, out, errors)
 	}
-	if !strings.Contains(errors.String(), "without 1 phase whose ConfigMap is gone") {
+	if !strings.Contains(errors.String(), "Not in the pictures: 1 phase whose ConfigMap is gone") {
 		t.Error(errors)
 	}
 	for _, name := range []string{"regions-scan", "metric-readbytespersecond"} {
@@ -465,7 +465,7 @@ func TestErrorsOfTheCluster(t *testing.T) {
 	}
 }
 
-// TestNoKubeconfig says where to look.
+// TestNoKubeconfig: the error names the flags that select the cluster.
 func TestNoKubeconfig(t *testing.T) {
 	app, _, errors := testApp()
 	code := app.Main(t.Context(), []string{"report", "x", "--kubeconfig", t.TempDir() + "/none"})

@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// collectPage is how many objects are read at once: a ConfigMap may have 1 MiB.
+	// collectPage is the number of objects that are read at once: a ConfigMap may have 1 MiB.
 	collectPage = 50
 	// collectMost limits an archive. Objects beyond it are omitted, and the archive says so.
 	collectMost = 256 << 20
@@ -140,7 +140,7 @@ func (b *bundle) add(name string, content []byte) {
 	}
 }
 
-// addDocument adds a value of this program as YAML.
+// addDocument adds a value as YAML.
 func (b *bundle) addDocument(name string, value any) {
 	text, err := json.Marshal(value)
 	if err == nil {
@@ -185,7 +185,7 @@ func (b *bundle) addObject(ctx context.Context, folder string, kind collectedKin
 		return
 	}
 	if b.size > collectMost {
-		b.missing = append(b.missing, name+": the archive has its largest size")
+		b.missing = append(b.missing, name+": the archive has reached its size limit")
 		return
 	}
 	switch kind.GVK.Kind {
@@ -219,7 +219,7 @@ func (b *bundle) addLogs(ctx context.Context, name string, pod *unstructured.Uns
 	}
 }
 
-// miss notes what could not be read.
+// miss records what could not be read, and why.
 func (b *bundle) miss(what string, err error) {
 	switch {
 	case apierrors.IsForbidden(err):

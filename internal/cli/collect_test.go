@@ -20,7 +20,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// unpacked is what is in an archive.
+// unpacked returns the files in an archive.
 func unpacked(t *testing.T, path string) map[string]string {
 	t.Helper()
 	file, err := os.Open(path)
@@ -49,7 +49,7 @@ func unpacked(t *testing.T, path string) map[string]string {
 	}
 }
 
-// secretive is an installation that has the word "hush" wherever a secret or an address could be.
+// secretive returns a cluster that has the word "hush" wherever a secret or an address could be.
 func secretive(t *testing.T) *hub {
 	t.Helper()
 	i := installed(t)
@@ -152,7 +152,7 @@ func TestCollectAsUser(t *testing.T) {
 	}
 }
 
-// TestCollectNothing: without a cluster there is no archive.
+// TestCollectNothing: without a cluster no archive is created.
 func TestCollectNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "support.tar.gz")
 	app, _, _ := testApp()

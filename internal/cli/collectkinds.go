@@ -58,11 +58,11 @@ var collected = []collectedKind{
 
 func core(kind string) schema.GroupVersionKind { return corev1.SchemeGroupVersion.WithKind(kind) }
 
-// selecting is a selector as kubectl writes it.
+// selecting selects objects with a label selector in kubectl's syntax.
 func selecting(text string) client.ListOption {
 	selector, err := labels.Parse(text)
 	if err != nil {
-		panic(err) // it is written in this file
+		panic(err) // the selectors are constants in this file
 	}
 	return client.MatchingLabelsSelector{Selector: selector}
 }
@@ -83,7 +83,7 @@ func aboutBenchmarks(b *bundle, event *unstructured.Unstructured) bool {
 		slices.ContainsFunc(b.runs, func(run string) bool { return strings.HasPrefix(name, run) })
 }
 
-// leftOut stands for a value that may be a secret.
+// leftOut replaces a value that may be a secret.
 const leftOut = "(left out)"
 
 // harmless are parameters of StorageClasses that contain no secrets. Some drivers take addresses and passwords as parameters.
@@ -97,7 +97,7 @@ var addressFields = []string{"hostAliases", "hostIP", "hostIPs", "nameservers", 
 var ownAnnotations = []string{v1alpha1.GroupVersion.Group + "/", annotationDefaultClass, "pv.kubernetes.io/", "volume.kubernetes.io/",
 	"batch.kubernetes.io/", "kubernetes.io/description"}
 
-// withoutSecrets is a copy of an object without possible secrets, and without the bookkeeping of the API server.
+// withoutSecrets returns a copy of an object without possible secrets, and without the bookkeeping of the API server.
 func withoutSecrets(object *unstructured.Unstructured) *unstructured.Unstructured {
 	object = object.DeepCopy()
 	redact(object.Object)

@@ -66,7 +66,7 @@ func (a *App) compare(ctx context.Context, nameA, nameB string, options compareO
 	}
 	c := &comparedPair{a: sideA, b: sideB, all: options.all}
 	if c.collect(); len(c.rows) == 0 {
-		return exitf(ExitNotFound, "the two have no metric of the same variant and phase in common")
+		return exitf(ExitNotFound, "the experiments have no metric, variant and phase in common")
 	}
 	if options.format != formatText {
 		return a.printDocument(c.document(), options.format)
@@ -184,8 +184,8 @@ func (c *comparedPair) collect() {
 	}
 }
 
-// onlyIn lists the phases and primary metrics that only one of the experiments has. Otherwise storage that is too slow for a percentile
-// would look the same.
+// onlyIn lists the phases and primary metrics that only one of the experiments has. If they were not listed, storage that is too slow for a
+// percentile would look the same as faster storage.
 func onlyIn(name string, one, other results.Experiment) (lone []string) {
 	for _, variant := range one.Variants {
 		for _, phase := range variant.Phases {
@@ -221,7 +221,7 @@ func (c *comparedPair) compareMetric(variant, phase string, metric results.Metri
 	c.rows = append(c.rows, row)
 }
 
-// changeOf turns logarithms into shares.
+// changeOf converts the logarithms of a shift to shares.
 func changeOf(shift stats.Shift) *comparedChange {
 	change := &comparedChange{Share: math.Expm1(shift.Estimate)}
 	if shift.Interval.Known {
@@ -242,13 +242,13 @@ func (c *comparedPair) print(a *App) {
 	table.end()
 	for i, note := range c.unlike() {
 		if i == 0 {
-			a.say("\nMind before you compare:")
+			a.say("\nDifferences to consider:")
 		}
 		a.say("  %s", clean(note))
 	}
 }
 
-// changeWords are "-10.0% (-12.1%..-8.0%, 97%)".
+// changeWords formats a change, for example "-10.0% (-12.1%..-8.0%, 97%)".
 func changeWords(change stats.Shift) string {
 	share := func(logarithm float64) string { return fmt.Sprintf("%+.1f%%", 100*math.Expm1(logarithm)) }
 	if !change.Interval.Known {
@@ -272,7 +272,7 @@ func phaseIn(e results.Experiment, variant, phase string) *results.PhaseResult {
 	return nil
 }
 
-// unlike lists other differences between the experiments, because they may be the cause.
+// unlike lists other differences between the experiments, because they may be the cause of a change.
 func (c *comparedPair) unlike() []string {
 	notes := slices.Clone(c.lone)
 	for _, variant := range c.a.Variants {

@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// slower is the nightly experiment a night later: a tenth slower to read, on another kernel, with another variant.
+// slower returns the nightly experiment of the next night: reads are a tenth slower, the kernel is another one, and so is one variant.
 func slower() results.Experiment {
 	e := nightly()
 	e.Experiment, e.Verdict, e.Environment = "99999999", "Failed", map[string][]string{"kernel": {hostile}, "fio": {"3.39"}}
@@ -34,7 +34,7 @@ func TestCompare(t *testing.T) {
 	}
 	golden(t, "compare.txt", out)
 	if _, all, _ := called(t, h, "compare", from(nightly()), from(slower()), "--all"); !strings.Contains(all, "ioErrors") ||
-		!strings.Contains(all, "not comparable: a run had 0: no ratio") {
+		!strings.Contains(all, "not comparable: a run measured 0, so there is no ratio") {
 		t.Error(all)
 	}
 }
@@ -82,7 +82,7 @@ func TestCompareInTheCluster(t *testing.T) {
 	}
 }
 
-// TestCompareOfOtherThings: without anything in common there is nothing to print.
+// TestCompareOfOtherThings: experiments that have no metric in common cannot be compared.
 func TestCompareOfOtherThings(t *testing.T) {
 	other := nightly()
 	for i := range other.Runs {

@@ -56,7 +56,7 @@ current-context: one
 	}
 }
 
-// TestHintsFindTheSameCluster: one of the hints is a kubectl delete. No secret is printed.
+// TestHintsFindTheSameCluster: printed commands, such as kubectl delete, must not reach another cluster. No secret is printed.
 func TestHintsFindTheSameCluster(t *testing.T) {
 	for _, flags := range []string{"--context two", "--kubeconfig other", "--server https://other", "--cluster c", "--user v",
 		"--tls-server-name name", "--certificate-authority ca.crt", "--as ann --as-uid 7 --as-group one --as-group two"} {
@@ -71,7 +71,7 @@ func TestHintsFindTheSameCluster(t *testing.T) {
 	}
 }
 
-// TestKubeconfigIsMissing: the message says what to set, or to use a command that needs no cluster.
+// TestKubeconfigIsMissing: the message says what to set. The message of run also suggests --local, which needs no cluster.
 func TestKubeconfigIsMissing(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")

@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/host"
 )
 
-// freeBytes is what an unprivileged user may still write to the file system of a folder.
+// freeBytes returns how many bytes an unprivileged user can still write to the file system of a folder.
 func freeBytes(folder string) (int64, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(folder, &stat); err != nil {
@@ -22,7 +22,7 @@ func freeBytes(folder string) (int64, error) {
 // Disks accepts disks with the same check that the agent makes before it uses one for a pool.
 type Disks struct{ Node *host.Node }
 
-// Accept does not reveal the serial number that it asks for: the user has to know it from another source.
+// Accept implements DiskCheck. Its errors do not reveal the serial number that it expects: the user has to know it from another source.
 func (d Disks) Accept(path, serial string) (int64, func() error, error) {
 	stable, err := d.Node.StablePath(path)
 	if err != nil {
@@ -53,7 +53,7 @@ func (d Disks) Accept(path, serial string) (int64, func() error, error) {
 	return disk.SizeBytes, verify, nil
 }
 
-// inWords adds the possible solutions to a refusal.
+// inWords adds possible remedies to a refusal.
 func inWords(err error, path string) error {
 	var refused *host.RefusedError
 	switch {

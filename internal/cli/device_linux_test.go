@@ -15,7 +15,8 @@ import (
 
 const blockFolder = "sys/devices/pci0000:00/block/sdb/"
 
-// disk is a machine with one disk of 16 MiB, as the kernel tells of it, with some files changed, added, or removed by a dash.
+// disk returns a fake machine with one disk of 16 MiB. changes replaces or adds files that describe the machine, or removes a file if the
+// text is "-".
 func disk(t *testing.T, changes map[string]string) Local {
 	t.Helper()
 	root := t.TempDir()
@@ -69,7 +70,7 @@ func TestDeviceIsAccepted(t *testing.T) {
 	}
 }
 
-// TestDeviceIsRefused: in doubt, nothing is written. The check is the agent's; its own tests have all that it refuses.
+// TestDeviceIsRefused: in doubt, nothing is written. The check is that of the agent, whose own tests cover all refusals.
 func TestDeviceIsRefused(t *testing.T) {
 	for _, test := range []struct {
 		name, serial string
@@ -102,7 +103,7 @@ func TestDeviceIsRefused(t *testing.T) {
 	}
 }
 
-// TestDeviceIsVerifiedBeforeEachRun: a path that leads to another disk by now is not written to.
+// TestDeviceIsVerifiedBeforeEachRun: nothing is written if the path leads to another disk in the meantime.
 func TestDeviceIsVerifiedBeforeEachRun(t *testing.T) {
 	storage := localStorage{path: "/dev/sdb", mode: "Block", verify: func() error { return errors.New("another disk") }}
 	if _, err := storage.make("run"); err == nil || !strings.Contains(err.Error(), "another disk") {
@@ -110,7 +111,7 @@ func TestDeviceIsVerifiedBeforeEachRun(t *testing.T) {
 	}
 }
 
-// TestLoopDeviceIsRefused goes all the way with a device of the kernel.
+// TestLoopDeviceIsRefused runs the whole command on a real loop device.
 func TestLoopDeviceIsRefused(t *testing.T) {
 	backing := filepath.Join(t.TempDir(), "disk")
 	if err := errors.Join(os.WriteFile(backing, nil, 0o600), os.Truncate(backing, 64<<20)); err != nil {

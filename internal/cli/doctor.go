@@ -15,20 +15,20 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// health is what a check of the cluster has found.
+// health is the result of a check of the cluster.
 type health string
 
 const (
 	healthy health = "ok"
-	// sick: benchmarks, or those with zfs targets, do not work until someone does what the remedy says.
+	// sick: benchmarks, or those with zfs targets, do not work until the remedy is applied.
 	sick health = "problem"
 	// unsure: benchmarks may not work, or not as well as they could.
 	unsure health = "warning"
-	// unseen: the user lacks the rights to look.
+	// unseen: it could not be checked, for example because the user lacks the rights or because there is nothing to look at yet.
 	unseen health = "not seen"
 )
 
-// finding is one sentence of a check, with what to do about it. Its fields are also the output for programs.
+// finding is one sentence of a check, with its remedy. Its fields are also the output for programs.
 type finding struct {
 	Check  string `json:"check"`
 	Health health `json:"state"`
@@ -40,7 +40,7 @@ type finding struct {
 type patient struct {
 	app     *App
 	cluster *Cluster
-	// served is why the API cannot be used, if rights or CRDs are missing. After any other error nothing is examined.
+	// served is the error of the API if rights or CRDs are missing, otherwise nil. After any other error, nothing is examined.
 	served error
 	// agents are the DaemonSets of the agent, read once.
 	agents func() ([]appsv1.DaemonSet, error)
@@ -108,7 +108,7 @@ func (a *App) doctor(ctx context.Context, connection Connection, format string) 
 	return nil
 }
 
-// examine makes all checks. It is an error if the cluster cannot be queried at all.
+// examine makes all checks. It returns an error if the cluster cannot be queried at all.
 func (a *App) examine(ctx context.Context, cluster *Cluster) (found []finding, err error) {
 	var probe v1alpha1.StorageBenchmarkList
 	served := cluster.Client.List(ctx, &probe, inNamespace(cluster, 1)...)
@@ -141,7 +141,7 @@ func (a *App) sayFindings(namespace string, found []finding) {
 	a.say("\n%s, %s, %d not seen", spelling.Count(counts[sick], "problem"), spelling.Count(counts[unsure], "warning"), counts[unseen])
 }
 
-// healthWord pads all words to the same width.
+// healthWord returns a word with its colour, padded to the same width as all others.
 func (a *App) healthWord(of health) string {
 	moods := map[health]mood{healthy: good, sick: bad, unsure: doubtful}
 	return tint(fmt.Sprintf("%-8s", of), moods[of], a.Colour && a.onTerminal())
@@ -159,7 +159,7 @@ func warningFound(remedy, format string, arguments ...any) finding {
 	return finding{Health: unsure, Says: fmt.Sprintf(format, arguments...), Remedy: remedy}
 }
 
-// notSeen says what could not be read.
+// notSeen returns the finding that something could not be read, and why.
 func notSeen(what string, err error) finding {
 	if apierrors.IsForbidden(err) {
 		return finding{Health: unseen, Says: what + ": you may not read them; a cluster admin can"}

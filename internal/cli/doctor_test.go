@@ -33,7 +33,7 @@ import (
 	"github.com/storagebench/storagebench/config/crd"
 )
 
-// installation is all that is in a cluster with a manager, agents on two nodes, grants and classes.
+// installation has the objects of a cluster with a manager, agents on two nodes, grants and classes.
 type installation struct {
 	manager *appsv1.Deployment
 	agent   *appsv1.DaemonSet
@@ -75,7 +75,7 @@ func installed(t *testing.T) *installation {
 	return i
 }
 
-// lookalikes have the labels of the manager and the agent, in the namespace of a tenant.
+// lookalikes returns objects with the labels of the manager and the agent, in the namespace of a tenant.
 func (i *installation) lookalikes() []client.Object {
 	manager, agent := i.manager.DeepCopy(), i.agent.DeepCopy()
 	manager.Namespace, agent.Namespace = "team-b", "team-b"
@@ -86,7 +86,7 @@ func (i *installation) lookalikes() []client.Object {
 	return []client.Object{manager, agent}
 }
 
-// ownCRDs are those of the plugin, read once.
+// ownCRDs returns the CRDs of the plugin, which are read once.
 var ownCRDs = sync.OnceValue(func() (all []*apiextensionsv1.CustomResourceDefinition) {
 	files, err := crd.All()
 	for _, text := range files {
@@ -100,7 +100,7 @@ var ownCRDs = sync.OnceValue(func() (all []*apiextensionsv1.CustomResourceDefini
 	return all
 })
 
-// hub is the cluster, with rights to everything.
+// hub returns the cluster of the installation. The user has all rights.
 func (i *installation) hub(t *testing.T) *hub {
 	t.Helper()
 	objects := i.others
@@ -123,7 +123,7 @@ func (i *installation) hub(t *testing.T) *hub {
 	return h
 }
 
-// allow answers reviews of rights.
+// allow answers access reviews with a function.
 func (h *hub) allow(allowed func(*authorizationv1.ResourceAttributes) bool) {
 	h.client = interceptor.NewClient(h.client, interceptor.Funcs{Create: func(ctx context.Context, inner client.WithWatch, object client.Object,
 		options ...client.CreateOption) error {
@@ -184,7 +184,8 @@ func TestDoctorAsUser(t *testing.T) {
 	golden(t, "doctor-user.txt", out)
 }
 
-// TestDoctorKnowsTheNewestVersion: runs of an upgraded node have an older OpenZFS version, so that of its pools takes precedence.
+// TestDoctorKnowsTheNewestVersion: runs of an upgraded node may have an older OpenZFS version, so the version of the pools takes
+// precedence.
 func TestDoctorKnowsTheNewestVersion(t *testing.T) {
 	run := func(name string, age time.Duration, version string) client.Object {
 		return &v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, CreationTimestamp: metav1.NewTime(noon.Add(-age))},
@@ -202,7 +203,8 @@ func TestDoctorKnowsTheNewestVersion(t *testing.T) {
 	}
 }
 
-// TestDoctorGivesTheManagerTime: after each change of a benchmark, not only after its creation. Writes of the status do not count.
+// TestDoctorGivesTheManagerTime: the manager has a minute after each change of a benchmark, not only after its creation. Writes of the
+// status do not count.
 func TestDoctorGivesTheManagerTime(t *testing.T) {
 	for _, test := range []struct {
 		subresource string
@@ -225,7 +227,7 @@ func TestDoctorGivesTheManagerTime(t *testing.T) {
 	}
 }
 
-// TestDoctorForPrograms: the findings are those of the text, with the same exit code.
+// TestDoctorForPrograms: the findings and the exit code are the same as for the text output.
 func TestDoctorForPrograms(t *testing.T) {
 	i := installed(t)
 	i.manager = nil
@@ -253,9 +255,9 @@ func TestDoctorFinds(t *testing.T) {
 			"-> install it: docs/tasks/install.md"}},
 		{"a manager of others", func(i *installation) {
 			i.manager.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "FLAG_NAMESPACES", Value: "a,b"}}
-		}, ExitFailed, []string{"no Deployment of a manager looks after the namespace"}},
+		}, ExitFailed, []string{"no Deployment of a manager watches the namespace"}},
 		{"what only looks like a manager", func(i *installation) { i.manager.Spec.Template.Spec.ServiceAccountName = "default" }, ExitFailed,
-			[]string{"no Deployment of a manager looks after the namespace"}},
+			[]string{"no Deployment of a manager watches the namespace"}},
 		{"two managers", func(i *installation) {
 			other := i.manager.DeepCopy()
 			other.Namespace = "team-b"
@@ -351,7 +353,7 @@ func TestDoctorSeesRights(t *testing.T) {
 	}
 }
 
-// TestDoctorAsksForEachRight that commands need.
+// TestDoctorAsksForEachRight: doctor reports each missing right that commands need.
 func TestDoctorAsksForEachRight(t *testing.T) {
 	for _, missing := range []string{"get storagebenchmarks", "list storagebenchmarks", "watch storagebenchmarks", "list pods", "watch pods"} {
 		h := installed(t).hub(t)
@@ -364,7 +366,7 @@ func TestDoctorAsksForEachRight(t *testing.T) {
 	}
 }
 
-// TestDoctorReadsAgentsOnce: both checks of the agents see the same.
+// TestDoctorReadsAgentsOnce: the DaemonSets are read once, so that both checks of the agents see the same state.
 func TestDoctorReadsAgentsOnce(t *testing.T) {
 	h := installed(t).hub(t)
 	reads := 0
@@ -432,7 +434,7 @@ func TestDoctorComparesClocks(t *testing.T) {
 	}
 }
 
-// TestClockOfTheServer: the date comes from any answer, also from an error.
+// TestClockOfTheServer: the date is taken from any response, even from an error.
 func TestClockOfTheServer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
 		answer.Header().Set("Date", noon.Format(http.TimeFormat))

@@ -19,7 +19,7 @@ import (
 
 const (
 	installHelp = "install it: docs/tasks/install.md"
-	// patience is how long the manager may take to look at a benchmark.
+	// patience is the longest time that the manager may take until it looks at a changed benchmark.
 	patience = time.Minute
 	// annotationDefaultClass marks the default class.
 	annotationDefaultClass = "storageclass.kubernetes.io/is-default-class"
@@ -35,12 +35,12 @@ const (
 	partAgent   = "agent"
 )
 
-// component selects the objects of a part of storagebench in all namespaces. Tenants can use these labels too, so check the account.
+// component selects the objects of a part of storagebench. Tenants can use these labels too, so the caller checks the ServiceAccount.
 func component(part string) client.MatchingLabels {
 	return client.MatchingLabels{"app.kubernetes.io/name": "storagebench", "app.kubernetes.io/component": part}
 }
 
-// accountOf is the name of the ServiceAccount of a part, the same in each installation.
+// accountOf returns the name of the ServiceAccount of a part. It is the same in each installation.
 func accountOf(part string) string { return "storagebench-" + part }
 
 func examineAPI(_ context.Context, p *patient) []finding {
@@ -54,7 +54,7 @@ func examineAPI(_ context.Context, p *patient) []finding {
 	}
 }
 
-// rights are needed to run and watch benchmarks. The roles edit and view grant them.
+// rights are needed to run and watch benchmarks. The cluster role edit grants all of them, and view those that only read.
 var rights = []authorizationv1.ResourceAttributes{
 	{Verb: "create", Group: v1alpha1.GroupVersion.Group, Resource: "storagebenchmarks"},
 	{Verb: "patch", Group: v1alpha1.GroupVersion.Group, Resource: "storagebenchmarks"},
@@ -102,7 +102,7 @@ func examineManager(ctx context.Context, p *patient) []finding {
 		}
 		if only := setting(one.Spec.Template.Spec.Containers, "namespaces"); len(only) > 0 &&
 			!slices.Contains(strings.Split(only[0], ","), p.cluster.Namespace) {
-			continue // it looks after other namespaces
+			continue // it watches other namespaces
 		}
 		names = append(names, name)
 		if one.Status.AvailableReplicas == 0 {
@@ -119,7 +119,7 @@ func examineManager(ctx context.Context, p *patient) []finding {
 		findings = append(findings, fine("Deployment %s is available, image %s", name, image))
 	}
 	if len(findings) == 0 {
-		return []finding{problemFound(installHelp, "no Deployment of a manager looks after the namespace")}
+		return []finding{problemFound(installHelp, "no Deployment of a manager watches the namespace")}
 	}
 	return append(findings, severalFound("Deployments of managers that look after the namespace", names)...)
 }
@@ -135,7 +135,7 @@ func severalFound(what string, names []string) []finding {
 
 var releaseTag = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+`)
 
-// otherVersion is the release of an image if it is known to differ. Empty otherwise.
+// otherVersion returns the release of an image if it is known to differ from the given version. Otherwise it returns an empty string.
 func otherVersion(image, version string) string {
 	image, _, _ = strings.Cut(image, "@")
 	tag := image[strings.LastIndexAny(image, ":/")+1:]
@@ -145,7 +145,7 @@ func otherVersion(image, version string) string {
 	return tag
 }
 
-// examineProgress checks what every user may see of the manager: whether it handles the benchmarks of the namespace.
+// examineProgress checks whether the manager handles the benchmarks of the namespace. Every user may see that.
 func examineProgress(ctx context.Context, p *patient) []finding {
 	var list v1alpha1.StorageBenchmarkList
 	if err := p.cluster.Client.List(ctx, &list, client.InNamespace(p.cluster.Namespace)); err != nil {
@@ -177,7 +177,8 @@ func examineProgress(ctx context.Context, p *patient) []finding {
 	return findings
 }
 
-// changedAt is when a benchmark was last written, apart from its status. The time of the last change of its spec alone is not recorded.
+// changedAt returns when a benchmark was last written, apart from its status. Kubernetes does not record the time of the last change of
+// only the spec.
 func changedAt(benchmark *v1alpha1.StorageBenchmark) time.Time {
 	at := benchmark.CreationTimestamp.Time
 	for _, entry := range benchmark.ManagedFields {
@@ -216,7 +217,7 @@ func examineClock(ctx context.Context, p *patient) []finding {
 	}
 	server, here, known := p.cluster.Clock()
 	if !known {
-		return []finding{{Health: unseen, Says: "the API server's clock: its answers have no date"}}
+		return []finding{{Health: unseen, Says: "the API server's clock: its responses have no date"}}
 	}
 	switch ahead := here.Sub(server).Round(time.Second); {
 	case ahead > mostClockError:

@@ -28,7 +28,7 @@ const agentHelp = "only an admin can install it: docs/tasks/install.md#install-t
 // zfsRelease matches versions such as zfs-2.3.9-1.
 var zfsRelease = regexp.MustCompile(`^zfs-([0-9])\.([0-9]+)`)
 
-// setting returns all values of a flag: those in the arguments of the containers, or else those of its environment variable.
+// setting returns all values of a flag: for each container those in its arguments, or else those of its environment variable.
 func setting(containers []corev1.Container, flag string) (values []string) {
 	for i := range containers {
 		var arguments []string
@@ -87,7 +87,7 @@ func orNone(names []string) string {
 	return someOf(names)
 }
 
-// fieldsOf are the paths of all fields of the first version, sorted.
+// fieldsOf returns the sorted paths of all fields of the API version that this plugin uses.
 func fieldsOf(definition *apiextensionsv1.CustomResourceDefinition) (paths []string) {
 	var walk func(path string, schema *apiextensionsv1.JSONSchemaProps)
 	walk = func(path string, schema *apiextensionsv1.JSONSchemaProps) {
@@ -142,7 +142,7 @@ func examineAgents(ctx context.Context, p *patient) (findings []finding) {
 	return append(findings, examineNodes(ctx, p)...)
 }
 
-// examineNodes looks at the nodes that are marked for the agent.
+// examineNodes checks the nodes that are labelled for the agent.
 func examineNodes(ctx context.Context, p *patient) (findings []finding) {
 	var nodes corev1.NodeList
 	if err := p.cluster.Client.List(ctx, &nodes, client.MatchingLabels{v1alpha1.LabelLabNode: "true"}); err != nil {
@@ -159,11 +159,11 @@ func examineNodes(ctx context.Context, p *patient) (findings []finding) {
 	return findings
 }
 
-// examineGrants reads what the admin grants to the namespace from the flags of the agents.
+// examineGrants reads from the flags of the agents which devices the admin has granted to the namespace.
 func examineGrants(_ context.Context, p *patient) []finding {
 	sets, err := p.agents()
 	if err != nil {
-		return []finding{notSeen("disks that are granted, which the agent's DaemonSet names", err)}
+		return []finding{notSeen("granted disks, which the agent's DaemonSet lists", err)}
 	}
 	if len(sets) == 0 {
 		return nil
@@ -184,12 +184,13 @@ func examineGrants(_ context.Context, p *patient) []finding {
 	return []finding{fine("granted to the namespace: %s", someOf(granted))}
 }
 
-// examineZFS finds the version of each node in pools or, for users who may not read these, in runs of the namespace.
+// examineZFS finds the version of each node in the runs of the namespace, and in the pools if the user may read them. Versions of pools
+// take precedence.
 func examineZFS(ctx context.Context, p *patient) []finding {
 	versions := map[string]string{}
 	learn := func(node, version string) {
 		if version != "" {
-			versions[node] = version // what is learned later is newer
+			versions[node] = version // later calls have newer versions
 		}
 	}
 	var list v1alpha1.BenchmarkRunList
@@ -222,7 +223,7 @@ func examineZFS(ctx context.Context, p *patient) []finding {
 		}
 	}
 	if distinct := slices.Compact(slices.Sorted(maps.Values(versions))); len(distinct) > 1 {
-		return []finding{warningFound("measure on nodes of one version: numbers of others are not comparable",
+		return []finding{warningFound("measure only on nodes of one version: results of different versions are not comparable",
 			"OpenZFS differs: %s", someOf(words))}
 	}
 	return []finding{fine("OpenZFS: %s", someOf(words))}

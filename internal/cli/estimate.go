@@ -22,11 +22,11 @@ const (
 	assumedSpeed        speed = 100 << 20
 	assumedRounds             = 8
 	phaseOverhead             = 10 * time.Second
-	observationOverhead       = 5 * time.Second  // of a phase on a pool, which is observed
-	poolsOverhead             = 30 * time.Second // of a run, to create its pools, and to destroy them
+	observationOverhead       = 5 * time.Second  // of a phase on a pool, because the pool is observed
+	poolsOverhead             = 30 * time.Second // of a run, to create and destroy its pools
 )
 
-// speed of storage, in bytes per second: a flag.
+// speed is the speed of storage in bytes per second, as a flag.
 type speed int64
 
 func addSpeed(flags *pflag.FlagSet, of *speed) {
@@ -50,7 +50,7 @@ func (s *speed) String() string { return resource.NewQuantity(int64(*s), resourc
 // Type implements pflag.Value.
 func (s *speed) Type() string { return "size" }
 
-// spent is what a run needs: time, and bytes to read and write.
+// spent is the cost of a run: the time that it requests, and the bytes that it reads and writes.
 type spent struct {
 	asked time.Duration
 	bytes int64
@@ -65,7 +65,7 @@ func (s *spent) on(storage speed) time.Duration {
 	return s.asked + time.Duration(float64(s.bytes)/float64(storage)*float64(time.Second))
 }
 
-// estimate is a sentence on the duration of the runs.
+// estimate describes the duration of the runs.
 func estimate(slots []design.Slot, storage speed) string {
 	all := estimateRuns(slots)
 	text := ""
@@ -81,8 +81,8 @@ func estimate(slots []design.Slot, storage speed) string {
 	return "about " + roughly(all.on(storage)) + text
 }
 
-// overdue warns if the runs take longer than spec.deadline or a cluster's default maxHold allows. Empty if they do not. Repetitions that
-// adaptive adds do not count, because it adds only those that fit.
+// overdue warns if the runs take longer than spec.deadline or a cluster's default maxHold allows. It returns an empty string if they do
+// not. Repetitions that spec.adaptive adds do not count, because it adds only as many as fit.
 func overdue(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, storage speed) string {
 	limit, what := experiment.DefaultLimits().MaxHold, "a cluster ends an experiment, unless its admin has set another maxHold, after"
 	if spec.Deadline != nil && spec.Deadline.Duration.Duration <= limit {
@@ -108,14 +108,14 @@ func endsEarlier(slot design.Slot) bool {
 	return slices.ContainsFunc(slot.Phases, func(phase v1alpha1.Phase) bool { return workload.EndsWithOperation(&phase) })
 }
 
-// fillsPool reports whether a run fills a share of its pool, whose size is not known.
+// fillsPool reports whether a run fills a share of its pool. The size of a pool is unknown.
 func fillsPool(slot design.Slot) bool {
 	return volumeBytes(&slot) == 0 && slices.ContainsFunc(slot.Phases, func(phase v1alpha1.Phase) bool {
 		return phase.Fill != nil && phase.Fill.Size == nil
 	})
 }
 
-// volumeBytes is the size of the volume of a run. 0 if it is the size of a pool, which depends on its disks.
+// volumeBytes returns the size of the volume of a run, or 0 if the volume is as large as its pool, whose size depends on the disks.
 func volumeBytes(slot *design.Slot) int64 {
 	if class := slot.Target.StorageClass; class != nil {
 		return class.Size.Value()
@@ -182,8 +182,8 @@ func fragmentRounds(fragment *v1alpha1.FragmentPhase) int32 {
 	return min(assumedRounds, max(1, fragment.MaxRounds))
 }
 
-// estimateMeasure is the time that a workload requests, or needs for its data. Several workloads take as long as the longest one. Until
-// a steady state, there are at least as many rounds as are compared.
+// estimateMeasure returns the time that the workload of a phase requests, and the bytes that it moves. Several workloads take as long as
+// the longest one. With steadyState, a phase has at least as many rounds as its window.
 func estimateMeasure(phase *v1alpha1.Phase, filled int64) spent {
 	traits, _ := workload.PhaseTraits(phase)
 	rounds := 1
@@ -210,7 +210,7 @@ func roughly(d time.Duration) string {
 	return fmt.Sprintf("%d days", int(d.Round(24*time.Hour)/(24*time.Hour)))
 }
 
-// brief is 45s, 3m10s, 2h05m: the two largest units that matter.
+// brief formats a duration with at most two units, for example 45s, 3m10s or 2h05m.
 func brief(d time.Duration) string {
 	d = max(d, 0).Round(time.Second)
 	hours, minutes, seconds := int(d/time.Hour), int(d/time.Minute)%60, int(d/time.Second)%60

@@ -11,14 +11,15 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// The exit codes. Codes up to 4 are verdicts, codes from 64 on mean that there is none.
+// The exit codes. Codes up to 3 are verdicts. The others mean that there is none: 4 after --timeout, and codes from 64 on for other
+// reasons.
 const (
-	// ExitPassed: all gates hold. Of validate: all files are valid. Of report: it was printed.
+	// ExitPassed: all gates hold. For validate: all files are valid. For report: the report was printed.
 	ExitPassed = 0
-	// ExitFailed: a gate does not hold. Of validate: a file is not valid. Of baseline diff: there is a difference that is not
-	// allowed. Of doctor: there is a problem.
+	// ExitFailed: a gate does not hold. For validate: a file is not valid. For baseline diff: there is a difference that is not
+	// allowed. For doctor: there is a problem.
 	ExitFailed = 1
-	// ExitInconclusive: the measurements do not decide: there are too few, they are too scattered, or there are none.
+	// ExitInconclusive: the gates cannot be decided, because the measurements are too few or too scattered, or because there are none.
 	ExitInconclusive = 2
 	// ExitInvalid: there are measurements, but they cannot be used.
 	ExitInvalid = 3
@@ -100,7 +101,7 @@ func exitf(code int, format string, arguments ...any) error {
 	return exit(code, fmt.Errorf(format, arguments...))
 }
 
-// silent ends with a code whose reason was already printed.
+// silent returns an error that only sets the exit code, because the reason was already printed. It returns nil for ExitPassed.
 func silent(code int) error {
 	if code == ExitPassed {
 		return nil
@@ -108,7 +109,7 @@ func silent(code int) error {
 	return &exitError{code: code}
 }
 
-// exitCode of an error. text is what still has to be printed.
+// exitCode returns the exit code of an error. text reports whether the text of the error still has to be printed.
 func exitCode(err error) (code int, text bool) {
 	var known *exitError
 	switch {
@@ -122,7 +123,7 @@ func exitCode(err error) (code int, text bool) {
 	return ExitError, true
 }
 
-// verdictCode is the exit code of a verdict. A missing or unknown verdict is not a pass.
+// verdictCode returns the exit code of a verdict. A missing or unknown verdict does not count as passed.
 func verdictCode(verdict v1alpha1.Verdict) int {
 	switch verdict {
 	case v1alpha1.VerdictPassed:
@@ -136,7 +137,8 @@ func verdictCode(verdict v1alpha1.Verdict) int {
 	}
 }
 
-// worstCode combines several benchmarks: a failed gate first, then missing verdicts, then the lesser verdicts.
+// worstCode combines the exit codes of several benchmarks. A failed gate takes precedence, then a missing verdict, then the verdicts
+// Invalid and Inconclusive.
 func worstCode(codes []int) int {
 	rank := func(code int) int {
 		switch {

@@ -25,11 +25,11 @@ type follower struct {
 	// list creates an empty list of the kind.
 	list    func() client.ObjectList
 	options []client.ListOption
-	// listed gets all objects, at the start and after each break.
+	// listed receives all objects, at the start and after each break.
 	listed func([]runtime.Object)
-	// changed gets each change in between.
+	// changed receives each change in between.
 	changed func(watch.EventType, runtime.Object)
-	// trouble gets the reason for an outage, and nil when it is over.
+	// trouble receives the reason for an outage, and nil when it is over.
 	trouble func(error)
 }
 
@@ -78,7 +78,7 @@ func (f *follower) once(ctx context.Context) (began bool, err error) {
 		switch event.Type {
 		case watch.Error:
 			if apierrors.IsResourceExpired(apierrors.FromObject(event.Object)) {
-				return true, nil // only too old: list again
+				return true, nil // the resource version is only too old: list again
 			}
 			return true, fmt.Errorf("the watch broke: %w", apierrors.FromObject(event.Object))
 		case watch.Bookmark:
@@ -89,7 +89,7 @@ func (f *follower) once(ctx context.Context) (began bool, err error) {
 	return true, nil
 }
 
-// pause waits. False means that the context has ended.
+// pause waits. It returns false if the context ended before.
 func pause(ctx context.Context, length time.Duration) bool {
 	timer := time.NewTimer(length)
 	defer timer.Stop()

@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// answered is the output of a command for programs. JSON and YAML have to be equivalent.
+// answered decodes the output of a command for programs, and checks that JSON and YAML are equivalent.
 func answered(t *testing.T, h *hub, into any, arguments ...string) {
 	t.Helper()
 	var both [2]string
@@ -35,7 +35,7 @@ func answered(t *testing.T, h *hub, into any, arguments ...string) {
 	}
 }
 
-// TestForPrograms: the commands that show something say the same to programs.
+// TestForPrograms: the commands that show something have the same content for programs.
 func TestForPrograms(t *testing.T) {
 	h := newHub(t, benchmarkNamed("lab", "quickstart", running))
 	var version struct{ Version, API string }
@@ -71,7 +71,7 @@ func TestForPrograms(t *testing.T) {
 	}
 }
 
-// TestResultsForPrograms: so do the commands about results.
+// TestResultsForPrograms does the same for the commands about results.
 func TestResultsForPrograms(t *testing.T) {
 	weekly := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "weekly", UID: "uid-weekly"}}
 	h := newHub(t, weekly, storedHistory(t, "weekly", 20))

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// golden compares with a file in testdata.
+// golden compares a text with a file in testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -41,7 +41,7 @@ func golden(t *testing.T, name, got string) {
 // noon is the time of all tests.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// written is a buffer that is read while it is written.
+// written is a buffer that can be read while it is written.
 type written struct {
 	mutex sync.Mutex
 	text  bytes.Buffer
@@ -59,13 +59,13 @@ func (w *written) String() string {
 	return w.text.String()
 }
 
-// testApp is a tool at noon, without a terminal.
+// testApp returns a tool whose clock stands at noon, without a terminal.
 func testApp() (app *App, out, errors *written) {
 	out, errors = &written{}, &written{}
 	return &App{In: strings.NewReader(""), Out: out, Err: errors, Now: func() time.Time { return noon }, Version: "v1.2.3"}, out, errors
 }
 
-// file writes a file that is gone after the test.
+// file writes a file that is removed after the test, and returns its path.
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -75,7 +75,7 @@ func file(t *testing.T, name, text string) string {
 	return path
 }
 
-// executor is a fake PhaseExecutor that remembers what it was asked for.
+// executor is a fake PhaseExecutor that records its requests.
 type executor struct {
 	execute  func(context.Context, workload.Request, func(results.Progress)) (results.PhaseDocument, error)
 	requests []workload.Request
@@ -89,7 +89,7 @@ func (e *executor) Execute(ctx context.Context, request workload.Request, progre
 	return e.execute(ctx, request, progress)
 }
 
-// measured is a valid document of a phase.
+// measured returns a valid document of a phase.
 func measured(request workload.Request, reads int64) results.PhaseDocument {
 	document := results.PhaseDocument{
 		Version: results.PhaseVersion, Run: request.Run, Phase: string(request.Phase.Name), Kind: results.KindFill,
@@ -102,7 +102,7 @@ func measured(request workload.Request, reads int64) results.PhaseDocument {
 	return document
 }
 
-// invalid is a document that says why its numbers cannot be used.
+// invalid returns a document that says why its numbers cannot be used.
 func invalid(request workload.Request, reason, message string) results.PhaseDocument {
 	document := measured(request, 1)
 	document.Outcome, document.Reason, document.Message = results.OutcomeInvalid, reason, message

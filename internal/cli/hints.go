@@ -34,7 +34,8 @@ func instead(name string, value any, names []string) string {
 	return spelling.Instead(name, names)
 }
 
-// placeOf is where to write a setting of ZFS that was found beside the fields of a target, a variant, a pool or a dataset.
+// placeOf returns where to write a ZFS setting that was found among the fields of a target, a variant, a pool or a dataset. It returns an
+// empty string for other names, and among other fields.
 func placeOf(name string, names []string) string {
 	ofStorage := func(one string) bool { return slices.Contains([]string{"dataset", "pool", "vdevs", "fsType"}, one) }
 	if !slices.ContainsFunc(names, ofStorage) {
@@ -50,7 +51,7 @@ func placeOf(name string, names []string) string {
 	return place
 }
 
-// valueIn is the value of a field, nil if it is not there.
+// valueIn returns the value of a field, or nil if it is missing.
 func valueIn(value any, steps []string) any {
 	for _, step := range steps {
 		switch inside := value.(type) {
@@ -75,11 +76,11 @@ var namesOfTypes = map[string]string{
 	"boolean": "true or false", "null": "nothing",
 }
 
-// messageOf is the message of the API server, extended with what to write if the message does not say that.
+// messageOf returns the message of the API server. If the message does not say what to write instead, messageOf adds it.
 func (k *kindSchema) messageOf(wrong *field.Error) string {
 	switch wrong.Type {
 	case field.ErrorTypeTypeInvalid:
-		return ofType(wrong)
+		return typeMessage(wrong)
 	case field.ErrorTypeNotSupported:
 		return wrong.ErrorBody() + supported(wrong)
 	case field.ErrorTypeInvalid:
@@ -89,7 +90,7 @@ func (k *kindSchema) messageOf(wrong *field.Error) string {
 		if hint := noUnit(wrong); hint != "" {
 			return fmt.Sprintf("Invalid value: %q: %s", wrong.BadValue, hint)
 		}
-	default: // the API server says it well
+	default: // the message of the API server is good enough
 	}
 	return wrong.ErrorBody()
 }
@@ -99,8 +100,8 @@ var (
 	vdevsOnly = regexp.MustCompile(`\.(vdevs|log|special)\[[0-9]+\]$`)
 )
 
-// ofType is for a value of the wrong type.
-func ofType(wrong *field.Error) string {
+// typeMessage returns the message for a value of the wrong type.
+func typeMessage(wrong *field.Error) string {
 	_, types, found := strings.Cut(wrong.Detail, "must be of type ")
 	wanted, given, also := strings.Cut(types, ": ")
 	wanted, given = namesOfTypes[wanted], namesOfTypes[strings.Trim(given, `"`)]
@@ -118,7 +119,7 @@ func ofType(wrong *field.Error) string {
 
 var inQuotes = regexp.MustCompile(`"([^"]*)"`)
 
-// supported says which of the supported values was most likely meant. Empty if none is similar.
+// supported says which of the supported values was most likely meant. It returns an empty string if none is similar.
 func supported(wrong *field.Error) string {
 	given := fmt.Sprint(wrong.BadValue)
 	var values []string
@@ -134,7 +135,7 @@ func supported(wrong *field.Error) string {
 	return ""
 }
 
-// bounds says which numbers a field takes, if the given number is out of range.
+// bounds says which numbers a field accepts, if the given number is out of range.
 func (k *kindSchema) bounds(wrong *field.Error) string {
 	if !strings.Contains(wrong.Detail, " in body should be ") || !strings.Contains(wrong.Detail, " than or equal to ") {
 		return ""
@@ -161,10 +162,10 @@ func numbers(of *schema.ValueValidation) string {
 	return fmt.Sprintf("write a number between %s and %s", plain(*of.Minimum), plain(*of.Maximum))
 }
 
-// byteUnit is a size with a unit that Kubernetes does not have.
+// byteUnit matches a size with a unit that Kubernetes does not have, such as 20GB.
 var byteUnit = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kKmMgGtTpP])([iI]?[bB])$`)
 
-// noUnit says how to write a size that ends with B. A block has to be a power of two.
+// noUnit says how to write a size that ends with B. For a block size it suggests only a binary unit, because it must be a power of two.
 func noUnit(wrong *field.Error) string {
 	given, _ := wrong.BadValue.(string)
 	parts := byteUnit.FindStringSubmatch(given)
@@ -172,14 +173,15 @@ func noUnit(wrong *field.Error) string {
 		return ""
 	}
 	unit := strings.ToUpper(parts[2])
-	hint := fmt.Sprintf("%s is no unit here: write %s%si", parts[2]+parts[3], parts[1], unit)
+	hint := fmt.Sprintf("%s is not a valid unit: write %s%si", parts[2]+parts[3], parts[1], unit)
 	if strings.Contains(wrong.Detail, "block size") {
 		return hint
 	}
 	return fmt.Sprintf("%s or %s%s", hint, parts[1], strings.Replace(unit, "K", "k", 1))
 }
 
-// switchAt returns on or off for a boolean that was written as the value of a property, if the property accepts that. Empty otherwise.
+// switchAt returns on or off for a boolean that was written as the value of a property, if the property accepts on and off. Otherwise it
+// returns an empty string.
 func switchAt(at, written string) string {
 	steps := pathSteps(at)
 	if _, err := strconv.Atoi(steps[len(steps)-1]); err == nil {

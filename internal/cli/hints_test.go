@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestHints: what newcomers write is refused with what to write instead, and with nothing that only follows from it.
+// TestHints: typical mistakes of newcomers are refused with what to write instead, and without errors that only follow from them.
 func TestHints(t *testing.T) {
 	const pool, dataset = "spec.target.zfs.pool", "spec.target.zfs.dataset"
 	for name, c := range map[string]struct {
@@ -40,11 +40,11 @@ func TestHints(t *testing.T) {
 			dataset + `.properties.atime: no is read as a boolean: write "off" in quotes`,
 			dataset + `.properties.dedup: yes is read as a boolean: write "on" in quotes`,
 			dataset + `.properties.sync: off is read as a boolean: write "off" in quotes`}},
-		"GB":       {dataset: "size: 20GB", want: []string{dataset + `.size: Invalid value: "20GB": GB is no unit here: write 20Gi or 20G`}},
-		"bytes":    {dataset: "size: 20000kB", want: []string{dataset + `.size: Invalid value: "20000kB": kB is no unit here: write 20000Ki or 20000k`}},
+		"GB":       {dataset: "size: 20GB", want: []string{dataset + `.size: Invalid value: "20GB": GB is not a valid unit: write 20Gi or 20G`}},
+		"bytes":    {dataset: "size: 20000kB", want: []string{dataset + `.size: Invalid value: "20000kB": kB is not a valid unit: write 20000Ki or 20000k`}},
 		"not near": {dataset: "size: much", want: []string{dataset + `.size: Invalid value: "much": write a size of at least 16Mi as a quantity`}},
 		"block in KB": {phase: "{name: r, measure: {workload: {oltp: {blockSize: 8KB}}}}", want: []string{
-			`spec.phases[1].measure.workload.oltp.blockSize: Invalid value: "8KB": KB is no unit here: write 8Ki`}},
+			`spec.phases[1].measure.workload.oltp.blockSize: Invalid value: "8KB": KB is not a valid unit: write 8Ki`}},
 		"properties of a variant": {more: "variants: [{name: a, properties: {recordsize: 8k}}, {name: b, recordsize: 8k}, {name: c, type: Volume}]",
 			want: []string{"spec.variants[0].properties: unknown field: write dataset.properties",
 				"spec.variants[1].recordsize: unknown field: write it under dataset.properties",
@@ -98,7 +98,7 @@ spec:
 	}
 }
 
-// TestHintsForTargets: a StorageTarget gets the same ones.
+// TestHintsForTargets: a StorageTarget gets the same hints.
 func TestHintsForTargets(t *testing.T) {
 	code, said := validate(t, file(t, "t.yaml", `apiVersion: storagebench.dev/v1alpha1
 kind: StorageTarget

@@ -21,7 +21,7 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/history"
 )
 
-// leastShare is the smallest change to report: steady metrics have significant changes of no importance.
+// leastShare is the smallest change that is reported: very steady metrics have statistically significant changes that do not matter.
 const leastShare = 0.01
 
 // historySeed makes the reported changes reproducible.
@@ -132,8 +132,8 @@ func historyFor(series *history.Series, shown []history.Point, changes []history
 	return document
 }
 
-// changesIn are the changes that are worth reporting. small is the number of smaller ones, omitted the number of metrics that were not
-// examined.
+// changesIn returns the changes that are worth reporting. small is the number of smaller changes, and omitted the number of metrics that
+// were not examined.
 func changesIn(series *history.Series) (changes []history.Change, small, omitted int, err error) {
 	if len(series.Points) < history.LeastPoints {
 		return nil, 0, 0, nil

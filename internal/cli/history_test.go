@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/history"
 )
 
-// storedHistory has so many experiments: from the thirteenth on a newer kernel, and a quarter less.
+// storedHistory returns a history of n experiments. From the thirteenth on, the kernel is newer and the throughput a quarter lower.
 func storedHistory(t *testing.T, name string, n int) *corev1.ConfigMap {
 	t.Helper()
 	series := &history.Series{Benchmark: results.RunIdentity{Namespace: "lab", Name: name, UID: "uid-" + name}}

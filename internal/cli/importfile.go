@@ -13,8 +13,8 @@ import (
 	"github.com/storagebench/storagebench/internal/imports"
 )
 
-// importFile prints a manifest that measures what the file of another tool measures. A manifest that would not pass validate is not
-// printed.
+// importFile prints a manifest that measures the same as the file of another tool. If the manifest would not pass validate, importFile
+// prints the problems and returns an error.
 func (a *App) importFile(ctx context.Context, options samplesOptions) error {
 	if err := options.check(); err != nil {
 		return err
@@ -44,16 +44,16 @@ func (a *App) importFile(ctx context.Context, options samplesOptions) error {
 		if err := checked.sayJudgements(all); err != nil {
 			return err
 		}
-		return exitf(ExitRefused, "%s: what it measures cannot be run as a StorageBenchmark, see above; --size may help", options.from)
+		return exitf(ExitRefused, "%s: it cannot be converted to a valid StorageBenchmark, see above: try a larger --size", options.from)
 	}
 	_, err = fmt.Fprint(a.Out, manifest)
 	return err
 }
 
-// openBeside reads a file that a script names. Because the user has not named it, it has to be a regular file below the script's folder.
+// openBeside reads a file that a script names. Because the user did not name the file, it must be a regular file below the script's folder.
 func openBeside(script, path string) ([]byte, error) {
 	if !filepath.IsLocal(path) {
-		return nil, fmt.Errorf("%.80q is not below the folder of the script: copy it there, and name it so", path)
+		return nil, fmt.Errorf("%.80q is not below the folder of the script: copy it into that folder and use its relative path", path)
 	}
 	folder, err := os.OpenRoot(filepath.Dir(script)) // for the standard input, the current folder
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestImport: what is printed for a file of each kind is valid, and has what the flags ask for.
+// TestImport: the printed manifest for a file of each kind is valid, and has the values of the flags.
 func TestImport(t *testing.T) {
 	files, err := filepath.Glob("../imports/testdata/*.*")
 	if err != nil || len(files) < 7 {
@@ -28,7 +28,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// TestImportRefuses: what is no file of a known kind, or would not be valid, is not printed.
+// TestImportRefuses: nothing is printed for a file of an unknown kind, or if the manifest would not be valid.
 func TestImportRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		arguments []string
@@ -39,7 +39,7 @@ func TestImportRefuses(t *testing.T) {
 		"foreign":  {[]string{"--from", "../../config/samples/quickstart.yaml"}, ExitRefused, "the file is not recognised: give"},
 		"both":     {[]string{"quickstart", "--from", "x"}, ExitUsage, "not both"},
 		"name":     {[]string{"--from", "../imports/testdata/job.fio", "--name", "A_B"}, ExitUsage, "--name A_B"},
-		"too full": {[]string{"--from", "../imports/testdata/kbench.yaml", "--size", "20Gi"}, ExitRefused, "--size may help"},
+		"too full": {[]string{"--from", "../imports/testdata/kbench.yaml", "--size", "20Gi"}, ExitRefused, "try a larger --size"},
 	} {
 		code, out, errors := called(t, newHub(t), append([]string{"init"}, test.arguments...)...)
 		if code != test.code || out != "" || !strings.Contains(errors, test.says) {
@@ -48,7 +48,7 @@ func TestImportRefuses(t *testing.T) {
 	}
 }
 
-// TestImportReadsNoOtherFile: a script names ordinary files below its folder, and no others.
+// TestImportReadsNoOtherFile: a script can only name regular files below its folder.
 func TestImportReadsNoOtherFile(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, text string) string {

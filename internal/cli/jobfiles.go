@@ -12,13 +12,13 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// filesRead are the phases whose job file was found in a ConfigMap, and what is wrong with these files.
+// filesRead has the fields of the job files that were found in ConfigMaps, and the problems of these files.
 type filesRead struct {
 	fields   []string
 	problems []problem
 }
 
-// readFiles puts job files of ConfigMaps into the runs, to check them like those in the spec.
+// readFiles copies job files from ConfigMaps into the runs, to check them like those in the spec.
 func (e *validated) readFiles(configMaps []*manifest) (read filesRead) {
 	var seen design.Distinct
 	for i := range e.slots {
@@ -47,7 +47,7 @@ func (e *validated) readFiles(configMaps []*manifest) (read filesRead) {
 	return read
 }
 
-// atReferences moves warnings and problems to the fields in which the manifest has a reference in place of the job file.
+// atReferences moves the warnings and problems of these job files to the fields with the references, because the manifest has no job file.
 func (r filesRead) atReferences(e *validated, problems []problem) []problem {
 	for _, all := range [][]problem{e.warnings, problems} {
 		for i := range all {
@@ -59,7 +59,8 @@ func (r filesRead) atReferences(e *validated, problems []problem) []problem {
 	return problems
 }
 
-// configMapText is the text of a key. Empty if no ConfigMap has it. A manifest without a namespace may be applied to any.
+// configMapText returns the text of a key, or an empty string if no ConfigMap has the key. A manifest without a namespace can be applied to
+// any namespace.
 func configMapText(manifests []*manifest, namespace string, from *v1alpha1.ConfigMapKey) (found string) {
 	for _, one := range manifests {
 		if !one.isConfigMap() || one.object.GetName() != from.Name {

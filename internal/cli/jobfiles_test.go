@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestValidateReadsJobFiles: what no runner accepts, or what measures nothing, is found before a run, also in a ConfigMap.
+// TestValidateReadsJobFiles: a job file that the runner would refuse, or that would measure nothing, is found before a run, even in a
+// ConfigMap.
 func TestValidateReadsJobFiles(t *testing.T) {
 	const benchmark = `apiVersion: storagebench.dev/v1alpha1
 kind: StorageBenchmark

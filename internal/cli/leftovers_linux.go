@@ -14,14 +14,14 @@ import (
 	"github.com/storagebench/storagebench/internal/host/mountinfo"
 )
 
-// claimEnding is the suffix of the lock file beside the folder of a run. The process that uses the folder holds a lock on the file, which
-// the kernel releases however the process ends. A file without a lock therefore shows that the run was killed.
+// claimEnding is the suffix of the lock file beside the folder of a run. The process that uses the folder holds a lock on the file. The
+// kernel releases the lock even if the process is killed, so a lock file without a lock shows that the run was killed.
 const claimEnding = ".lock"
 
 // claim is a held lock on a folder.
 type claim struct{ file *os.File }
 
-// claimFolder claims a folder that does not exist yet for this process.
+// claimFolder claims a folder for this process. The folder does not exist yet.
 func claimFolder(path string) (*claim, error) {
 	file, err := os.OpenFile(path+claimEnding, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -29,7 +29,8 @@ func claimFolder(path string) (*claim, error) {
 	}
 	held := &claim{file}
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		// On a file system without locks, a killed run cannot be distinguished from a running one. Without the file, nothing is ever removed.
+		// On a file system without locks, a killed run cannot be distinguished from a running one. Remove the lock file, so that the folder
+		// is never removed as a leftover.
 		return nil, held.release()
 	}
 	return held, nil
@@ -50,7 +51,8 @@ type leftover struct {
 	claim *claim
 }
 
-// leftoversIn are the leftovers in a folder. Each is locked until remove or leave, so that no other process removes or uses it meanwhile.
+// leftoversIn returns the leftovers in a folder. Each stays locked until remove or leave is called, so that no other process removes or
+// uses it meanwhile.
 func leftoversIn(folder string) ([]leftover, error) {
 	folder, err := filepath.EvalSymlinks(folder)
 	if err != nil {
@@ -98,7 +100,7 @@ func (l leftover) remove() error {
 	return l.claim.release()
 }
 
-// leave unlocks a leftover and keeps it, so that it is found again.
+// leave unlocks a leftover and keeps it, so that the next run finds it again.
 func (l leftover) leave() { _ = l.claim.file.Close() }
 
 // ownAndReal reports whether a path is a file or folder of this user and not a link: in a folder such as /tmp, others could plant one.
@@ -116,7 +118,7 @@ func mountedIn(mounts []mountinfo.Mount, path string) bool {
 	return slices.ContainsFunc(mounts, func(one mountinfo.Mount) bool { return strings.HasPrefix(one.Point+"/", path+"/") })
 }
 
-// usedBytes is what a folder takes on the disk, as far as it can be read.
+// usedBytes returns the disk space of the readable files in a folder.
 func usedBytes(folder string) (sum int64) {
 	_ = filepath.WalkDir(folder, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// killed makes what a killed run leaves: its folder with data, and the file whose lock the kernel has taken back.
+// killed creates the leftovers of a killed run: its folder with data, and a lock file whose lock the kernel has released.
 func killed(t *testing.T, folder, run string) (path string) {
 	t.Helper()
 	path = filepath.Join(folder, localPrefix+run)

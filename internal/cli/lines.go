@@ -7,14 +7,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// lineOf is the line of a field such as spec.phases[2].fill, spec.matrix[pool.ashift] or jobFile[line 3]. A missing field has the line of
-// its innermost existing parent.
+// lineOf returns the line of a field such as spec.phases[2].fill, spec.matrix[pool.ashift] or jobFile[line 3]. For a missing field it
+// returns the line of the innermost parent that exists.
 func lineOf(root *yaml.Node, path string) int {
 	line, _ := find(root, path)
 	return line
 }
 
-// valueAt is the text of a field with a single value. single is false for any other field.
+// valueAt returns the text of a field with a single value. single is false for all other fields.
 func valueAt(root *yaml.Node, path string) (value string, single bool) {
 	_, node := find(root, path)
 	if node != nil && node.Kind == yaml.AliasNode {
@@ -26,7 +26,7 @@ func valueAt(root *yaml.Node, path string) (value string, single bool) {
 	return node.Value, true
 }
 
-// find is the node of a field, nil if it is missing.
+// find returns the node of a field, or nil if the field is missing, and the line as lineOf does.
 func find(root *yaml.Node, path string) (line int, found *yaml.Node) {
 	node, line := root, 1
 	if node.Kind == yaml.DocumentNode && len(node.Content) > 0 {
@@ -43,7 +43,7 @@ func find(root *yaml.Node, path string) (line int, found *yaml.Node) {
 	return line, node
 }
 
-// childOf follows one step of a path. The line of a field is that of its name.
+// childOf follows one step of a path. The line of a field is the line of its name.
 func childOf(node *yaml.Node, step string) (child *yaml.Node, line int) {
 	for node.Kind == yaml.AliasNode && node.Alias != nil {
 		node = node.Alias
@@ -66,7 +66,7 @@ func childOf(node *yaml.Node, step string) (child *yaml.Node, line int) {
 	return nil, 0
 }
 
-// lineOfText follows a step such as "line 2" into a text that is written line by line, after a |.
+// lineOfText follows a step such as "line 2" into a literal block, which is a text after a |.
 func lineOfText(node *yaml.Node, step string) (child *yaml.Node, line int) {
 	number, found := strings.CutPrefix(step, "line ")
 	lines := strings.Split(strings.TrimRight(node.Value, "\n"), "\n")

@@ -107,7 +107,7 @@ func (a *App) printTable(all []v1alpha1.StorageBenchmark, options listOptions) {
 	table.end()
 }
 
-// rowOf are the columns of a benchmark. What the status says about an earlier spec is omitted.
+// rowOf returns the columns of a benchmark. It ignores a status that describes an earlier spec.
 func rowOf(t *tracked, now time.Time) []string {
 	age := brief(now.Sub(t.benchmark.CreationTimestamp.Time))
 	if !t.current() {

@@ -18,7 +18,7 @@ import (
 // hostile is text that would move the cursor, colour the rest and turn the line around.
 const hostile = "a\x1b[2J\x1b[31mb\u202Ec\n\u009bd"
 
-// benchmarkNamed is a benchmark of two runs with the quickstart's phases, made five minutes ago.
+// benchmarkNamed returns a benchmark with two runs and the quickstart's phases, created five minutes ago.
 func benchmarkNamed(namespace, name string, change func(*v1alpha1.StorageBenchmarkStatus)) *v1alpha1.StorageBenchmark {
 	one := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("uid-of-" + name),
 		Generation: 1, CreationTimestamp: metav1.Time{Time: noon.Add(-5 * time.Minute)}}}
@@ -53,7 +53,7 @@ func running(status *v1alpha1.StorageBenchmarkStatus) {
 	}
 }
 
-// passed is finished with fixed times.
+// passed sets the status of a passed benchmark, with fixed times.
 func passed(status *v1alpha1.StorageBenchmarkStatus) {
 	finished(v1alpha1.VerdictPassed)(status)
 	status.StartedAt = &metav1.Time{Time: noon.Add(-4 * time.Minute)}
@@ -115,7 +115,8 @@ func TestListOfNothing(t *testing.T) {
 	}
 }
 
-// runsOf are attempts at the runs of a benchmark: the first is valid, of the second the first attempt is not.
+// runsOf returns attempts at the two runs of a benchmark: the first run is valid, and the second one had an invalid attempt and is being
+// repeated.
 func runsOf(of *v1alpha1.StorageBenchmark) []client.Object {
 	attempt := func(index, attempt int32, state, current string, conditions ...metav1.Condition) client.Object {
 		run := &v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace,
@@ -159,7 +160,7 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// TestShowManyRuns: of many runs only those with trouble are shown.
+// TestShowManyRuns: if there are many runs, valid ones are not shown.
 func TestShowManyRuns(t *testing.T) {
 	one := benchmarkNamed("lab", "running", running)
 	objects := append(runsOf(one), one)

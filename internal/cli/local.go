@@ -23,15 +23,15 @@ import (
 // PhaseExecutor executes one phase on this machine, with the runner's code.
 type PhaseExecutor interface {
 	// Execute returns the document of the phase, with outcome Invalid if the phase did not do what was requested. An error means
-	// that there is no document and that a retry would fail. When the context ends, everything that was started has ended before
-	// Execute returns. progress may be called from any goroutine.
+	// that there is no document and that a retry would fail. When the context ends, Execute stops everything that it has started,
+	// and only then returns. progress may be called from any goroutine.
 	Execute(ctx context.Context, request workload.Request, progress func(results.Progress)) (results.PhaseDocument, error)
 }
 
 // DiskCheck decides whether a disk of this machine may be overwritten.
 type DiskCheck interface {
-	// Accept returns the size of a disk that is blank and unused and has this serial number, and a function that proves that its
-	// path still leads to it.
+	// Accept returns the size of a disk that is blank and unused and has this serial number, and a function that checks that the
+	// path still leads to this disk.
 	Accept(path, serial string) (bytes int64, verify func() error, err error)
 }
 
@@ -93,7 +93,7 @@ func (a *App) runLocal(ctx context.Context, file string, options runOptions) err
 	return silent(verdictCode(v1alpha1.Verdict(experiment.Verdict)))
 }
 
-// clearLeftovers tells of folders that killed runs have left, or removes them if asked to.
+// clearLeftovers reports folders of killed runs, or removes them with --remove-leftovers.
 func (a *App) clearLeftovers(options runOptions) error {
 	if info, err := os.Stat(options.local); err != nil || !info.IsDir() {
 		return nil //nolint:nilerr // storageFor says what is wrong with it
@@ -119,7 +119,7 @@ func (a *App) clearLeftovers(options runOptions) error {
 	return errors.Join(problems...)
 }
 
-// endingSignals end a local run gracefully. A closed terminal is one, except under nohup.
+// endingSignals returns the signals that end a local run gracefully, among them SIGHUP from a closed terminal, except under nohup.
 func endingSignals() []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -162,7 +162,7 @@ func (a *App) localExperiment(ctx context.Context, file string, options runOptio
 	return checked, standards, err
 }
 
-// localBenchmark is the only benchmark of the manifests.
+// localBenchmark validates the only benchmark of the manifests.
 func (a *App) localBenchmark(ctx context.Context, file string, manifests []*manifest, options runOptions) (*validated, error) {
 	if err := applicable(manifests, options.Namespace); err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func refuseHere(checked *validated) error {
 				return exitf(ExitRefused, "phase %s: %s refuses to run as root: run this as another user who may write to --local", phase.Name,
 					traits.Name)
 			}
-			if traits.File != nil { // readFiles has not found it
+			if traits.File != nil { // readFiles did not find it
 				return exitf(ExitRefused, "phase %s: ConfigMap %s with the key %s is not in the file: with --local, add it to the file of the "+
 					"benchmark, or name its file with --with", phase.Name, traits.File.Name, traits.File.Key)
 			}

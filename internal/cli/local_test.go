@@ -18,7 +18,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// here is a benchmark with additional fields in its spec.
+// here writes a benchmark with additional fields in its spec, and returns the path.
 func here(t *testing.T, more string) string {
 	t.Helper()
 	return file(t, "here.yaml", `apiVersion: storagebench.dev/v1alpha1
@@ -164,7 +164,7 @@ func TestLocalVerdicts(t *testing.T) {
 	}
 }
 
-// TestLocalDeadline: a hanging phase is stopped, and its document does not count although it looks good.
+// TestLocalDeadline: a hanging phase is stopped, and the reason is its deadline, not the reason in its document.
 func TestLocalDeadline(t *testing.T) {
 	e := &executor{execute: func(ctx context.Context, request workload.Request, _ func(results.Progress)) (results.PhaseDocument, error) {
 		if request.Phase.Measure != nil {
@@ -182,7 +182,7 @@ func TestLocalDeadline(t *testing.T) {
 	empty(t, volume)
 }
 
-// TestLocalExperimentDeadline: finished measurements stay, and the run in progress does not count.
+// TestLocalExperimentDeadline: finished measurements are kept, and the run in progress does not count.
 func TestLocalExperimentDeadline(t *testing.T) {
 	e := &executor{}
 	e.execute = func(ctx context.Context, request workload.Request, _ func(results.Progress)) (results.PhaseDocument, error) {
@@ -198,7 +198,7 @@ func TestLocalExperimentDeadline(t *testing.T) {
 	empty(t, volume)
 }
 
-// TestLocalInterrupt: Ctrl-C ends the workload, waits for its end, tidies up and says what is left.
+// TestLocalInterrupt: Ctrl-C stops the workload. The command waits for its end, cleans up and says what remains.
 func TestLocalInterrupt(t *testing.T) {
 	fixedUID(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -233,7 +233,7 @@ func TestLocalInterrupt(t *testing.T) {
 	}
 }
 
-// TestLocalTerminal shows the progress of a phase as it comes, and its end as a line that stays.
+// TestLocalTerminal: a terminal shows the progress of a phase while it runs, and its end as a permanent line.
 func TestLocalTerminal(t *testing.T) {
 	g := gomega.NewWithT(t)
 	app, out, _ := testApp()
@@ -320,13 +320,13 @@ func TestLocalRefusals(t *testing.T) {
 	}
 }
 
-// inPostgres is a manifest with a small database in place of its workload.
+// inPostgres returns a manifest with a small database in place of its workload.
 func inPostgres(manifest, settings string) string {
 	return strings.NewReplacer("oltp: {workers: 2, duration: 10s}", "postgres: {databaseSize: 16Mi, "+settings+"}", "deadline: 1m",
 		"deadline: 10m").Replace(manifest)
 }
 
-// TestLocalPostgres: root gets an error before anything is written, because PostgreSQL would refuse it; others do not.
+// TestLocalPostgres: root gets an error before anything is written, because PostgreSQL does not run as root. Other users get none.
 func TestLocalPostgres(t *testing.T) {
 	path := file(t, "b.yaml", inPostgres(read(t, here(t, "")), "duration: 10s"))
 	e := &executor{}
@@ -353,7 +353,7 @@ func TestLocalJobFile(t *testing.T) {
 	}
 }
 
-// TestLocalNeedsARunner: a build without one says so.
+// TestLocalNeedsARunner: a build without the runner's code says that --local needs Linux.
 func TestLocalNeedsARunner(t *testing.T) {
 	app, _, errors := testApp()
 	if code := app.Main(t.Context(), []string{"run", here(t, ""), "--local", t.TempDir()}); code != ExitError ||
@@ -362,7 +362,7 @@ func TestLocalNeedsARunner(t *testing.T) {
 	}
 }
 
-// TestLocalKilledBefore: what another process left is not taken over.
+// TestLocalKilledBefore: the folder that another process left is not reused.
 func TestLocalKilledBefore(t *testing.T) {
 	fixedUID(t)
 	e := &executor{}
@@ -410,7 +410,7 @@ func TestLocalBaseline(t *testing.T) {
 		return file(t, "accepted.yaml", out.String())
 	}
 	with := accept(output)
-	newUID = uuid.NewUUID // now each is an experiment of its own; runHere restores it
+	newUID = uuid.NewUUID // from now on each run is a separate experiment; runHere restores newUID
 	again := func(arguments ...string) (int, string) {
 		app, out, errors := testApp()
 		app.Local.Executor = e

@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// maxLocalResults is effectively no limit on a disk; the format requires one.
+// maxLocalResults is effectively no limit, because results on a disk need none, but the encoder requires one.
 const maxLocalResults = 1 << 30
 
 // localOutput is the folder with the results of a local run: results.json, report.md, report.html, junit.xml, pictures/NAME.svg and

@@ -23,7 +23,7 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict"
 )
 
-// errExperimentDeadline is the cause of a context that ends when the planner gives the experiment up.
+// errExperimentDeadline is the cause of a context that ends when the planner gives up the experiment.
 var errExperimentDeadline = errors.New("spec.deadline has passed")
 
 // localRun executes an experiment on this machine. As in the cluster, the planners decide what comes next, when phases and runs are over,
@@ -48,7 +48,7 @@ func newLocalRun(a *App, checked *validated, storage *localStorage, output *loca
 	if err != nil || node == "" {
 		node = "localhost"
 	}
-	for i := range checked.slots { // a measurement at another place measures something else
+	for i := range checked.slots { // results of different paths must not be compared, so the path becomes part of the target
 		checked.slots[i].Target.StorageClass.Name = storage.String()
 	}
 	state := checked.state()
@@ -120,7 +120,7 @@ func (l *localRun) name() string {
 	return l.checked.benchmark.Namespace + "/" + l.checked.benchmark.Name
 }
 
-// assemble computes the results. There is no ConfigMap for a phase here, so none is named.
+// assemble computes the results. Local phases have no ConfigMaps, so the results name none.
 func (l *localRun) assemble(tally experiment.Tally) results.Experiment {
 	documents, derived := make(map[string]results.PhaseDocument, len(l.documents)), l.checked.gates.Derived()
 	for name, document := range l.documents {
@@ -151,8 +151,8 @@ type localTurn struct {
 	phase int
 }
 
-// run executes one run on its own storage, in turns like the run controller: it plans from what exists, acts and summarises. When the
-// context ends, the run is deleted as in a cluster.
+// run executes one run on its own storage. Like the run controller, it repeatedly plans from the current state, acts and updates the
+// status. When the context ends, it deletes the run as in a cluster.
 func (l *localRun) run(ctx context.Context, tally experiment.Tally) (*v1alpha1.BenchmarkRun, error) {
 	run := experiment.NewRun(l.state, experiment.Action{Slot: tally.Next, Attempt: tally.NextAttempt}, []string{l.node}, "")
 	run.UID, run.CreationTimestamp = types.UID(string(l.checked.benchmark.UID)+"/"+run.Name), metav1.Time{Time: l.app.Now()}
@@ -184,7 +184,7 @@ func (l *localRun) run(ctx context.Context, tally experiment.Tally) (*v1alpha1.B
 	return run, nil
 }
 
-// act carries out a decision. over says that the run is gone.
+// act carries out a decision. over is true if the run is gone or an action failed.
 func (l *localTurn) act(decision runs.Decision) (over bool, err error) {
 	for _, action := range decision.Actions {
 		switch action.Kind {
@@ -195,7 +195,7 @@ func (l *localTurn) act(decision runs.Decision) (over bool, err error) {
 			l.startPhase(action.Phase)
 		case runs.StoreResult:
 			err = l.storeResult(action.Phase)
-		case runs.DeleteJobsAndOperations: // nothing is at work between two turns
+		case runs.DeleteJobsAndOperations: // no phase is running at this point
 			l.forget()
 		case runs.DeleteVolumes:
 			err = l.storage.remove(l.path)
@@ -222,7 +222,7 @@ func (l *localTurn) forget() {
 	}
 }
 
-// startPhase records that the phase is running. It is executed while the planner waits for it.
+// startPhase records that the phase is running. work executes it later, when the planner waits for it.
 func (l *localTurn) startPhase(i int) {
 	now := l.app.Now()
 	l.phase, l.view = i, newLocalView(l.localRun, l.state.Run, i, l.tally)
@@ -264,8 +264,8 @@ func (l *localTurn) show(decision runs.Decision) {
 	}
 }
 
-// work executes the started phase until it ends or until the planner is due. The document passes the same checks as one from the log of a
-// pod.
+// work executes the started phase until it ends or until the planner has to decide again. The document passes the same checks as one from
+// the log of a pod.
 func (l *localTurn) work(ctx context.Context, due time.Time) {
 	spec, phase := l.state.Run.Spec.Phases[l.phase], &l.state.Phases[l.phase]
 	request, err := runs.Request(l.state.Run, spec, l.state.Pools)

@@ -16,20 +16,20 @@ import (
 type localStorage struct {
 	// path is the folder in which each run gets its own folder, or the device that all runs use.
 	path string
-	// mode is the volumeMode of such a volume.
+	// mode is the volumeMode of the replaced volume.
 	mode corev1.PersistentVolumeMode
 	// bytes are the size of a device, or the free space in the file system of a folder.
 	bytes int64
-	// verify proves that the path of a device still leads to the disk that was accepted.
+	// verify checks that the path of a device still leads to the disk that was accepted.
 	verify func() error
-	// claim is on the folder of the run in progress.
+	// claim is the lock on the folder of the run in progress.
 	claim *claim
 }
 
 // localPrefix begins the name of the folder of each run.
 const localPrefix = "storagebench-"
 
-// storageFor accepts a folder or a device, or returns the reason why not.
+// storageFor accepts a folder or a device, or returns the reason for the refusal.
 func (l Local) storageFor(path, serial string) (*localStorage, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -122,7 +122,8 @@ func (s *localStorage) make(run string) (path string, err error) {
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return "", exitf(ExitRefused,
-			"%s already exists: the same experiment is running there, or has left it: use another folder, or delete it if nothing runs", path)
+			"%s already exists: the same experiment is still running there, or left it behind: use another folder, or delete it if nothing runs",
+			path)
 	}
 	return "", exitf(ExitError, "create the folder of run %s: %w: is --local writable?", run, err)
 }
@@ -148,7 +149,7 @@ func (s *localStorage) release() error {
 	return nil
 }
 
-// request is the runner's request as in a pod, with the local path.
+// request returns the runner's request as in a pod, but with the local path.
 func (s *localStorage) request(request workload.Request, path string) workload.Request {
 	for i := range request.Parts {
 		request.Parts[i].Request = s.request(request.Parts[i].Request, path)
@@ -160,5 +161,5 @@ func (s *localStorage) request(request workload.Request, path string) workload.R
 	return request
 }
 
-// String is its name in the results.
+// String returns the name of the storage in the results.
 func (s *localStorage) String() string { return fmt.Sprintf("local:%s", s.path) }

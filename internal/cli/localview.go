@@ -42,7 +42,7 @@ func newLocalView(l *localRun, run *v1alpha1.BenchmarkRun, i int, tally experime
 		sentence: sentence, phase: phase, started: l.app.Now()}
 }
 
-// during shows progress until execute has returned. When the context ends, it says what it waits for.
+// during shows progress until execute has returned. When the context ends, it shows that it waits for the workload to stop.
 func (v *localView) during(ctx context.Context,
 	execute func(func(results.Progress)) (results.PhaseDocument, error)) (document results.PhaseDocument, err error) {
 	news, done := make(chan results.Progress), make(chan struct{})
@@ -77,7 +77,7 @@ func (v *localView) during(ctx context.Context,
 	}
 }
 
-// ended reports the end of the phase: its most important metric, or why its measurements cannot be used.
+// ended reports the end of the phase: its most important metrics, or why its measurements cannot be used.
 func (v *localView) ended(document results.PhaseDocument, spoilt *runs.Ending) {
 	now := v.run.app.Now()
 	text, how := fmt.Sprintf("%s  done in %s", v.title, brief(now.Sub(v.started))), good
@@ -90,7 +90,7 @@ func (v *localView) ended(document results.PhaseDocument, spoilt *runs.Ending) {
 	v.run.screen.news(v.run.name(), text, how, now)
 }
 
-// mainFigures are the most important metrics: "read 3.20 k op/s, 25.0 MiB/s".
+// mainFigures formats the most important metrics, for example "read 3.20 k op/s, 25.0 MiB/s".
 func mainFigures(document results.PhaseDocument) string {
 	var parts []string
 	for _, part := range []struct {

@@ -76,7 +76,7 @@ func (a *App) logs(ctx context.Context, name string, options logsOptions) error 
 	return a.printLogs(ctx, cluster, pods, reading)
 }
 
-// newestPods are the pods of the newest phase that match, of all nodes of a group.
+// newestPods returns the pods of the newest matching phase, on all nodes of a group.
 func newestPods(all []corev1.Pod, run, phase string) []corev1.Pod {
 	var pods []corev1.Pod
 	for i := range all {
@@ -156,7 +156,7 @@ func (a *App) printLog(ctx context.Context, cluster *Cluster, pod *corev1.Pod, o
 	return explain(doing, err)
 }
 
-// eachLine calls a function for every line until the log ends or breaks. Of a long line it passes only the beginning.
+// eachLine calls a function for every non-empty line until the log ends or breaks. It passes only the beginning of a long line.
 func eachLine(log io.Reader, visit func(line string, cut bool)) error {
 	reader := bufio.NewReaderSize(log, maxLogLine)
 	for {

@@ -16,7 +16,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// podOf is a pod of a benchmark that was made some seconds after noon.
+// podOf returns a pod of a benchmark. The pod was created some seconds after noon.
 func podOf(of *v1alpha1.StorageBenchmark, run, phase string, seconds int) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: run + "-" + phase, UID: types.UID(run + phase),
 		CreationTimestamp: metav1.Time{Time: noon.Add(time.Duration(seconds) * time.Second)}, Labels: map[string]string{
@@ -24,14 +24,14 @@ func podOf(of *v1alpha1.StorageBenchmark, run, phase string, seconds int) *corev
 		Spec: corev1.PodSpec{NodeName: "node-a"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
 }
 
-// logged puts logs into the cluster, by the names of the pods.
+// logged adds logs to the cluster, by the names of the pods.
 func (h *hub) logged(logs map[string]string) {
 	for pod, text := range logs {
 		h.logs.of[pod] = io.NopCloser(strings.NewReader(text))
 	}
 }
 
-// runnerLog is what a runner writes, with something hostile between its lines.
+// runnerLog returns the log of a runner, with hostile text between its lines.
 func runnerLog(t *testing.T) string {
 	t.Helper()
 	var result bytes.Buffer
@@ -68,7 +68,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// TestLogsOfAGroup: the pods of all nodes of a phase are read, and each line says whose it is.
+// TestLogsOfAGroup: the logs of a phase are read from the pods on all nodes, and each line begins with its run.
 func TestLogsOfAGroup(t *testing.T) {
 	one := benchmarkNamed("lab", "quickstart", running)
 	h := newHub(t, one, podOf(one, "q-1-000-2-a", "read", 5), podOf(one, "q-1-000-2-b", "read", 4), podOf(one, "q-1-000-a", "read", 1))

@@ -21,7 +21,7 @@ import (
 // none is a cell of a table without a value.
 const none = "-"
 
-// completionTime is how long the completion of a name may take.
+// completionTime limits the time for the completion of a name.
 const completionTime = 3 * time.Second
 
 // find reads a benchmark.
@@ -50,7 +50,7 @@ func trackedOf(benchmark *v1alpha1.StorageBenchmark) *tracked {
 	return t
 }
 
-// completeNames offers the names of the benchmarks in the cluster, up to that many of them.
+// completeNames completes the first arguments, up to the given number, with the names of the benchmarks in the cluster.
 func (a *App) completeNames(connection *Connection, most int) cobra.CompletionFunc {
 	return func(command *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(already) >= most {
@@ -122,12 +122,12 @@ func forPrograms(benchmark *v1alpha1.StorageBenchmark) *v1alpha1.StorageBenchmar
 	return benchmark
 }
 
-// sayName prints what kubectl calls an object.
+// sayName prints the name of an object as 'kubectl get -o name' does.
 func (a *App) sayName(benchmark *v1alpha1.StorageBenchmark) {
 	a.say("storagebenchmark.%s/%s", v1alpha1.GroupVersion.Group, benchmark.Name)
 }
 
-// printDocument prints a value as JSON or YAML. On a terminal, nothing in it can move the cursor.
+// printDocument prints a value as JSON or YAML. On a terminal, it removes everything that could move the cursor.
 func (a *App) printDocument(value any, format string) error {
 	var written bytes.Buffer
 	encoder := json.NewEncoder(&written)
@@ -149,7 +149,7 @@ func (a *App) printDocument(value any, format string) error {
 	return err
 }
 
-// escaped is equivalent JSON in which characters that a terminal or YAML may misinterpret are escaped.
+// escaped returns equivalent JSON in which characters that a terminal or YAML may misinterpret are escaped.
 func escaped(text []byte) []byte {
 	var out []byte
 	for _, r := range string(text) {

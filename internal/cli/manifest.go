@@ -56,7 +56,7 @@ func (m *manifest) String() string {
 // errNoManifest says that a file contains no manifest.
 var errNoManifest = errors.New("it contains no manifest: write a StorageBenchmark, such as config/samples/quickstart.yaml")
 
-// readManifests reads all documents of a file. "-" is the standard input. With an error it returns those that can be read.
+// readManifests reads all documents of a file. "-" is the standard input. With an error it also returns the manifests that it could read.
 func readManifests(file string, stdin io.Reader) ([]*manifest, error) {
 	text, err := readFile(file, stdin)
 	if err != nil {
@@ -105,8 +105,8 @@ func readFile(file string, stdin io.Reader) ([]byte, error) {
 	return text, nil
 }
 
-// splitDocuments splits at lines of "---", which may have a comment. Each document starts with as many empty lines as precede it, so that
-// line numbers are those of the file.
+// splitDocuments splits at lines of "---", which may have a comment. Each document starts with one empty line for each line of the file
+// before it, so that line numbers are those of the file.
 func splitDocuments(text []byte) [][]byte {
 	var documents [][]byte
 	var current bytes.Buffer
@@ -162,7 +162,7 @@ func parseManifest(file string, text []byte) (*manifest, error) {
 	return one, nil
 }
 
-// yamlError is the message of the parser, with its line number if known.
+// yamlError matches the message of the parser, with its line number if known.
 var yamlError = regexp.MustCompile(`(?s)^(?:error converting YAML to JSON: )?yaml: (?:unmarshal errors:\s+)?(?:line (\d+): )?(.*)$`)
 
 // notYAML formats the message "FILE:LINE: it is not YAML: ...".
@@ -177,7 +177,7 @@ func notYAML(file string, err error) string {
 	return fmt.Sprintf("%s: it is not YAML: %s", file, parts[2])
 }
 
-// at is FILE:LINE of a field, or of the existing part of its path.
+// at returns FILE:LINE of a field, or of the existing part of its path.
 func (m *manifest) at(path string) string {
 	return fmt.Sprintf("%s:%d", m.file, m.line(path))
 }

@@ -71,7 +71,7 @@ func TestNoDocumentIsDropped(t *testing.T) {
 	}
 }
 
-// TestLinesOfATextInAManifest: a line of a text is one of the file, if the text is written line by line.
+// TestLinesOfATextInAManifest: a line of a text has a line of its own in the file if the text is a literal block.
 func TestLinesOfATextInAManifest(t *testing.T) {
 	manifests, err := readManifests(file(t, "two.yaml", twoDocuments), nil)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// labTime limits the estimated time of a row of the catalogue in the lab, with its operations at their longest.
+// labTime limits the estimated time of a row of the catalogue in the lab, if its operations take their longest time.
 const labTime = 25 * time.Minute
 
-// labIOPS, labDelay and labBytes are limits of a disk in a lab.env: of all disks, or of the first one that has its own.
+// These match the limits of a disk in a lab.env: those of all disks, or those of the first disk with its own limits.
 var (
 	labIOPS  = regexp.MustCompile(`(?:DISK_IOPS|\biops)=([0-9]+)`)
 	labDelay = regexp.MustCompile(`\bdelay=([0-9]+ms)`)
@@ -29,7 +29,8 @@ var (
 
 var estimated = regexp.MustCompile(`is valid: .*, about ([0-9hms]+)`)
 
-// TestLabOverlays: each overlay of experiments/*/lab builds, without a network, and makes an experiment that is valid and short.
+// TestLabOverlays: each overlay in experiments/*/lab builds without a network into a valid experiment. Its estimated time is short, and not
+// far from the time that it took in the lab.
 func TestLabOverlays(t *testing.T) {
 	kubectl := kubectlOrSkip(t)
 	overlays, err := filepath.Glob("../../experiments/*/lab")
@@ -84,15 +85,15 @@ func TestLabOverlays(t *testing.T) {
 	}
 }
 
-// labSpeed is what the disks of a row can transfer in a second within their limits, with requests of 128 KiB. An emulated processor is no
-// faster than the default limit of a disk. If each request is delayed, the delay determines the speed.
+// labSpeed returns how many bytes the disks of a row can transfer in a second within their limits, with requests of 128 KiB. It is at most
+// the default limit of a disk, because an emulated processor is no faster. If each request is delayed, the delay determines the speed.
 func labSpeed(t *testing.T, overlay string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(overlay, "lab.env"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	requests, size, each := int64(1000), resource.MustParse("50Mi"), int64(128<<10) // those of the Makefile
+	requests, size, each := int64(1000), resource.MustParse("50Mi"), int64(128<<10) // the defaults of the Makefile
 	if match := labIOPS.FindSubmatch(text); match != nil {
 		if requests, err = strconv.ParseInt(string(match[1]), 10, 64); err != nil {
 			t.Fatal(err)
@@ -108,7 +109,7 @@ func labSpeed(t *testing.T, overlay string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if match := labSeek.FindSubmatch(text); match != nil { // between two seeks lies what an aged pool has in one piece
+		if match := labSeek.FindSubmatch(text); match != nil { // an aged pool transfers only small pieces between two seeks
 			seek, err := time.ParseDuration(string(match[1]))
 			if err != nil {
 				t.Fatal(err)
@@ -120,7 +121,7 @@ func labSpeed(t *testing.T, overlay string) string {
 	return strconv.FormatInt(min(size.Value(), requests*each), 10)
 }
 
-// tookInLab is how long make catalogue took for a row, if it was run.
+// tookInLab returns how long 'make catalogue' took for a row. known is false if the row was not run.
 func tookInLab(t *testing.T, overlay string) (took time.Duration, known bool) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(overlay, "result.json"))
@@ -140,7 +141,7 @@ func tookInLab(t *testing.T, overlay string) (took time.Duration, known bool) {
 	return took, true
 }
 
-// kubectlOrSkip is the kubectl of this machine, or that of tools/.
+// kubectlOrSkip returns the kubectl of this machine, or builds the one of tools/.
 func kubectlOrSkip(t *testing.T) string {
 	t.Helper()
 	if path, err := exec.LookPath("kubectl"); err == nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// keyPage is the file name of the HTML report, folderPictures the folder of its pictures.
+// The file names of the HTML and Markdown reports, and the folder of their pictures.
 const (
 	keyPage        = "report.html"
 	keyMarkdown    = "report.md"
@@ -30,7 +30,8 @@ const (
 	documentsAtOnce = 6
 )
 
-// addPage makes the HTML report, which is too large for the ConfigMap, from what is in it and the documents of the phases.
+// addPage renders the HTML report from the results in a ConfigMap and the documents of the phases, and adds it to the data in memory. The
+// report is too large to be stored in the ConfigMap itself.
 func (a *App) addPage(ctx context.Context, cluster *Cluster, stored *corev1.ConfigMap,
 	benchmark *v1alpha1.StorageBenchmark) ([]report.Picture, error) {
 	experiment, err := experimentIn(stored)
@@ -46,7 +47,7 @@ func (a *App) addPage(ctx context.Context, cluster *Cluster, stored *corev1.Conf
 		return nil, explain("read the documents of the phases", err)
 	}
 	if missing > 0 {
-		_, _ = fmt.Fprintf(a.Err, "The pictures are without %s whose ConfigMap is gone or cannot be read.\n", spelling.Count(missing, "phase"))
+		_, _ = fmt.Fprintf(a.Err, "Not in the pictures: %s whose ConfigMap is gone or cannot be read.\n", spelling.Count(missing, "phase"))
 	}
 	drawn := album.Pictures()
 	page, _, err := report.HTML(report.Page{Experiment: experiment, Manifest: manifest, Pictures: drawn})
@@ -89,7 +90,7 @@ func albumOf(ctx context.Context, cluster *Cluster, namespace string, experiment
 	return album, missing, nil
 }
 
-// phaseOf reads the stored result of a phase. Without the counters of the pool there are fewer pictures.
+// phaseOf reads the stored result of a phase. If the counters of the pool are missing or unreadable, there are only fewer pictures.
 func phaseOf(wanted pictures.Wanted, stored *corev1.ConfigMap) (pictures.Phase, error) {
 	if stored == nil {
 		return pictures.Phase{}, results.ErrMissing
@@ -125,7 +126,7 @@ func writePictures(folder string, drawn []report.Picture) error {
 	return nil
 }
 
-// repeatable is a manifest that repeats a benchmark with the same seed. Empty if it cannot be written.
+// repeatable returns a manifest that repeats a benchmark with the same seed, or an empty string if it cannot be encoded.
 func repeatable(benchmark *v1alpha1.StorageBenchmark, seed int64) string {
 	spec := benchmark.Spec.DeepCopy()
 	spec.Seed = new(seed)

@@ -20,7 +20,7 @@ const (
 	runnerContainer = "runner"
 	// maxLogLine is longer than any line of progress.
 	maxLogLine = 8 << 10
-	// logTailLines are enough to find the last line of progress.
+	// logTailLines is enough to find the last line of progress.
 	logTailLines = int64(20)
 )
 
@@ -29,7 +29,7 @@ type phaseLogs struct {
 	cluster *Cluster
 	// progress receives the progress lines of a phase's pod.
 	progress func(run, phase string, progress results.Progress)
-	// trouble receives the reason why nothing can be read, and nil.
+	// trouble receives the reason why nothing can be read, and nil when that is over.
 	trouble func(error)
 
 	mutex   sync.Mutex
@@ -55,7 +55,7 @@ func (p *phaseLogs) run(ctx context.Context, namespace, benchmarkUID string) {
 	pods.run(ctx)
 }
 
-// look starts to read the log of a running pod, and stops at the end of the pod.
+// look starts to read the log of a pod when it runs, and stops when it no longer runs.
 func (p *phaseLogs) look(ctx context.Context, kind watch.EventType, object runtime.Object) {
 	pod, isPod := object.(*corev1.Pod)
 	if !isPod || pod.Labels[v1alpha1.LabelPhase] == "" {

@@ -42,7 +42,7 @@ type plannedBenchmark struct {
 	Runs     []plannedRun     `json:"runs"`
 	Variants []plannedVariant `json:"variants"`
 	Devices  []plannedDevice  `json:"devices"`
-	// Notes are warnings and hints, such as why it cannot be planned.
+	// Notes are warnings and hints, such as why there are no runs.
 	Notes []string `json:"notes"`
 }
 
@@ -102,7 +102,7 @@ func (a *App) plan(ctx context.Context, files []string, storage speed, all bool,
 		}
 		if len(one.problems) > 0 {
 			wrong := one.problems[0]
-			return exitf(ExitRefused, "%s: %s is not valid: %s\n'kubectl storagebench validate %s' says more", one.manifest.at(wrong.field),
+			return exitf(ExitRefused, "%s: %s is not valid: %s\nRun 'kubectl storagebench validate %s' for details", one.manifest.at(wrong.field),
 				one.manifest, wrong, strings.Join(files, " "))
 		}
 	}
@@ -160,10 +160,10 @@ func sizeWords(bytes int64) string {
 	if bytes > 0 {
 		return report.Bytes(bytes)
 	}
-	return "what its pool has"
+	return "size of its pool"
 }
 
-// saySpace says how much space of a StorageClass is in use at most.
+// saySpace prints how much space of a StorageClass is in use at most.
 func (a *App) saySpace(checked *validated) {
 	largest, sum := int64(0), int64(0)
 	for i := range checked.slots {
@@ -183,13 +183,13 @@ func (a *App) saySpace(checked *validated) {
 	}
 }
 
-// overwrittenOn is a device with the nodes of its target: variants can have targets of their own, on other nodes.
+// overwrittenOn is a device with the nodes of its target: variants can have their own targets, on other nodes.
 type overwrittenOn struct {
 	foresee.Overwritten
 	nodes string
 }
 
-// devicesOf are the devices that any of the runs overwrites.
+// devicesOf returns the devices that any of the runs overwrites.
 func devicesOf(slots []design.Slot) (devices []plannedDevice) {
 	var found []overwrittenOn
 	for i := range slots {

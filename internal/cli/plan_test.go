@@ -28,7 +28,7 @@ spec:
   - {name: wider, volume: wal, operate: {addVdev: {devices: [/dev/disk/by-id/n]}}}
 `
 
-// TestPlan: order, time, space and devices are what the planner says.
+// TestPlan: the order, time, space and devices are those of the planner.
 func TestPlan(t *testing.T) {
 	var said strings.Builder
 	for _, path := range []string{file(t, "pools.yaml", planTarget), "../../config/samples/quickstart.yaml", "testdata/validate/valid-matrix.yaml"} {
@@ -85,7 +85,7 @@ spec:
 	}
 }
 
-// TestPlanWarns: what validate warns of is not lost, and a folder is all of its files.
+// TestPlanWarns: plan prints the warnings of validate, and a folder stands for all files in it.
 func TestPlanWarns(t *testing.T) {
 	text := strings.Replace(planTarget, "dataset: {size: 1Gi}\n  variants", "dataset: {size: 1Gi, properties: {newprop: \"on\"}}\n  variants", 1)
 	path := file(t, "pools.yaml", text)

@@ -22,7 +22,7 @@ type qualifyOptions struct {
 	from   []string
 }
 
-// cards prints a card by the value of -o.
+// cards maps the values of -o to functions that render a card.
 var cards = map[string]func(qualify.Card) (string, error){
 	"text":     func(c qualify.Card) (string, error) { return c.Text(), nil },
 	"markdown": func(c qualify.Card) (string, error) { return c.Markdown(), nil },
@@ -106,7 +106,7 @@ func (a *App) qualify(ctx context.Context, options qualifyOptions) error {
 	return ended
 }
 
-// storedCard is the card of stored results.
+// storedCard prints the card of stored results.
 func (a *App) storedCard(ctx context.Context, options qualifyOptions) error {
 	var experiments []results.Experiment
 	for _, file := range options.from {
@@ -122,8 +122,8 @@ func (a *App) storedCard(ctx context.Context, options qualifyOptions) error {
 	return a.printCard(qualify.CardOf(options.suite.SubjectOf(experiments...), nil, experiments...), options.format)
 }
 
-// runSuite executes the benchmarks one after another: they may use the same storage, even on different nodes. Progress is not part of the
-// card, which programs may read. On an error it also returns the results of the benchmarks that ended before.
+// runSuite executes the benchmarks one after another, because they may use the same storage, even on different nodes. Progress goes to the
+// standard error if programs read the card. On an error it also returns the results of the benchmarks that ended before.
 func (a *App) runSuite(ctx context.Context, text string, options qualifyOptions) ([]results.Experiment, error) {
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
@@ -154,7 +154,7 @@ func (a *App) runSuite(ctx context.Context, text string, options qualifyOptions)
 	return experiments, nil
 }
 
-// ended waits for a benchmark and reads its results. A benchmark without a verdict ends the suite.
+// ended waits for a benchmark and reads its results. It returns an error if the benchmark has no verdict, which ends the suite.
 func (a *App) ended(ctx context.Context, cluster *Cluster, benchmarks []applied, options qualifyOptions) (results.Experiment, error) {
 	all, cause := a.wait(ctx, cluster, benchmarks)
 	for _, t := range all {

@@ -16,7 +16,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// TestQualifyDryRunIsValid: what it prints is what validate accepts, with the size that was resolved.
+// TestQualifyDryRunIsValid: validate accepts the printed manifests, and the resolved size is printed.
 func TestQualifyDryRunIsValid(t *testing.T) {
 	for _, arguments := range [][]string{{"fast"}, {"fast", "--size", "1Gi"}, {"target/mirror"}, {"very.dotted.class", "--duration", "10s"}} {
 		app, out, errors := testApp()
@@ -44,7 +44,7 @@ func TestQualifyRefuses(t *testing.T) {
 	}
 }
 
-// qualified are results of a benchmark of the suite in which only some phases have metrics.
+// qualified returns results of a benchmark of the suite. Only the given phases have metrics.
 func qualified(name string, metrics map[string]int64) results.Experiment {
 	e := results.Experiment{Version: results.PhaseVersion, State: results.StateComplete, NodeName: "node-a", StorageClass: "fast",
 		Benchmark: results.RunIdentity{Namespace: "lab", Name: name}}
@@ -102,7 +102,7 @@ func TestQualifyRunsOneAfterTheOther(t *testing.T) {
 		var benchmark v1alpha1.StorageBenchmark
 		key := types.NamespacedName{Namespace: "lab", Name: name}
 		g.Eventually(func() error { return h.client.Get(t.Context(), key, &benchmark) }, time.Minute, 10*time.Millisecond).Should(gomega.Succeed())
-		if i > 0 { // watching has waited for the first
+		if i > 0 { // h.watching has waited for the first
 			g.Eventually(h.watched, time.Minute).Should(gomega.Receive()) // the fake repeats no events
 		}
 		var all v1alpha1.StorageBenchmarkList

@@ -11,14 +11,14 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// quotes corrects scalars that YAML reads as another type than the schema wants, such as off where it wants text. The API server reports
-// nothing else as long as there is such a scalar.
+// quotes corrects scalars that YAML reads as another type than the schema requires, such as off in place of a string. Otherwise the API
+// server would report only these scalars, and no other mistakes.
 type quotes struct {
 	positions *yaml.Node
 	problems  []problem
 }
 
-// member is the schema of a field, of an entry of a map, or of an element of a list. Nil if there is none.
+// member returns the schema of a field, of an entry of a map, or of an element of a list. It returns nil if there is none.
 func member(of *schema.Structural, step string) *schema.Structural {
 	if one, found := of.Properties[step]; found {
 		return &one
@@ -29,7 +29,7 @@ func member(of *schema.Structural, step string) *schema.Structural {
 	return of.Items
 }
 
-// metadataSchema is the part of the API server's metadata types that users write.
+// metadataSchema returns a schema for the fields of the metadata that users write.
 func metadataSchema() *schema.Structural {
 	text := schema.Structural{Generic: schema.Generic{Type: "string"}}
 	texts := schema.Structural{AdditionalProperties: &schema.StructuralOrBool{Structural: &text}}
@@ -49,7 +49,7 @@ func (q *quotes) object(fields map[string]any, kind *schema.Structural) {
 	}
 }
 
-// corrected is the value that was probably meant.
+// corrected returns the value that was probably meant.
 func (q *quotes) corrected(at string, value any, want *schema.Structural) any {
 	if want == nil || want.XIntOrString {
 		return value
@@ -77,7 +77,7 @@ func (q *quotes) corrected(at string, value any, want *schema.Structural) any {
 	return value
 }
 
-// text is a boolean or a number as it was written, if the schema wants text.
+// text returns a boolean or a number as it was written, and notes a problem, if the schema requires a string.
 func (q *quotes) text(at string, value any, want *schema.Structural, readAs string) any {
 	if want.Type != "string" {
 		return value
@@ -101,7 +101,7 @@ func (q *quotes) text(at string, value any, want *schema.Structural, readAs stri
 	return written
 }
 
-// bare is a number or a boolean without its quotes, if the schema wants one.
+// bare returns a number or a boolean without its quotes, and notes a problem, if the schema requires one.
 func (q *quotes) bare(at, value string, want *schema.Structural) any {
 	var meant any
 	var err error

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestScalarsOfAnotherType: scalars that YAML does not read as text are reported with a remedy, and hide no other mistake.
+// TestScalarsOfAnotherType: scalars that YAML reads as another type are reported with a remedy, and hide no other mistake.
 func TestScalarsOfAnotherType(t *testing.T) {
 	code, said := validate(t, file(t, "b.yaml", `apiVersion: storagebench.dev/v1alpha1
 kind: StorageBenchmark

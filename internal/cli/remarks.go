@@ -86,7 +86,7 @@ func (j judgement) remark(severity string, of problem) remark {
 // place matches the line number at the beginning of a message, after the name of the file.
 var place = regexp.MustCompile(`(?s)^:(?:(\d+):)? *(.*)$`)
 
-// unreadable says why a file has no manifests.
+// unreadable returns a remark that says why a file has no manifests.
 func unreadable(file string, err error) remark {
 	one := remark{File: file, Severity: severityError, Message: clean(err.Error())}
 	rest, found := strings.CutPrefix(err.Error(), file)
@@ -97,7 +97,7 @@ func unreadable(file string, err error) remark {
 	return one
 }
 
-// sarif is a document of the Static Analysis Results Interchange Format 2.1.0, which services for code review read.
+// sarif is a document in the Static Analysis Results Interchange Format 2.1.0, which services for code review can read.
 type sarif struct {
 	Schema  string     `json:"$schema"`
 	Version string     `json:"version"`
@@ -156,7 +156,7 @@ var ruleOf = map[string]string{severityError: "mistake", severityWarning: "unkno
 
 var sarifRules = []sarifRule{
 	{ruleOf[severityError], sarifText{"The API server or the manager would refuse this."}},
-	{ruleOf[severityWarning], sarifText{"This release does not know this, but a newer OpenZFS may."}},
+	{ruleOf[severityWarning], sarifText{"This release does not know this setting, or the setting is misleading."}},
 	{ruleOf[severityNote], sarifText{"A hint: the manifest is valid."}},
 }
 
@@ -183,7 +183,7 @@ func sarifOf(found []remark, version string) sarif {
 	return document
 }
 
-// uriOf is a path as a URI, relative if the path is.
+// uriOf returns a path as a URI, which is relative if the path is relative.
 func uriOf(file string) string {
 	path := filepath.ToSlash(filepath.Clean(file))
 	uri := url.URL{Path: path}

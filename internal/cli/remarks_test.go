@@ -24,7 +24,7 @@ func judged(t *testing.T, folder string, arguments ...string) (code int, out str
 	return code, said.String()
 }
 
-// TestFindings has the documents for programs, of good and bad files.
+// TestFindings compares the documents for programs with golden files, for good and bad manifests.
 func TestFindings(t *testing.T) {
 	home, err := os.Getwd()
 	if err != nil {
@@ -40,7 +40,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// TestNoFindings: an empty list is still a list, and a full one also contains the mistakes that people do not see.
+// TestNoFindings: without findings there is an empty list. A long list also contains the mistakes that the text for people omits.
 func TestNoFindings(t *testing.T) {
 	folder := t.TempDir()
 	valid := read(t, "../../config/samples/quickstart.yaml")
@@ -86,7 +86,7 @@ func TestRemarksOnATerminal(t *testing.T) {
 	}
 }
 
-// TestValidateFolder: a folder stands for the manifests in it, and for nothing below it.
+// TestValidateFolder: a folder stands for the manifests in it, but not for those in its subfolders.
 func TestValidateFolder(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{"b/a.yaml": read(t, "../../config/samples/quickstart.yaml"), "b/kustomization.yaml": "resources: [a.yaml]",

@@ -82,7 +82,7 @@ func (a *App) report(ctx context.Context, name string, options reportOptions) er
 		return exitf(ExitNotFound, "ConfigMap %s/%s has no %s: it has %s", stored.Namespace, stored.Name, reportKeys[options.format],
 			strings.Join(slices.Sorted(maps.Keys(stored.Data)), ", "))
 	}
-	if a.onTerminal() { // users who can write ConfigMaps must not move the cursor
+	if a.onTerminal() { // users who can write ConfigMaps must not be able to move the cursor
 		text = cleanLines(text)
 	}
 	_, err = fmt.Fprint(a.Out, text)
@@ -104,7 +104,7 @@ func storedReport(ctx context.Context, cluster *Cluster, name string, connection
 	err = cluster.Client.Get(ctx, cluster.key(benchmark.Status.Results.ConfigMap), &stored)
 	if apierrors.IsNotFound(err) {
 		return nil, nil, exitf(ExitNotFound,
-			"the report of StorageBenchmark %s should be in ConfigMap %s, which was deleted: the operator rewrites it if the runs still "+
+			"the report of StorageBenchmark %s should be in ConfigMap %s, which was deleted: the operator recreates it if the runs still "+
 				"there",
 			t.key, benchmark.Status.Results.ConfigMap)
 	}
@@ -126,7 +126,7 @@ func earlierReports(t *tracked, connection Connection) string {
 }
 
 // saveReport writes the formats of a report to files, and the pictures into a folder beside them. It does not write other keys: users who
-// can write ConfigMaps in the namespace must not choose names of files here.
+// can write ConfigMaps in the namespace must not be able to choose file names on this machine.
 func (a *App) saveReport(stored *corev1.ConfigMap, folder string, drawn []report.Picture) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return exit(ExitError, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/storagebench/storagebench/internal/report"
 )
 
-// reportOf saves what is stored as the report of a finished benchmark.
+// reportOf stores data as the results of a finished benchmark, and saves its report to a folder.
 func reportOf(t *testing.T, data map[string]string, folder string) (code int, out, problems string) {
 	t.Helper()
 	benchmark := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "quickstart"}}
@@ -38,7 +38,7 @@ func TestReportSavesItsFormatsOnly(t *testing.T) {
 	data := map[string]string{"report.md": "# Passed\n", "results.json": resultsText, "junit.xml": "<x/>"}
 	laced := maps.Clone(data)
 	maps.Copy(laced, map[string]string{".bashrc": "evil", "authorized_keys": "evil", "..": "evil", "Makefile": "evil"})
-	for range 2 { // the second time there are files
+	for range 2 { // the second time, the files exist already
 		code, out, problems := reportOf(t, laced, folder)
 		if code != ExitPassed || problems != "" || strings.Contains(out, "bashrc") {
 			t.Fatalf("%d %s%s", code, out, problems)
@@ -70,7 +70,7 @@ func TestReportSavesItsFormatsOnly(t *testing.T) {
 	}
 }
 
-// TestReportWithoutResults: an emptied report is reported as empty.
+// TestReportWithoutResults: if the ConfigMap has no results, the command says so and saves nothing.
 func TestReportWithoutResults(t *testing.T) {
 	for _, data := range []map[string]string{nil, {".bashrc": "evil"}} {
 		folder := t.TempDir()
@@ -82,7 +82,8 @@ func TestReportWithoutResults(t *testing.T) {
 	}
 }
 
-// TestPicturesStayInTheirFolder, if it is a link and if one of them has a name that leads elsewhere.
+// TestPicturesStayInTheirFolder: pictures are not written elsewhere if the folder is a link, or if the name of a picture leads out of the
+// folder.
 func TestPicturesStayInTheirFolder(t *testing.T) {
 	folder, elsewhere := t.TempDir(), t.TempDir()
 	if err := os.Symlink(elsewhere, filepath.Join(folder, folderPictures)); err != nil {

@@ -94,11 +94,12 @@ func (a *App) rerun(ctx context.Context, name string, options rerunOptions) erro
 	return nil
 }
 
-// losses are what is lost by running another experiment.
+// losses describes the data that is lost if another experiment starts.
 type losses struct {
-	// progress is the progress of an experiment without a verdict, retained are the volumes and pods that were kept.
+	// progress is about an experiment without a verdict, and retained about volumes and pods that spec.retain has kept. Empty if there
+	// are none.
 	progress, retained string
-	// others are lost as the spec requests.
+	// others are losses that the spec requests.
 	others []string
 }
 
@@ -128,7 +129,7 @@ func lossesOf(t *tracked, all []v1alpha1.BenchmarkRun) (found losses) {
 		found.others = append(found.others, "The runs of the earlier experiment and the documents of their phases are deleted, not its results")
 	}
 	stored, limit := storedResults(status), experiment.ResultsHistory(&t.benchmark.Spec)
-	if ended && !t.complete() && status.Results == nil { // what it has measured is stored, and takes a place
+	if ended && !t.complete() && status.Results == nil { // its results will be stored, and count too
 		stored = append([]v1alpha1.ResultsReference{{Experiment: status.Experiment,
 			ConfigMap: naming.ResultsName(t.key.Name, status.Experiment)}}, stored...)
 	}
@@ -139,7 +140,7 @@ func lossesOf(t *tracked, all []v1alpha1.BenchmarkRun) (found losses) {
 	return found
 }
 
-// storedResults are the results of the last complete experiment and of earlier ones, newest first.
+// storedResults returns the results of the last complete experiment and of earlier ones, newest first.
 func storedResults(status *v1alpha1.StorageBenchmarkStatus) []v1alpha1.ResultsReference {
 	if status.Results == nil {
 		return status.History
@@ -157,7 +158,7 @@ func (l losses) all() (sentences []string) {
 	return sentences
 }
 
-// refusal says which flags accept the losses.
+// refusal returns an error with the flags that accept the losses, or nil if they are accepted already.
 func (l losses) refusal(t *tracked, options rerunOptions) error {
 	var why, flags []string
 	if l.progress != "" && !options.evenIfRunning {

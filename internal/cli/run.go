@@ -22,7 +22,7 @@ type runOptions struct {
 	output string
 	// with are files of ConfigMaps and StorageTargets that a local run uses.
 	with []string
-	// removeLeftovers of killed runs in the folder of --local.
+	// removeLeftovers removes the leftovers of killed runs in the folder of --local.
 	removeLeftovers bool
 }
 
@@ -131,7 +131,7 @@ func (a *App) runInCluster(ctx context.Context, file string, options runOptions)
 	return a.waitAndConclude(ctx, cluster, benchmarks, options.waitOptions)
 }
 
-// conclude says how each benchmark has ended, or that it continues.
+// conclude prints how each benchmark has ended, or that it continues, and returns the exit code as an error.
 func (a *App) conclude(all []*tracked, cause error, options waitOptions) error {
 	var codes []int
 	for _, t := range all {
@@ -178,8 +178,8 @@ func (a *App) sayUnfinished(t *tracked, cause error, options waitOptions) {
 	a.say("Stop and delete it: kubectl delete storagebenchmark %s%s", t.key.Name, options.flags(t.key.Namespace))
 }
 
-// flags are the flags with which another command uses the same cluster, namespace and user. They are printed, so they contain no tokens or
-// passwords, and no proxy, whose address can contain one.
+// flags returns the flags with which another command uses the same cluster, namespace and user. They are printed, so they contain no tokens
+// or passwords, and no proxy, because the address of a proxy can contain a password.
 func (c Connection) flags(namespace string) string {
 	server, chosen, user := c.Overrides.ClusterInfo, c.Overrides.Context, c.Overrides.AuthInfo
 	all := [][2]string{{"context", c.Context}, {"kubeconfig", c.Kubeconfig},
@@ -199,7 +199,7 @@ func (c Connection) flags(namespace string) string {
 	return text
 }
 
-// key is a benchmark by its name, with its namespace.
+// key returns the name of an object together with the default namespace.
 func (c *Cluster) key(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: c.Namespace, Name: name}
 }

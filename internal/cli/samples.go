@@ -65,7 +65,7 @@ kubestr fio command. A comment in it says what was left out or changed.`,
 				return a.listSamples(format)
 			}
 			if format != formatTable {
-				return exitf(ExitUsage, "-o is for the list of samples: remove it, for a sample is printed as it is written")
+				return exitf(ExitUsage, "-o is for the list of samples: remove it, because a sample is printed as it is written")
 			}
 			return a.printSample(names[0], options)
 		},
@@ -85,7 +85,7 @@ kubestr fio command. A comment in it says what was left out or changed.`,
 	return command
 }
 
-// sampleNames are the file names of the samples, without extension.
+// sampleNames returns the file names of the samples, without extension.
 func sampleNames() (names []string) {
 	entries, _ := samples.Files.ReadDir(".") // an embedded folder is always there
 	for _, entry := range entries {
@@ -132,7 +132,7 @@ var (
 	sampleClass = regexp.MustCompile(`storageClass: \{(?:name: [^,}]+, )?size: ([^,}]+)`)
 )
 
-// purposeOf is the first sentence of the comment at the beginning of a sample.
+// purposeOf returns the first sentence of the comment at the beginning of a sample.
 func purposeOf(text string) string {
 	var words []string
 	for line := range strings.Lines(text) {
@@ -183,14 +183,14 @@ func (o samplesOptions) check() error {
 	return nil
 }
 
-// adapt applies the flags to a sample. Comments stay, except for the class and the size that they name.
+// adapt applies the flags to a sample. In comments it replaces only the class and the size.
 func (o samplesOptions) adapt(sample, text string) (string, error) {
 	if err := o.check(); err != nil {
 		return "", err
 	}
 	if o.name != "" {
 		if len(sampleName.FindAllString(text, -1)) != 1 {
-			return "", exitf(ExitUsage, "--name: sample %s has no StorageBenchmark, or several: write the names into the file", sample)
+			return "", exitf(ExitUsage, "--name: sample %s has no StorageBenchmark, or several: edit the names in the file", sample)
 		}
 		text = sampleName.ReplaceAllString(text, "${1}"+o.name)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestSamples: each sample is listed with a purpose, and what is printed is valid.
+// TestSamples: each sample is listed with its purpose, and the printed manifest is valid.
 func TestSamples(t *testing.T) {
 	code, list, errors := called(t, newHub(t), "samples")
 	if code != ExitPassed || errors != "" {
@@ -24,7 +24,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestSamplesAreAdapted: the name, class and size are those that were asked for, and the comments stay.
+// TestSamplesAreAdapted: the name, class and size are those of the flags, and comments are kept.
 func TestSamplesAreAdapted(t *testing.T) {
 	for _, test := range []struct {
 		arguments string

@@ -28,9 +28,9 @@ import (
 
 // problem is one error in a manifest.
 type problem struct {
-	// field is its path. Empty for the manifest as a whole.
+	// field is the path of the field. Empty for the manifest as a whole.
 	field string
-	// message is the message of the API server.
+	// message is a message of the API server, or of this program.
 	message string
 }
 
@@ -41,7 +41,7 @@ func (p problem) String() string {
 	return p.field + ": " + p.message
 }
 
-// kindSchema validates the objects of one kind like the API server: with its own code, on the CRD's schema and rules.
+// kindSchema validates the objects of one kind with the code of the API server, against the schema and rules of the CRD.
 type kindSchema struct {
 	namespaced bool
 	structural *schema.Structural
@@ -49,7 +49,7 @@ type kindSchema struct {
 	rules      *cel.Validator
 }
 
-// schemas by kind.
+// schemas are the schemas by kind.
 type schemas map[string]*kindSchema
 
 // loadSchemas compiles the embedded CRDs, once.
@@ -95,7 +95,7 @@ func compileSchema(definition *apiextensionsv1.CustomResourceDefinition) (*kindS
 	}, nil
 }
 
-// admit treats a new object like the API server: it sets the defaults and returns the errors. The given object is unchanged.
+// admit treats a new object like the API server: it sets the defaults and returns the errors. It does not change the given object.
 func (k *kindSchema) admit(ctx context.Context, given *unstructured.Unstructured) (*unstructured.Unstructured, []problem) {
 	object := given.DeepCopy()
 	delete(object.Object, "status") // the API server ignores it in a create
@@ -125,7 +125,7 @@ func (k *kindSchema) unknownField(path string, object map[string]any) string {
 	return "unknown field: " + instead(steps[last], valueIn(object, steps), slices.Sorted(maps.Keys(parent.Properties)))
 }
 
-// validate makes the checks of a create, in the order of the API server.
+// validate makes the checks of a create request, in the order of the API server.
 func (k *kindSchema) validate(ctx context.Context, object *unstructured.Unstructured) field.ErrorList {
 	named := object
 	if k.namespaced && object.GetNamespace() == "" { // the default namespace is that of the context
@@ -147,7 +147,7 @@ func (k *kindSchema) validate(ctx context.Context, object *unstructured.Unstruct
 	return append(all, broken...)
 }
 
-// problemField is the path of an error. The API server writes <nil> for the object as a whole.
+// problemField returns the path of an error. The API server writes <nil> for the object as a whole.
 func problemField(wrong *field.Error) string {
 	if wrong.Field == "<nil>" {
 		return ""

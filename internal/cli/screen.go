@@ -9,24 +9,24 @@ import (
 
 // screen shows progress: a block that is refreshed on a terminal, or a line for each change elsewhere.
 type screen interface {
-	// show shows the current state of all.
+	// show shows the current state of all benchmarks.
 	show(all []shown, now time.Time)
 	// news prints permanent lines, such as the end of a phase.
 	news(name, text string, mood mood, now time.Time)
 	// clear makes room for the final output.
 	clear()
-	// interval is how often to refresh without a change.
+	// interval returns how often to refresh without a change.
 	interval() time.Duration
 }
 
 // shown is one benchmark in progress.
 type shown struct {
 	name string
-	// block for a terminal.
+	// block are the lines for a terminal.
 	block []string
-	// sentence is the current state. A change of it is a line in a log.
+	// sentence is the current state. A log gets a line for each change of it.
 	sentence string
-	// phase and percent are the progress of a phase, with the text for a log. Both are empty without a phase.
+	// phase and percent are the progress of a phase, and milestone is the text about it for a log. They are empty without a phase.
 	phase     string
 	percent   int32
 	milestone string
@@ -101,12 +101,12 @@ func (s *plainScreen) clear() {}
 
 func (s *plainScreen) interval() time.Duration { return settleFor / 2 }
 
-// terminalScreen repaints its block in place. News scrolls away above it.
+// terminalScreen repaints its block in place. Permanent lines scroll away above it.
 type terminalScreen struct {
 	out    io.Writer
 	colour bool
 	size   func() (columns, rows int)
-	// painted are the lines of the block, to count their rows after the window size has changed.
+	// painted are the lines of the block. They are kept to count their rows after the window size has changed.
 	painted []string
 }
 
@@ -122,7 +122,7 @@ func (s *terminalScreen) news(_, text string, mood mood, _ time.Time) {
 	s.paint("  "+tint(clean(text), mood, s.colour)+"\n", s.painted)
 }
 
-// paint replaces the block, with text above it, in one write: otherwise a terminal flickers.
+// paint replaces the block and writes text above it. It does so in one write, because otherwise a terminal flickers.
 func (s *terminalScreen) paint(above string, lines []string) {
 	columns, rows := s.size()
 	if most := rows - 1; most > 0 && len(lines) > most {
@@ -158,7 +158,7 @@ func (s *terminalScreen) clear() {
 
 func (s *terminalScreen) interval() time.Duration { return time.Second }
 
-// fit truncates a line to the width: the cursor could not move back over a wrapped line.
+// fit truncates a line to the width, because the cursor could not move back over a wrapped line.
 func fit(line string, columns int) string {
 	if columns <= 0 || cells(line) < columns {
 		return line
@@ -173,7 +173,7 @@ func fit(line string, columns int) string {
 	return line
 }
 
-// cells is an upper bound of the width of a text on a terminal: every possibly wide character counts as wide.
+// cells returns an upper bound for the width of a text on a terminal: every possibly wide character counts as wide.
 func cells(text string) int {
 	count := 0
 	for _, r := range text {

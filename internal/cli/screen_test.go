@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// window is as much of a terminal as the screen uses: text that wraps, a cursor that goes up, erasing what is below.
+// window emulates the features of a terminal that the screen uses: it wraps text, moves the cursor up, and erases everything below.
 type window struct {
 	columns, rows int
 	lines         []string
@@ -67,7 +67,7 @@ func TestTerminalRepaintsInPlace(t *testing.T) {
 	}
 }
 
-// TestTerminalOfAnySize: nothing wraps, nothing scrolls out of reach.
+// TestTerminalOfAnySize: no line wraps, and no line scrolls out of reach.
 func TestTerminalOfAnySize(t *testing.T) {
 	for columns := 1; columns < 40; columns++ {
 		for _, rows := range []int{2, 3, 4} {
@@ -87,7 +87,7 @@ func TestTerminalOfAnySize(t *testing.T) {
 	}
 }
 
-// TestTerminalThatShrinks: lines that were whole wrap when the window becomes narrower.
+// TestTerminalThatShrinks: the block is erased completely, although its lines wrap when the window becomes narrower.
 func TestTerminalThatShrinks(t *testing.T) {
 	w := &window{columns: 40, rows: 10}
 	s := w.screen()
@@ -120,7 +120,7 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// TestPlainLines: a log gets what lasts, and each quarter of a phase at most every ten seconds.
+// TestPlainLines: a log gets only sentences that last, and a line for each quarter of a phase at most every ten seconds.
 func TestPlainLines(t *testing.T) {
 	out := &written{}
 	s := &plainScreen{out: out, last: map[string]*plainState{}}

@@ -22,7 +22,8 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// fewRuns are shown one by one. Of more, only those that are not valid.
+// fewRuns is the largest number of runs that are all listed without --all. If there are more, show lists only those that are not valid, and
+// plan lists the first ones.
 const fewRuns = 20
 
 type showOptions struct {
@@ -88,7 +89,7 @@ func (a *App) show(ctx context.Context, name string, options showOptions) error 
 	return nil
 }
 
-// pendingGates describes what the gates will decide.
+// pendingGates returns gates without a verdict, with their definitions as messages.
 func pendingGates(gates []v1alpha1.Gate) (pending []results.GateResult) {
 	for _, one := range gates {
 		pending = append(pending, results.GateResult{Name: string(one.Name), Verdict: none, Reason: none, Message: gate.Definition(one)})
@@ -129,7 +130,7 @@ func (a *App) sayDefinition(t *tracked) {
 	}
 }
 
-// phaseWords are "read (oltp)", with what a phase does or measures.
+// phaseWords describes a phase with its action or its workload, for example "read (oltp)".
 func phaseWords(phase *v1alpha1.Phase) string {
 	does := workload.KindOf(phase)
 	if traits, measures := workload.PhaseTraits(phase); measures {
@@ -148,7 +149,7 @@ func phaseWords(phase *v1alpha1.Phase) string {
 	return fmt.Sprintf("%s (%s)", phase.Name, does)
 }
 
-// someOf lists at most a handful of names.
+// someOf lists at most six names, and the number of the others.
 func someOf(names []string) string {
 	return spelling.Some(names, 6)
 }
@@ -169,7 +170,7 @@ func targetWords(target *v1alpha1.Target) string {
 	return "unknown to this release"
 }
 
-// nodeWords are "2 nodes with LABEL=VALUE".
+// nodeWords describes the nodes of a zfs target, for example "2 nodes with LABEL=VALUE".
 func nodeWords(target *v1alpha1.Target) string {
 	return fmt.Sprintf("%s with %s", spelling.Count(max(1, int(target.ZFS.Nodes.Count)), "node"),
 		metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: target.ZFS.Nodes.MatchLabels}))
@@ -186,7 +187,7 @@ func (a *App) showConditions(conditions []metav1.Condition, now time.Time) {
 	table.end()
 }
 
-// showRuns prints the attempts at runs in their order. The page is useful without them too.
+// showRuns prints the attempts at runs in their order. An error does not end the command, because the page is useful without them too.
 func (a *App) showRuns(ctx context.Context, cluster *Cluster, t *tracked, options showOptions) {
 	all, err := cluster.runsOf(ctx, t)
 	if err != nil {
@@ -224,7 +225,7 @@ func (a *App) showRuns(ctx context.Context, cluster *Cluster, t *tracked, option
 	}
 }
 
-// runRow is an attempt with its outcome, or with what it waits for.
+// runRow returns the cells of an attempt: its outcome, or its state and what it waits for.
 func runRow(run *v1alpha1.BenchmarkRun, now time.Time) []string {
 	spec, status := &run.Spec, &run.Status
 	outcome, why := cmp.Or(status.State, none), meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
@@ -247,7 +248,7 @@ func runRow(run *v1alpha1.BenchmarkRun, now time.Time) []string {
 		cmp.Or(status.CurrentPhase, none), took, reason}
 }
 
-// sayNext names the command that says more.
+// sayNext suggests the next command.
 func (a *App) sayNext(t *tracked, connection Connection) {
 	flags := t.key.Name + connection.flags(t.key.Namespace)
 	switch {

@@ -15,11 +15,11 @@ type outcome struct {
 	name, verdict, sentence string
 	gates                   []results.GateResult
 	variants                []results.VariantResult
-	// omitted entries are only in the results.
+	// omitted is the number of entries that are only in the results.
 	omitted int32
 }
 
-// statusOutcome is the outcome from the status.
+// statusOutcome returns the outcome from the status.
 func statusOutcome(t *tracked) outcome {
 	status := &t.benchmark.Status
 	end := outcome{name: t.key.String(), verdict: string(status.Verdict), sentence: t.passedMessage(), omitted: status.SummaryOmitted}
@@ -54,7 +54,7 @@ func metricsOf(entry v1alpha1.PhaseSummary) []results.MetricResult {
 	return metrics
 }
 
-// experimentOutcome is the outcome from the results.
+// experimentOutcome returns the outcome from the results.
 func experimentOutcome(e results.Experiment) outcome {
 	return outcome{name: e.Benchmark.Namespace + "/" + e.Benchmark.Name, verdict: e.Verdict, sentence: e.Message, gates: e.Gates,
 		variants: e.Variants}
@@ -102,7 +102,7 @@ func (o outcome) printMetrics(out io.Writer) {
 	}
 }
 
-// table aligns its columns.
+// table prints rows with aligned columns.
 type table struct{ writer *tabwriter.Writer }
 
 // newTable begins a table below an empty line.

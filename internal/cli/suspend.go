@@ -105,7 +105,8 @@ func (a *App) suspend(ctx context.Context, cluster *Cluster, name string, connec
 	return nil
 }
 
-// sharedPool describes the pool that runs or experiments pass on to each other, which suspending deletes. Empty if there is none.
+// sharedPool describes the pool that runs or experiments pass on to each other, and that suspending deletes. It returns an empty string if
+// there is none.
 func sharedPool(t *tracked, runs []v1alpha1.BenchmarkRun) string {
 	for i := range runs {
 		zfs := runs[i].Spec.Target.ZFS
@@ -147,8 +148,8 @@ func (c *Cluster) runsOf(ctx context.Context, t *tracked) ([]v1alpha1.BenchmarkR
 	return found.Items, explain("read the runs of StorageBenchmark "+t.key.String(), err)
 }
 
-// change reads a benchmark, lets a function check and change it, and writes it if it is still the version that was read. It returns the
-// benchmark as it was read, with the change.
+// change reads a benchmark, lets a function check and change it, and writes it. If the benchmark has changed in the meantime, it retries a
+// few times. It returns the benchmark as it was read, with the change.
 func (c *Cluster) change(ctx context.Context, name string, decide func(*tracked) error) (*tracked, error) {
 	var t *tracked
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -164,7 +165,7 @@ func (c *Cluster) change(ctx context.Context, name string, decide func(*tracked)
 		if equality.Semantic.DeepEqual(before, benchmark) {
 			return nil
 		}
-		changed := benchmark.DeepCopy() // Patch fills it with the response, whose status may be newer than the one decided on
+		changed := benchmark.DeepCopy() // Patch overwrites it with the response, but decide has seen the older status
 		return c.Client.Patch(ctx, changed, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
 			client.FieldOwner(fieldOwner))
 	})
@@ -177,7 +178,7 @@ func (c *Cluster) change(ctx context.Context, name string, decide func(*tracked)
 	return t, err
 }
 
-// warnOfOwners names the tools that have applied a field, and may set it back the next time.
+// warnOfOwners warns of tools that have applied a field and may set it back the next time.
 func (a *App) warnOfOwners(benchmark *v1alpha1.StorageBenchmark, field, write string) {
 	var owners []string
 	for _, entry := range benchmark.ManagedFields {

@@ -27,14 +27,14 @@ func (h *hub) read(name string) *v1alpha1.StorageBenchmark {
 	return &one
 }
 
-// appliedBy says in the managed fields that a tool has applied these fields.
+// appliedBy sets the managed fields as if a tool had applied these fields.
 func appliedBy(one *v1alpha1.StorageBenchmark, manager, fields string) *v1alpha1.StorageBenchmark {
 	one.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager, Operation: metav1.ManagedFieldsOperationApply,
 		APIVersion: v1alpha1.GroupVersion.String(), FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}}
 	return one
 }
 
-// TestSuspendAndResume: the output names what is lost, and repeating a command is no error.
+// TestSuspendAndResume: the output names the losses, and it is no error to repeat a command.
 func TestSuspendAndResume(t *testing.T) {
 	h := newHub(t, benchmarkNamed("lab", "running", running), benchmarkNamed("lab", "done", passed))
 	steps := []struct {
@@ -91,7 +91,7 @@ func TestSuspendOfRunsThatShareAPool(t *testing.T) {
 	}
 }
 
-// TestSuspendOfASchedule: between two experiments it keeps the next one from starting.
+// TestSuspendOfASchedule: suspending between two experiments keeps the next experiment from starting.
 func TestSuspendOfASchedule(t *testing.T) {
 	one := benchmarkNamed("lab", "nightly", passed)
 	one.Spec.Schedule = &v1alpha1.Schedule{Cron: "0 3 * * *"}
@@ -101,7 +101,7 @@ func TestSuspendOfASchedule(t *testing.T) {
 	}
 }
 
-// TestChangeOfWhatChanged: the change is decided again on the newer object, and the answer is about that.
+// TestChangeOfWhatChanged: after a conflict, the change is decided again on the newer object, and the output is about that object.
 func TestChangeOfWhatChanged(t *testing.T) {
 	h := newHub(t, benchmarkNamed("lab", "running", running))
 	patches := 0
@@ -123,7 +123,8 @@ func TestChangeOfWhatChanged(t *testing.T) {
 	}
 }
 
-// TestChangeOfWhatChangesOften: the manager writes several times in a row, such as at the end of a run.
+// TestChangeOfWhatChangesOften: the command succeeds even if the manager writes several times in a row, for example at the end of
+// a run.
 func TestChangeOfWhatChangesOften(t *testing.T) {
 	h := newHub(t, benchmarkNamed("lab", "running", running))
 	var quiet time.Time
@@ -163,7 +164,7 @@ func TestChangeIsRefused(t *testing.T) {
 	}
 }
 
-// TestOwnersAreNamed: a tool that applies the file sets the field back, so that the user hears of it.
+// TestOwnersAreNamed: the user is warned of a tool that has applied the field, because it may set the field back.
 func TestOwnersAreNamed(t *testing.T) {
 	h := newHub(t, appliedBy(benchmarkNamed("lab", "running", running), "argocd\x1b[2J", `{"f:spec":{"f:suspend":{}}}`),
 		appliedBy(benchmarkNamed("lab", "other", running), "argocd", `{"f:spec":{"f:repetitions":{}}}`))
@@ -176,7 +177,7 @@ func TestOwnersAreNamed(t *testing.T) {
 	}
 }
 
-// TestRerun: it starts at once if nothing is lost. Otherwise it requires the flag for the loss.
+// TestRerun: the experiment starts at once if nothing is lost. Otherwise rerun requires the flag for the loss.
 func TestRerun(t *testing.T) {
 	busy, idle := benchmarkNamed("lab", "running", running), benchmarkNamed("lab", "done", passed)
 	kept := benchmarkNamed("lab", "kept", passed)
@@ -288,7 +289,7 @@ func TestWatchAfterRerun(t *testing.T) {
 	}
 }
 
-// TestRerunOfASuspendedBenchmark waits for nothing that cannot come.
+// TestRerunOfASuspendedBenchmark: rerun --wait does not wait for a verdict that cannot come.
 func TestRerunOfASuspendedBenchmark(t *testing.T) {
 	one := benchmarkNamed("lab", "quickstart", passed)
 	one.Spec.Suspend = true
@@ -318,7 +319,8 @@ func TestRunAfterRerun(t *testing.T) {
 	}
 }
 
-// TestSuspendOfAnAgeingPool: the pool would be lost with weeks of ageing even between two experiments, so this requires a flag too.
+// TestSuspendOfAnAgeingPool: even between two experiments, suspending would delete the pool with weeks of ageing, so it requires a flag
+// too.
 func TestSuspendOfAnAgeingPool(t *testing.T) {
 	one := benchmarkNamed("lab", "nightly", passed)
 	one.Spec.Schedule = &v1alpha1.Schedule{Cron: "0 3 * * *"}

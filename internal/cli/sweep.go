@@ -18,7 +18,7 @@ import (
 	"github.com/storagebench/storagebench/internal/sweep"
 )
 
-// readTimeout is how long the results of a place may take to be read.
+// readTimeout limits the time to read the results of a place.
 const readTimeout = 15 * time.Second
 
 type sweepOptions struct {
@@ -113,7 +113,7 @@ func (a *App) sweep(ctx context.Context, options sweepOptions) error {
 	return cmp.Or(err, judged)
 }
 
-// copiesOf copies the one benchmark of a file for each place. The other manifests of the file are shared.
+// copiesOf copies the only benchmark of a file for each place. The other manifests of the file are shared.
 func (a *App) copiesOf(file string, places []sweep.Place) (shared, copies []*manifest, err error) {
 	manifests, err := readManifests(file, a.In)
 	if err != nil {
@@ -160,7 +160,7 @@ func (a *App) printManifests(all []*manifest) error {
 }
 
 // measurePlaces applies a few copies at a time, and waits until they have ended. A place that cannot be measured does not stop the others.
-// On an error it also returns results of all places: those that were not measured are Missing.
+// Even with an error it returns a result for each place: places that were not measured are Missing.
 func (a *App) measurePlaces(ctx context.Context, cluster *Cluster, shared, copies []*manifest, places []sweep.Place,
 	options sweepOptions) (all []sweep.Result, err error) {
 	for from := 0; from < len(copies); from += options.parallel {
@@ -182,7 +182,7 @@ func (a *App) measurePlaces(ctx context.Context, cluster *Cluster, shared, copie
 	return append(all, notMeasured(places[len(all):], "the sweep was ended before its turn")...), err
 }
 
-// atEnd reports whether waiting longer is useless: the benchmark has ended, or no node fits.
+// atEnd reports whether there is no point in waiting longer: the benchmark has ended, or no node fits.
 func atEnd(t *tracked) bool { return t.ended() || t.placeless() }
 
 func notMeasured(places []sweep.Place, why string) (all []sweep.Result) {
@@ -192,13 +192,13 @@ func notMeasured(places []sweep.Place, why string) (all []sweep.Result) {
 	return all
 }
 
-// resultAt reads what was measured at a place.
+// resultAt reads the results of a place.
 func resultAt(ctx context.Context, cluster *Cluster, place sweep.Place, t *tracked, connection Connection) sweep.Result {
 	result := sweep.Result{Place: place, Missing: t.sentence()}
 	if !t.complete() {
 		return result
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout) // even after an interrupt, read what has ended
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout) // read finished results even after an interrupt
 	defer cancel()
 	experiment, _, err := storedExperiment(ctx, cluster, t.key.Name, connection)
 	if err != nil {
@@ -233,7 +233,7 @@ func (a *App) printSweep(table sweep.Table, places int, format string) error {
 }
 
 func (a *App) saySweep(table sweep.Table, places, outlying int) {
-	a.say("\n%s, %d unlike the others, %d lacking numbers. %s", spelling.Count(places, "place"), outlying, len(table.Missing), sweep.Rule)
+	a.say("\n%s, %d unlike the others, %d without results. %s", spelling.Count(places, "place"), outlying, len(table.Missing), sweep.Rule)
 	if table.Unclear {
 		a.say("Outliers cannot be found where a value is unknown: fewer than 2 places with 3 repetitions have the metric, or the places differ " +
 			"so much that none stands out.")
@@ -260,7 +260,7 @@ func (a *App) saySweep(table sweep.Table, places, outlying int) {
 	rows.end()
 }
 
-// wordOf is the word for the value of a place. It is "alike" only if everything was compared.
+// wordOf returns the word for the value of a place. It is "alike" only if everything was compared.
 func wordOf(value sweep.Value, missing string) string {
 	switch {
 	case value.Outlier:

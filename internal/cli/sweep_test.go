@@ -31,7 +31,7 @@ spec:
   repetitions: 1
 `
 
-// fleetHub has nodes with and without the label.
+// fleetHub returns a cluster with count nodes that have the label, and one node without it.
 func fleetHub(t *testing.T, count int) *hub {
 	var objects []client.Object
 	for i := range count + 1 {
@@ -77,7 +77,7 @@ func (h *hub) operate(ctx context.Context, rate func(node string) int64) (most f
 }
 
 const (
-	// homeless is the rate of a place without a fitting node, endless that of a benchmark that does not end.
+	// homeless stands for the rate of a place without a fitting node, and endless for that of a benchmark that does not end.
 	homeless, endless = -1, -2
 )
 
@@ -119,7 +119,7 @@ func TestSweep(t *testing.T) {
 		most     int
 		says     []string
 	}{
-		{"alike", "1", func(string) int64 { return 800 << 20 }, ExitPassed, 1, []string{"6 places, 0 unlike the others, 0 lacking numbers",
+		{"alike", "1", func(string) int64 { return 800 << 20 }, ExitPassed, 1, []string{"6 places, 0 unlike the others, 0 without results",
 			"node-0", "0.0% above the median of 800 MiB/s"}},
 		{"one slow", "2", func(node string) int64 {
 			if node == "node-3" {
@@ -132,7 +132,7 @@ func TestSweep(t *testing.T) {
 				return 0
 			}
 			return 800 << 20
-		}, ExitInconclusive, 4, []string{"MISSING  node-2: DevicesNotGranted: there is no such disk", "6 places, 0 unlike the others, 1 lacking"}},
+		}, ExitInconclusive, 4, []string{"MISSING  node-2: DevicesNotGranted: there is no such disk", "6 places, 0 unlike the others, 1 without results"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := fleetHub(t, 6)
@@ -161,14 +161,14 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSweepKeepsWhatEnded: a place without a node, a timeout or an error throws away nothing of the others.
+// TestSweepKeepsWhatEnded: a place without a node, a timeout or an error does not discard the results of other places.
 func TestSweepKeepsWhatEnded(t *testing.T) {
 	for name, test := range map[string]struct {
 		rate, code int
 		refuse     bool
 		says       []string
 	}{
-		"no node": {homeless, ExitInconclusive, false, []string{"MISSING  node-3: NoNode: no node is Ready", "1 lacking numbers", "node-5   alike"}},
+		"no node": {homeless, ExitInconclusive, false, []string{"MISSING  node-3: NoNode: no node is Ready", "1 without results", "node-5   alike"}},
 		"timeout": {endless, ExitTimeout, false, []string{"MISSING  node-3: ", "MISSING  node-5: the sweep was ended before its turn", "node-2   unknown"}},
 		"refused": {endless, ExitUnavailable, true, []string{"MISSING  node-3: ", "MISSING  node-5: ", "node-2   unknown"}},
 	} {
@@ -222,7 +222,7 @@ func TestSweepForPrograms(t *testing.T) {
 	}
 }
 
-// TestSweepDryRunIsValid: nothing is applied, and validate accepts what it prints.
+// TestSweepDryRunIsValid: nothing is applied, and validate accepts the printed manifests.
 func TestSweepDryRunIsValid(t *testing.T) {
 	h := fleetHub(t, 3)
 	app, out, errors := testApp()

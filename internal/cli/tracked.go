@@ -21,14 +21,14 @@ type tracked struct {
 	applied
 	// benchmark is nil until it was seen.
 	benchmark *v1alpha1.StorageBenchmark
-	// already says that it was complete when first seen.
+	// already reports whether it was complete when it was first seen.
 	already bool
-	// gone says that it was deleted.
+	// gone reports whether it was deleted.
 	gone bool
-	// running is the phase in the status. live is the last progress of each run: several for a group.
+	// running is the phase in the status. live is the last progress of each run: a group has several runs at the same time.
 	running runningPhase
 	live    map[string]livePhase
-	// outage is the reason why there is no new information. noRates is why there is no progress of the phase.
+	// outage is the reason why there is no new information, and noRates the reason why there is no progress of the phase.
 	outage, noRates string
 }
 
@@ -42,16 +42,16 @@ type livePhase struct {
 // runningPhase is the phase in the status.
 type runningPhase struct {
 	run, phase string
-	// since it was seen to start. Zero if it was already running when the benchmark was first seen.
+	// since is when it was first seen. Zero if it was already running when the benchmark was first seen.
 	since time.Time
-	// invalid runs before it ended.
+	// invalid is the number of invalid runs when it started.
 	invalid int32
 }
 
-// see records a newer state of the benchmark, and returns the phase that has ended, if one did.
+// see records a newer state of the benchmark. If a phase has ended, it returns a line about that.
 func (t *tracked) see(benchmark *v1alpha1.StorageBenchmark, now time.Time) (ended string, mood mood) {
 	if t.benchmark != nil && t.benchmark.UID != benchmark.UID {
-		t.gone = true // a benchmark of the same name was created after it
+		t.gone = true // it was deleted, and another benchmark has its name
 		return "", neutral
 	}
 	first := t.benchmark == nil
@@ -76,7 +76,7 @@ func (t *tracked) see(benchmark *v1alpha1.StorageBenchmark, now time.Time) (ende
 	return t.phaseEnd(before, now)
 }
 
-// phaseEnd is "run 1 of 2  fill  done in 12s".
+// phaseEnd describes the end of a phase, for example "run 1 of 2  fill  done in 12s".
 func (t *tracked) phaseEnd(phase runningPhase, now time.Time) (string, mood) {
 	text, how := t.phaseTitle(phase.run, phase.phase), good
 	word := "done"
@@ -106,7 +106,7 @@ func (t *tracked) phaseTitle(run, phase string) string {
 	return phase
 }
 
-// current reports whether the status describes what was applied, and not an earlier state.
+// current reports whether the status describes the applied spec, and not an earlier spec or experiment.
 func (t *tracked) current() bool {
 	if t.benchmark == nil {
 		return false
@@ -128,7 +128,7 @@ func (t *tracked) stalled() bool {
 // ended reports whether there is nothing left to wait for.
 func (t *tracked) ended() bool { return t.gone || t.complete() || t.stalled() }
 
-// placeless reports whether no node fits. The benchmark may wait for one for ever.
+// placeless reports whether no node fits. The benchmark may wait forever for such a node.
 func (t *tracked) placeless() bool {
 	if !t.current() {
 		return false
@@ -137,7 +137,7 @@ func (t *tracked) placeless() bool {
 	return ready != nil && ready.Reason == v1alpha1.ReasonNoNode
 }
 
-// code is the exit code of a benchmark that has ended.
+// code returns the exit code of a benchmark that has ended, otherwise ExitTimeout.
 func (t *tracked) code() int {
 	switch {
 	case t.gone:
@@ -150,7 +150,7 @@ func (t *tracked) code() int {
 	return ExitTimeout
 }
 
-// sentence is the current state, or what is waited for, in the operator's words.
+// sentence describes the current state, or what the benchmark waits for, in the operator's words.
 func (t *tracked) sentence() string {
 	if t.gone {
 		return "it was deleted"
@@ -169,7 +169,7 @@ func (t *tracked) sentence() string {
 	return ready.Reason + ": " + ready.Message
 }
 
-// passedMessage is the message of the verdict.
+// passedMessage returns the message of the verdict.
 func (t *tracked) passedMessage() string {
 	if passed := meta.FindStatusCondition(t.benchmark.Status.Conditions, v1alpha1.ConditionPassed); passed != nil {
 		return passed.Message
@@ -177,7 +177,7 @@ func (t *tracked) passedMessage() string {
 	return ""
 }
 
-// phase is the progress of the current phase; on several nodes, of the slowest. None before the first progress line of a pod.
+// phase returns the progress of the current phase, on several nodes that of the slowest. It returns false before the first progress line.
 func (t *tracked) phase() (livePhase, bool) {
 	if !t.current() || t.benchmark.Status.Progress == nil {
 		return livePhase{}, false
@@ -220,7 +220,7 @@ func (t *tracked) say(live livePhase) {
 	t.live[live.run], t.noRates = live, ""
 }
 
-// runsDone is "1 of 2 runs done, 1 invalid".
+// runsDone describes the progress of the runs, for example "1 of 2 runs done, 1 invalid".
 func (t *tracked) runsDone() string {
 	if !t.current() || t.benchmark.Status.Progress == nil {
 		return ""

@@ -16,7 +16,7 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// maxProblems is how many errors in a manifest are shown: one wrong value can invalidate hundreds of variants.
+// maxProblems limits the errors that are shown for a manifest: one wrong value can invalidate hundreds of variants.
 const maxProblems = 20
 
 func (a *App) validateCommand() *cobra.Command {
@@ -53,12 +53,12 @@ a job file that a benchmark refers to is looked for in all the files.
 	return command
 }
 
-// judgement is what is known of a manifest, or of a file that has none.
+// judgement is the result of checking a manifest, or a file that has none.
 type judgement struct {
 	file string
 	// unreadable says why the file has no manifests.
 	unreadable error
-	// unbuilt: the file is a folder with a kustomization, whose patches nothing has applied.
+	// unbuilt: the file is a folder with a kustomization, whose patches were not applied.
 	unbuilt  bool
 	manifest *manifest
 	// foreign: it belongs to another API group, and is not checked.
@@ -69,7 +69,8 @@ type judgement struct {
 
 func (j judgement) valid() bool { return j.unreadable == nil && len(j.problems) == 0 }
 
-// judge checks all files, even after an error. Files that cannot be read come first. The speed of the storage is for estimates.
+// judge checks all files, even after an error. Files that cannot be read come first in the result. The speed of the storage is for
+// estimates.
 func (a *App) judge(ctx context.Context, files []string, storage speed) (all []judgement, err error) {
 	known, err := loadSchemas()
 	if err != nil {
@@ -102,7 +103,8 @@ func (a *App) judge(ctx context.Context, files []string, storage speed) (all []j
 	return all, nil
 }
 
-// filesOf are the files of a folder that can contain manifests, or the file itself. A folder with a kustomization has none.
+// filesOf returns the files of a folder that can contain manifests, or the file itself. A folder without such files is an error, also if it
+// has a kustomization.
 func filesOf(path string) ([]string, error) {
 	if info, err := os.Stat(path); path == "-" || err != nil || !info.IsDir() {
 		return []string{path}, nil //nolint:nilerr // whoever reads it says why it cannot
@@ -138,7 +140,7 @@ func kustomized(folder string) bool {
 }
 
 func buildIt(folder string) string {
-	return fmt.Sprintf("its kustomization is not applied: to check what it makes, run kubectl kustomize %s | kubectl storagebench validate -",
+	return fmt.Sprintf("its kustomization is not applied: to check its output, run kubectl kustomize %s | kubectl storagebench validate -",
 		folder)
 }
 
@@ -160,7 +162,7 @@ func (s schemas) judgeOne(ctx context.Context, one *manifest, beside others) jud
 	return judged
 }
 
-// sayJudgements prints them for people.
+// sayJudgements prints the judgements for people.
 func (a *App) sayJudgements(all []judgement) error {
 	for _, judged := range all {
 		a.sayJudgement(judged)
@@ -198,7 +200,7 @@ func (a *App) sayJudgement(judged judgement) {
 	}
 }
 
-// estimateOn estimates the time of the runs.
+// estimateOn sets the speed of the storage, and adds notes about the runs: that they take too long, or that they are too few.
 func (e *validated) estimateOn(storage speed) {
 	e.storage = storage
 	for _, note := range []string{overdue(&e.benchmark.Spec, e.slots, storage), e.indistinct()} {
@@ -208,7 +210,8 @@ func (e *validated) estimateOn(storage speed) {
 	}
 }
 
-// indistinct says that the report will not name a best variant, if that is all that it could say of them. Empty if it may.
+// indistinct notes that there are too few repetitions for the report to name the best variant, if there are no gates: the report could then
+// say nothing else about the variants. Otherwise it returns an empty string.
 func (e *validated) indistinct() string {
 	spec, variants := &e.benchmark.Spec, len(design.VariantNames(e.slots))
 	if len(spec.Gates) > 0 || variants < 2 || spec.Adaptive != nil {
@@ -220,8 +223,8 @@ func (e *validated) indistinct() string {
 	return ""
 }
 
-// extent is ": 6 runs (1 variant x 6 repetitions), about 30m ...", with adaptive ": 6 to 12 runs (1 variant x 6 to 12 repetitions), at most
-// about 1h ...".
+// extent describes the runs and their time, for example ": 6 runs (1 variant x 6 repetitions), about 30m ...", or with spec.adaptive
+// ": 6 to 12 runs (1 variant x 6 to 12 repetitions), at most about 1h ...".
 func (e *validated) extent() string {
 	if len(e.slots) == 0 {
 		return ""

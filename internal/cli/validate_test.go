@@ -16,7 +16,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// validate runs the command and returns what it says, with the folder of a file left out.
+// validate runs the command and returns the exit code and the output, without the folder of the file.
 func validate(t *testing.T, path string, flags ...string) (int, string) {
 	t.Helper()
 	app, out, errors := testApp()
@@ -81,7 +81,7 @@ func TestExperimentsAreValid(t *testing.T) {
 	}
 }
 
-// TestValidate has the words for good and bad files.
+// TestValidate compares the output for good and bad files with golden files.
 func TestValidate(t *testing.T) {
 	paths, err := filepath.Glob("testdata/validate/*.yaml")
 	if err != nil || len(paths) < 5 {
@@ -169,7 +169,7 @@ func TestValidateWithStorageTargets(t *testing.T) {
 	}
 }
 
-// TestHostileTextIsHarmless: text of a manifest cannot control a terminal.
+// TestHostileTextIsHarmless: text in a manifest cannot control a terminal.
 func TestHostileTextIsHarmless(t *testing.T) {
 	path := file(t, "evil.yaml",
 		"apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata: {name: \"\\e]0;evil\\a\\u202Ex\"}\n")
@@ -190,7 +190,8 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestWrongManifests: what cannot work is refused offline, at its line, with what to write. The first line of each file says where and how.
+// TestWrongManifests: a manifest that cannot work is refused without a cluster, at the wrong line, with what to write instead. The first
+// line of each file has the expected line and message.
 func TestWrongManifests(t *testing.T) {
 	files, err := filepath.Glob("testdata/wrong/*.yaml")
 	if err != nil {
@@ -208,7 +209,7 @@ func TestWrongManifests(t *testing.T) {
 	}
 }
 
-// TestExamplesOfValidate: an example with files of this repository has all that it needs.
+// TestExamplesOfValidate: an example with files of this repository names all the files that it needs.
 func TestExamplesOfValidate(t *testing.T) {
 	found := 0
 	for line := range strings.Lines((&App{}).validateCommand().Example) {

@@ -28,7 +28,7 @@ func (a *App) versionCommand() *cobra.Command {
 	return command
 }
 
-// version is the release, or the commit of the build.
+// version returns the release, or the commit of the build.
 func (a *App) version() string {
 	if a.Version != "" {
 		return a.Version

@@ -10,7 +10,7 @@ import (
 
 const barWidth = 24
 
-// blockOf is the terminal display of a benchmark: the current phase, then the overall state.
+// blockOf returns the lines for a benchmark on a terminal: the current phase, then the overall state.
 func blockOf(t *tracked, now time.Time) []string {
 	var lines []string
 	if live, is := t.phase(); is {
@@ -29,7 +29,7 @@ func blockOf(t *tracked, now time.Time) []string {
 	return lines
 }
 
-// phaseTitle is "run 1 of 2 fill", with the same width for every phase.
+// phaseTitle identifies a phase, for example "run 1 of 2  fill", with the same width for every phase.
 func phaseTitle(run, total int, attempt, phase string, phases []string) string {
 	width := 0
 	for _, name := range phases {
@@ -42,7 +42,7 @@ func phaseTitle(run, total int, attempt, phase string, phases []string) string {
 	return fmt.Sprintf("%s  %-*s", text, width, phase)
 }
 
-// headLine is "lab/quickstart  Running on node-a (fast), 1 of 2 runs done, 1m35s".
+// headLine summarises a benchmark, for example "lab/quickstart  Running on node-a (fast), 1 of 2 runs done, 1m35s".
 func headLine(t *tracked, now time.Time) string {
 	text := t.key.String() + "  "
 	if !t.current() {
@@ -70,7 +70,7 @@ func headLine(t *tracked, now time.Time) string {
 	return text
 }
 
-// endLine is the operator's estimate, from earlier runs.
+// endLine shows when the benchmark will end, as the operator estimates from earlier runs.
 func endLine(t *tracked, now time.Time) string {
 	if !t.current() || t.benchmark.Status.Progress == nil || t.benchmark.Status.Progress.EstimatedEnd == nil {
 		return ""
@@ -82,7 +82,7 @@ func endLine(t *tracked, now time.Time) string {
 	return "should end any moment"
 }
 
-// progressText is "[######------] 45%  1.2 GiB/s  3m10s left  round 3". age is how old the progress is.
+// progressText formats progress, for example "[######------] 45%  1.2 GiB/s  3m10s left  round 3". age is the age of the progress.
 func progressText(progress results.Progress, age time.Duration) string {
 	filled := int(progress.Percent) * barWidth / 100
 	text := fmt.Sprintf("[%s%s] %3d%%", strings.Repeat("#", filled), strings.Repeat("-", barWidth-filled), progress.Percent)
@@ -98,7 +98,7 @@ func progressText(progress results.Progress, age time.Duration) string {
 	return text
 }
 
-// milestoneText is the progress of a phase for a log.
+// milestoneText formats the progress of a phase for a log.
 func milestoneText(phase string, progress results.Progress) string {
 	text := fmt.Sprintf("phase %s: %d%%", phase, progress.Percent)
 	if progress.Rate != "" {

@@ -21,14 +21,14 @@ type waiter struct {
 	cluster *Cluster
 	screen  screen
 	all     []*tracked
-	// ended says that there is nothing left to wait for.
+	// ended reports whether there is nothing left to wait for.
 	ended func(*tracked) bool
-	// news carries changes of the tracked state. Only the loop changes that.
+	// news carries changes of the tracked state to the loop, which is the only one to apply them.
 	news chan func()
 	work sync.WaitGroup
 }
 
-// wait shows progress until the last verdict is set. It ends early with the cause of the context.
+// wait shows progress until all benchmarks have ended. If the context ends before, it returns the cause of the context.
 func (a *App) wait(ctx context.Context, cluster *Cluster, benchmarks []applied) ([]*tracked, error) {
 	return a.waitUntil(ctx, cluster, benchmarks, (*tracked).ended)
 }
@@ -93,7 +93,7 @@ func (w *waiter) tell(ctx context.Context, change func()) {
 
 // follow watches one benchmark and, once its UID is known, the logs of its pods.
 func (w *waiter) follow(ctx context.Context, t *tracked) {
-	var read types.UID // the benchmark whose logs are read already
+	var read types.UID // the UID of the benchmark whose logs are being read
 	see := func(object runtime.Object) {
 		benchmark, is := object.(*v1alpha1.StorageBenchmark)
 		if !is || benchmark.Name != t.key.Name {
@@ -134,7 +134,7 @@ func (w *waiter) follow(ctx context.Context, t *tracked) {
 	one.run(ctx)
 }
 
-// followLogs reads the rates from the logs of a benchmark's pods. Without them there is still the operator's own progress.
+// followLogs reads the rates from the logs of a benchmark's pods. If they cannot be read, the progress in the status is still shown.
 func (w *waiter) followLogs(ctx context.Context, t *tracked, benchmark *v1alpha1.StorageBenchmark) {
 	logs := &phaseLogs{
 		cluster: w.cluster,

@@ -29,7 +29,7 @@ func (o *waitOptions) limit(ctx context.Context) (context.Context, context.Cance
 	return context.WithTimeoutCause(ctx, o.timeout, errTimeout)
 }
 
-// besideOutput sends progress to the standard error if the output is for programs.
+// besideOutput returns a copy of the tool that prints to the standard error if the output is for programs.
 func (a *App) besideOutput(format string) *App {
 	progress := *a
 	if format != "text" {
@@ -85,7 +85,7 @@ func (a *App) watch(ctx context.Context, names []string, after string, options w
 	return a.waitAndConclude(ctx, cluster, benchmarks, options)
 }
 
-// watchHint is the command that follows a benchmark.
+// watchHint returns the command that follows a benchmark.
 func (c Connection) watchHint(one applied) string {
 	after := ""
 	if one.before != "" { // until the operator sees the change, the status has that experiment's verdict

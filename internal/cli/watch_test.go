@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestWatchGivesTheVerdict: the exit code is that of run --wait, and nothing is applied.
+// TestWatchGivesTheVerdict: the exit code is the same as for run --wait, and nothing is applied.
 func TestWatchGivesTheVerdict(t *testing.T) {
 	h := newHub(t, benchmarkNamed("lab", "quickstart", running), benchmarkNamed("lab", "done", passed))
 	app, out, errors := testApp()

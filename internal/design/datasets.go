@@ -19,12 +19,12 @@ type datasets map[v1alpha1.DatasetPath]dataset
 
 type dataset struct {
 	snapshots []v1alpha1.SnapshotName
-	// received says that it also has snapshots whose names the agent chose.
+	// received is true if it also has snapshots whose names the agent chose.
 	received bool
 	// origin is the snapshot that it is a clone of.
 	origin snapshot
-	// declared says that it is of a volume of the target, gone that an operation has destroyed it. Its name stays taken: the agent would
-	// create it again, and pods mount what has this name as the volume that was declared.
+	// declared is true if it belongs to a volume of the target, gone if an operation has destroyed it. The name of a destroyed dataset
+	// stays taken: the agent would recreate the dataset, and pods mount the dataset with this name as the declared volume.
 	declared, gone bool
 }
 
@@ -33,8 +33,8 @@ type snapshot struct {
 	name v1alpha1.SnapshotName
 }
 
-// checkDatasets follows the operations of a run in their order. An operation on a missing dataset or snapshot would fail in each
-// repetition, after its fill.
+// checkDatasets follows the operations of a run in their order and reports those on missing datasets or snapshots. Such an operation would
+// fail in each repetition, only after the fill.
 func checkDatasets(slot *Slot) error {
 	var problems []error
 	pools := map[string]datasets{}
@@ -61,7 +61,7 @@ func checkDatasets(slot *Slot) error {
 	return errors.Join(problems...)
 }
 
-// after changes the datasets as the action does, or says why it would fail, and what to write instead.
+// after changes the datasets as the action does, or says why the action would fail and what to write instead.
 func (d datasets) after(action *v1alpha1.PoolAction, pools map[string]datasets) (problem string) {
 	switch {
 	case action.Snapshot != nil:
@@ -91,7 +91,7 @@ func (d datasets) after(action *v1alpha1.PoolAction, pools map[string]datasets) 
 	case action.DestroyDataset != nil:
 		return cmp.Or(d.missing(action.DestroyDataset.Dataset), d.destroy(action.DestroyDataset))
 	}
-	return "" // the others name no dataset
+	return "" // the other actions name no dataset
 }
 
 // writesTo is the dataset that an action makes or writes to. The dataset of a volume has the name of the volume.
@@ -102,7 +102,7 @@ func writesTo(action *v1alpha1.PoolAction) v1alpha1.DatasetPath {
 	return operate.To(action)
 }
 
-// missing says that there is no such dataset.
+// missing returns a problem if there is no such dataset.
 func (d datasets) missing(path v1alpha1.DatasetPath) string {
 	if one, known := d[path]; known && !one.gone {
 		return ""
@@ -114,10 +114,10 @@ func (d datasets) missing(path v1alpha1.DatasetPath) string {
 		}
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("there is no dataset %q by then: name one of these: %s", path, strings.Join(names, ", "))
+	return fmt.Sprintf("dataset %q does not exist at that point: name one of these: %s", path, strings.Join(names, ", "))
 }
 
-// unsnapped says that a dataset has no such snapshot.
+// unsnapped returns a problem if a dataset has no such snapshot.
 func (d datasets) unsnapped(one snapshot) string {
 	if slices.Contains(d[one.of].snapshots, one.name) {
 		return ""
@@ -139,7 +139,7 @@ func (d datasets) snapshot(action *v1alpha1.SnapshotAction) string {
 	return ""
 }
 
-// receive takes the files of a copy, into a dataset that exists or a new one.
+// receive applies a copy to an existing or a new dataset, or says why the copy would fail.
 func (d datasets) receive(action *v1alpha1.CopyAction) string {
 	if one, known := d[action.To]; !known || one.gone {
 		return d.add(action.To, dataset{})
@@ -164,7 +164,7 @@ func (d datasets) add(path v1alpha1.DatasetPath, one dataset) string {
 }
 
 // destroy removes a dataset and, with recursion, everything below it. Without recursion, ZFS refuses a dataset with children or snapshots.
-// It always refuses one with clones elsewhere.
+// It always refuses to destroy a dataset with clones elsewhere.
 func (d datasets) destroy(action *v1alpha1.DestroyDatasetAction) string {
 	goes := func(path v1alpha1.DatasetPath) bool { return path == action.Dataset || below(path, action.Dataset) }
 	for _, path := range slices.Sorted(maps.Keys(d)) {

@@ -12,10 +12,10 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// resolveDisks replaces the names of disks in the operations of a slot by the paths that its target gives them.
+// resolveDisks replaces the disk names in the operations of a slot by the paths that its target declares for them.
 func resolveDisks(slot *Slot) error {
 	if slot.Target.ZFS == nil {
-		return nil // it cannot have operations: another check reports them
+		return nil // it has no pools: another check reports its operations
 	}
 	disks := slot.Target.ZFS.Disks
 	var problems []error
@@ -37,7 +37,7 @@ func resolveDisks(slot *Slot) error {
 	return errors.Join(problems...)
 }
 
-// otherDisk says what to write in place of a name that no disk has.
+// otherDisk says what to write instead of an unknown disk name.
 func otherDisk(given string, names []string) string {
 	if meant := spelling.Nearest(given, names); meant != "" {
 		return fmt.Sprintf("did you mean %s?", meant)

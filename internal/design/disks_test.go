@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 )
 
-// TestNamesOfDisks: the target of each variant says which disk a name means, and the spec stays as it was written.
+// TestNamesOfDisks: the target of each variant determines which disk a name means, and the spec is not changed.
 func TestNamesOfDisks(t *testing.T) {
 	const far = v1alpha1.DevicePath("/dev/disk/by-id/far")
 	for name, c := range map[string]struct{ with, want, says string }{

@@ -1,5 +1,6 @@
-// Package design is the design of an experiment: the variants and repetitions that a spec declares, their order, and what is wrong with it.
-// It does not look at the cluster. It refuses the same specs in every turn, also after an experiment has begun.
+// Package design computes the design of an experiment: the variants and repetitions that a spec declares, and their order. It also finds
+// the mistakes in a spec. It does not look at the cluster, and refuses the same specs in every reconciliation, even after an experiment has
+// begun.
 package design
 
 import (
@@ -18,12 +19,12 @@ const MaxRuns = 512
 // Slot is one planned run, or a group of them: a variant, a repetition and a position in the order.
 type Slot struct {
 	Index int32
-	// Rank is the place of its variant in the spec: the order of execution may differ.
+	// Rank is the position of its variant in the spec. The order of execution may differ.
 	Rank       int32
 	Variant    string
 	Repetition int32
 	Seed       int64
-	// Base is the variant of the spec, and Matrix the combination of the matrix by path.
+	// Base is the name of the variant in the spec, and Matrix the combination of matrix values, by path.
 	Base   string
 	Matrix map[string]string
 	Target v1alpha1.Target
@@ -32,8 +33,8 @@ type Slot struct {
 	written []int
 }
 
-// Expand computes the runs of a single experiment in the order of execution, with all repetitions that adaptive may add. With an error it
-// may return one slot for each variant, for more checks.
+// Expand computes the runs of a single experiment in the order of execution, with all repetitions that adaptive may add. With an error, it
+// may also return one slot for each variant, for further checks.
 func Expand(spec *v1alpha1.StorageBenchmarkSpec, seed int64) ([]Slot, error) {
 	return expand(spec, seed, orderSeed(seed, time.Time{}))
 }
@@ -85,7 +86,7 @@ func tooManyRuns(total int) error {
 		"values from the matrix, or split it into several benchmarks", total, MaxRuns)
 }
 
-// VariantNames are the names of all variants in the order of the spec.
+// VariantNames returns the names of all variants in the order of the spec.
 func VariantNames(slots []Slot) []string {
 	names := []string{}
 	for _, slot := range slices.SortedStableFunc(slices.Values(slots), func(a, b Slot) int { return cmp.Compare(a.Rank, b.Rank) }) {
@@ -127,7 +128,8 @@ func expandVariants(spec *v1alpha1.StorageBenchmarkSpec, rows []row) ([]Slot, er
 	return slots, errors.Join(append(problems, checkKept(spec, slots), sameNodeCount(slots))...)
 }
 
-// phasesFor are the phases of a variant, without onlyFor: which other variants have a phase does not change what a run measures.
+// phasesFor returns the phases of a variant. onlyFor is removed from them, because it does not matter to a run which other variants have a
+// phase. written has their positions in the spec.
 func phasesFor(all []v1alpha1.Phase, variant v1alpha1.VariantName) (phases []v1alpha1.Phase, written []int) {
 	for i := range all {
 		if only := all[i].OnlyFor; len(only) == 0 || slices.Contains(only, variant) {
@@ -139,7 +141,7 @@ func phasesFor(all []v1alpha1.Phase, variant v1alpha1.VariantName) (phases []v1a
 	return phases, written
 }
 
-// sameNodeCount checks that all variants use the same number of nodes: they are compared, and they share the nodes.
+// sameNodeCount checks that all variants use the same number of nodes, because they are compared with each other and share the nodes.
 func sameNodeCount(slots []Slot) error {
 	for _, slot := range slots[1:] {
 		if slot.NodeCount() != slots[0].NodeCount() {
@@ -203,7 +205,7 @@ func MostRepetitions(spec *v1alpha1.StorageBenchmarkSpec) int32 {
 	return max(spec.Repetitions, spec.Adaptive.MaxRepetitions)
 }
 
-// OneOfEach has one slot of each variant, whose repetitions have the same target and phases.
+// OneOfEach returns one slot of each variant. The repetitions of a variant have the same target and phases.
 func OneOfEach(slots []Slot) (variants []Slot) {
 	found := map[string]bool{}
 	for _, slot := range slots {

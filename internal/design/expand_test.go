@@ -46,8 +46,8 @@ func order(slots []Slot) string {
 	return strings.Join(words, " ")
 }
 
-// TestOrderIsForEver holds the order and the seeds of one experiment, computed apart from this program. If it fails, old
-// experiments can no longer be repeated: do not change what it expects.
+// TestOrderIsForEver has the order and the seeds of one experiment, which were computed independently of this program. If it fails, old
+// experiments can no longer be repeated: do not change the expected values.
 func TestOrderIsForEver(t *testing.T) {
 	slots := mustExpand(t, fourVariants(), 42)
 	if got, want := order(slots), "d1 b1 a1 c1 c2 a2 b2 d2 a3 d3 c3 b3"; got != want {
@@ -95,7 +95,7 @@ func TestOrders(t *testing.T) {
 			}
 		}
 	}
-	if len(orders) < 25 { // of 24 ways to begin, with 2 to go on after the reverse
+	if len(orders) < 25 { // there are 24 possible first orders, and 2 ways to continue after the reverse
 		t.Errorf("50 seeds give only %d orders", len(orders))
 	}
 	spec := fourVariants()
@@ -126,7 +126,7 @@ func TestExpansionLimit(t *testing.T) {
 	if err == nil || Combined(err).Reason != v1alpha1.ReasonExpansionTooLarge || !strings.Contains(err.Error(), "576 runs") {
 		t.Errorf("got %v", err)
 	}
-	for i := range 6 { // 16^7 combinations must not be made to be counted
+	for i := range 6 { // 16^7 combinations must be counted without creating them
 		spec.Matrix[fmt.Sprintf("phases.fill.f%d", i)] = values(16)
 	}
 	if _, err = Expand(spec, 1); err == nil {
@@ -323,7 +323,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestWrongPathsOfAVariant: all of them are listed, each at its place.
+// TestWrongPathsOfAVariant: all wrong paths of a variant are listed, each with its field.
 func TestWrongPathsOfAVariant(t *testing.T) {
 	spec := &v1alpha1.StorageBenchmarkSpec{Target: runstest.Target(), Phases: []v1alpha1.Phase{runstest.Phase("fill")}, Repetitions: 1}
 	spec.Variants = []v1alpha1.Variant{{Name: "a"}, {Name: "b", Set: map[string]v1alpha1.MatrixValue{

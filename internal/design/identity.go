@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// Seed of the benchmark: the declared one, or one derived from its UID.
+// Seed is the seed of the benchmark: the declared one, or one derived from its UID.
 func Seed(benchmark *v1alpha1.StorageBenchmark) int64 {
 	if benchmark.Spec.Seed != nil {
 		return *benchmark.Spec.Seed
@@ -18,8 +18,8 @@ func Seed(benchmark *v1alpha1.StorageBenchmark) int64 {
 	return int64(hash.Sum64() >> 33) // 31 bits: short enough to type into a spec
 }
 
-// ID is the hash of what is measured. Gates, retention and similar fields are not part of it: changing them does not invalidate the
-// measurements.
+// ID is the hash of everything that affects the measurements. Gates, retention and similar fields are not part of it: changing them does
+// not invalidate the measurements.
 func ID(benchmark *v1alpha1.StorageBenchmark) string {
 	return IDAt(benchmark, LastTime(benchmark))
 }
@@ -50,15 +50,16 @@ func IDAt(benchmark *v1alpha1.StorageBenchmark, scheduled time.Time) string {
 	})
 }
 
-// Question is the hash of the measured configuration, independent of time and object. Experiments with the same hash are
+// ComparisonHash is the hash of the measured configuration, independent of time and object. Experiments with the same hash are
 // comparable.
-func Question(benchmark *v1alpha1.StorageBenchmark) string {
+func ComparisonHash(benchmark *v1alpha1.StorageBenchmark) string {
 	bare := &v1alpha1.StorageBenchmark{Spec: *benchmark.Spec.DeepCopy()}
 	bare.Spec.Seed = new(Seed(benchmark))
 	return IDAt(bare, time.Time{})
 }
 
-// Definitions are hashes of what is measured in each variant. Measurements of other targets or phases are not comparable.
+// Definitions returns, for each variant, a hash of its target, phases and pod template. Measurements with different hashes are not
+// comparable.
 func Definitions(slots []Slot, pods v1alpha1.PodTemplate) map[string]string {
 	definitions := map[string]string{}
 	for _, slot := range slots {
@@ -73,7 +74,7 @@ func Definitions(slots []Slot, pods v1alpha1.PodTemplate) map[string]string {
 	return definitions
 }
 
-// TimeText is the format of a scheduled time in annotations and hashes. Empty if zero.
+// TimeText formats a scheduled time for annotations and hashes. It returns "" for the zero time.
 func TimeText(at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -81,7 +82,7 @@ func TimeText(at time.Time) string {
 	return at.UTC().Format(time.RFC3339)
 }
 
-// LastTime is the scheduled time in the status. Zero if there is none.
+// LastTime returns the scheduled time in the status, or zero if there is none.
 func LastTime(benchmark *v1alpha1.StorageBenchmark) time.Time {
 	if status := benchmark.Status.Schedule; status != nil && status.LastTime != nil {
 		return status.LastTime.UTC()

@@ -10,12 +10,12 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// KeepsForSchedule reports whether the pools of a slot stay for the next experiment of the schedule.
+// KeepsForSchedule reports whether the pools of a slot stay for the next scheduled experiment.
 func KeepsForSchedule(slot *Slot) bool {
 	return naming.KeepsPools(slot.Target.ZFS) && slot.Target.ZFS.KeepFor == v1alpha1.KeepForSchedule
 }
 
-// checkKeepFor refuses an experiment whose pool could not be passed on to the next one.
+// checkKeepFor returns an error if the pool of an experiment could not be passed on to the next one.
 func checkKeepFor(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot) error {
 	at := slices.IndexFunc(variants, func(slot Slot) bool { return KeepsForSchedule(&slot) })
 	switch {
@@ -31,7 +31,7 @@ func checkKeepFor(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot) error {
 	return nil
 }
 
-// checkReset refuses what is impossible on a kept pool.
+// checkReset returns an error for anything that is impossible on a kept pool.
 func checkReset(slot *Slot) error {
 	target := slot.Target.ZFS
 	if !naming.KeepsPools(target) {
@@ -59,8 +59,8 @@ func checkReset(slot *Slot) error {
 	return nil
 }
 
-// checkKept refuses an experiment in which a kept pool could not be kept. Variants may need the same disks, so the pool of one is
-// destroyed before a run of another: repetitions have to be consecutive.
+// checkKept returns an error if the pools of an experiment could not be kept as requested. Variants may need the same disks, so the pool of
+// one variant is destroyed before a run of another: the repetitions of a variant must be consecutive.
 func checkKept(spec *v1alpha1.StorageBenchmarkSpec, variants []Slot) error {
 	if err := checkKeepFor(spec, variants); err != nil {
 		return err

@@ -19,7 +19,7 @@ const mostMade = 8
 type presence struct {
 	slot *Slot
 	all  []volume.RunVolume
-	// there are the volumes that exist now. gone names the phase that destroyed a volume.
+	// there says which volumes exist now. gone names the phase that destroyed a volume.
 	there map[v1alpha1.VolumeName]bool
 	gone  map[v1alpha1.VolumeName]v1alpha1.PhaseName
 }
@@ -32,7 +32,7 @@ func newPresence(slot *Slot) *presence {
 	return p
 }
 
-// find is the volume with a name. Nil if it never exists.
+// find returns the volume with the given name, or nil if there never is one.
 func (p *presence) find(name v1alpha1.VolumeName) *volume.RunVolume {
 	at := slices.IndexFunc(p.all, func(one volume.RunVolume) bool { return one.Name == string(name) })
 	if at < 0 {
@@ -41,7 +41,7 @@ func (p *presence) find(name v1alpha1.VolumeName) *volume.RunVolume {
 	return &p.all[at]
 }
 
-// on are the existing volumes on the pool of a volume.
+// on returns the existing volumes on the pool of a volume.
 func (p *presence) on(name v1alpha1.VolumeName) (on []volume.RunVolume) {
 	own := p.find(name)
 	if own == nil {
@@ -74,7 +74,7 @@ func (p *presence) after(phase *v1alpha1.Phase) {
 	}
 }
 
-// absent says why a volume does not exist for a phase. Empty if it does.
+// absent says why a volume does not exist for a phase. It returns "" if it exists.
 func (p *presence) absent(name v1alpha1.VolumeName) string {
 	one := p.find(name)
 	switch destroyer, gone := p.gone[name]; {
@@ -86,13 +86,14 @@ func (p *presence) absent(name v1alpha1.VolumeName) string {
 	case p.there[name]:
 		return ""
 	case gone:
-		return fmt.Sprintf("works on volume %s, whose dataset phase %s has destroyed by then: move it before that phase, or name another volume",
+		return fmt.Sprintf("works on volume %s, whose dataset is destroyed by the earlier phase %s: move it before that phase, or name "+
+			"another volume",
 			name, destroyer)
 	}
 	return fmt.Sprintf("works on volume %s, which phase %s makes later: move it after that phase", name, one.MadeIn)
 }
 
-// checkMade refuses volumes that a phase cannot make.
+// checkMade returns errors for volumes that a phase cannot make.
 func checkMade(slot *Slot) error {
 	var problems []error
 	taken, made := map[v1alpha1.VolumeName]bool{}, 0
@@ -109,7 +110,7 @@ func checkMade(slot *Slot) error {
 			if name == "" {
 				continue
 			}
-			if problem := cannotMake(slot, phase, from, taken[name], made); problem != "" {
+			if problem := volumeNotMakeable(slot, phase, from, taken[name], made); problem != "" {
 				problems = append(problems, slot.refusePhase(i, "phase %s of variant %q makes volume %s, %s", phase.Name, slot.Variant, name, problem))
 			}
 			taken[name], made = true, made+1
@@ -118,8 +119,8 @@ func checkMade(slot *Slot) error {
 	return errors.Join(problems...)
 }
 
-// cannotMake says why a phase cannot make a volume of a dataset. Empty if it can.
-func cannotMake(slot *Slot, phase *v1alpha1.Phase, from v1alpha1.DatasetPath, taken bool, made int) string {
+// volumeNotMakeable says why a phase cannot make a volume from a dataset. It returns "" if it can.
+func volumeNotMakeable(slot *Slot, phase *v1alpha1.Phase, from v1alpha1.DatasetPath, taken bool, made int) string {
 	pools := PoolsOf(slot)
 	isDevice := slices.ContainsFunc(slot.Volumes(), func(one volume.RunVolume) bool {
 		return one.PoolOf == pools[VolumeOf(phase)] && naming.RunDataset(one.Name) == from && one.Dataset.Type == naming.DatasetVolume
@@ -137,8 +138,8 @@ func cannotMake(slot *Slot, phase *v1alpha1.Phase, from v1alpha1.DatasetPath, ta
 	return ""
 }
 
-// misplaces says why workloads would not find the data that a phase brings to a volume: each provisioner keeps it in a different folder of
-// the dataset. Empty if they would, or if the provisioner is not known yet.
+// misplaces says why workloads would not find the data that a phase copies to a volume: each provisioner keeps data in a different folder
+// of the dataset. It returns "" if they would find it, or if a provisioner is not known yet.
 func misplaces(slot *Slot, phase *v1alpha1.Phase) string {
 	if phase.Operate == nil {
 		return ""
@@ -154,26 +155,27 @@ func misplaces(slot *Slot, phase *v1alpha1.Phase) string {
 	}
 	from, to := source.Dataset.Provisioner, target.Dataset.Provisioner
 	switch {
-	case from == to || from == "" || to == "" || as != "" && to != volume.WithoutDriver: // as on a driver's pool is refused elsewhere
+	case from == to || from == "" || to == "" || as != "" && to != volume.WithoutDriver: // another check refuses as on a driver's pool
 		return ""
 	case as != "":
 		return fmt.Sprintf("makes volume %s of a dataset of provisioner %s, whose data workloads would not find there: write provisioner: %s in "+
 			"the dataset of volume %s, or 'to', not 'as'", as, from, volume.WithoutDriver, own)
 	}
-	return fmt.Sprintf("copies the data of volume %s to volume %s, where workloads would not find it, for their provisioners are %s and %s: "+
+	return fmt.Sprintf("copies the data of volume %s to volume %s, but workloads would not find it there, because the provisioners are "+
+		"%s and %s: "+
 		"write the same one in the datasets of both, or another dataset in to", own, toVolume, from, to)
 }
 
-// Holding tracks what volumes hold, such as the data of a fill, through copies, clones and replicas.
+// Holding tracks the contents of volumes, such as the data of a fill, through copies, clones and replicas.
 type Holding[T comparable] struct {
 	slot *Slot
-	// On is what is on each volume now.
+	// On has the current contents of each volume.
 	On map[v1alpha1.VolumeName]T
 	// snapshots are the contents of snapshots, as VOLUME@SNAPSHOT.
 	snapshots map[string]T
 }
 
-// NewHolding is what the volumes of a slot hold before its first phase: nothing.
+// NewHolding returns the state before the first phase of a slot: all volumes are empty.
 func NewHolding[T comparable](slot *Slot) *Holding[T] {
 	return &Holding[T]{slot, map[v1alpha1.VolumeName]T{}, map[string]T{}}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// TestVolumesThatPhasesMake: they are used after they are made, before they are destroyed, and under a name of their own.
+// TestVolumesThatPhasesMake: a volume that a phase makes must have an unused name, and can be used only after it is made and before it is
+// destroyed.
 func TestVolumesThatPhasesMake(t *testing.T) {
 	name := 0
 	next := func(phase v1alpha1.Phase) v1alpha1.Phase {
@@ -64,7 +65,7 @@ func TestVolumesThatPhasesMake(t *testing.T) {
 		"to measure writes":  {list{snapshot(), clone("fresh"), sized, scan("fresh")}, nil},
 		"too early":          {list{fill(""), scan("fresh"), files("", "data", "fresh")}, []string{"works on volume fresh", "makes later", "move it after"}},
 		"never":              {list{fill(""), scan("fresh")}, []string{`volume "fresh"`, "make it in an earlier phase with as"}},
-		"destroyed":          {list{fill(""), files("", "data", "fresh"), destroy("", "fresh"), scan("fresh")}, []string{"has destroyed by then"}},
+		"destroyed":          {list{fill(""), files("", "data", "fresh"), destroy("", "fresh"), scan("fresh")}, []string{"is destroyed by the earlier phase"}},
 		"destroyed, in time": {list{fill(""), files("", "data", "fresh"), scan("fresh"), destroy("fresh", "fresh"), scan("")}, nil},
 		"the other's":        {list{fill(""), replicate("fresh"), destroy("log", "log"), scan("fresh")}, nil},
 		"again":              {list{fill(""), files("", "data", "fresh"), files("", "data", "fresh")}, []string{"another volume has this name"}},
@@ -94,7 +95,8 @@ func TestVolumesThatPhasesMake(t *testing.T) {
 		Phases: list{fill(""), files("", "data", "fresh")}}), v1alpha1.ReasonNotSupported, []string{"write reset: Pool"})
 }
 
-// TestDataOfOtherProvisioners: a driver has the files of a volume in another folder of its dataset, so that workloads would find none in a copy.
+// TestDataOfOtherProvisioners: a driver keeps the files of a volume in another folder of its dataset, so that workloads would not find them
+// in a copy.
 func TestDataOfOtherProvisioners(t *testing.T) {
 	const driver, local = volume.ProvisionerOpenEBS, volume.ProvisionerLocal
 	act := func(action v1alpha1.PoolAction) v1alpha1.Phase {
@@ -112,16 +114,16 @@ func TestDataOfOtherProvisioners(t *testing.T) {
 		{driver, local, sends, "makes volume sent of a dataset of provisioner OpenEBS, whose data workloads would not find there: write " +
 			"provisioner: Local in the dataset of volume data, or 'to', not 'as'"},
 		{driver, local, makes, "makes volume fresh of a dataset of provisioner OpenEBS"},
-		{driver, local, copies, "copies the data of volume data to volume log, where workloads would not find it, for their provisioners are OpenEBS " +
+		{driver, local, copies, "copies the data of volume data to volume log, but workloads would not find it there, because the provisioners are OpenEBS " +
 			"and Local: write the same one"},
-		{local, driver, copies, "copies the data of volume data to volume log, where workloads would not find it, for their provisioners are Local and OpenEBS"},
+		{local, driver, copies, "copies the data of volume data to volume log, but workloads would not find it there, because the provisioners are Local and OpenEBS"},
 		{driver, driver, copies, ""},
 		{local, local, copies, ""},
 		{local, local, sends, ""},
 		{local, local, makes, ""},
 		{driver, local, beside, ""},
 	} {
-		for _, left := range []string{"", c.data, c.log} { // what the cluster chooses is refused once it has chosen
+		for _, left := range []string{"", c.data, c.log} { // if the cluster chooses the provisioner, the error comes only after that
 			written := func(provisioner string) *v1alpha1.DatasetTemplate {
 				if provisioner == left {
 					provisioner = ""

@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// row is one combination of the matrix: a value for each of its paths, in their order.
+// row is one combination of the matrix: a value for each of its paths, in the order of the paths.
 type row []v1alpha1.MatrixValue
 
 // maxRows limits the combinations before matrixExclude removes some of them.
@@ -19,8 +19,8 @@ func matrixPaths(spec *v1alpha1.StorageBenchmarkSpec) []string {
 	return slices.Sorted(maps.Keys(spec.Matrix))
 }
 
-// matrixRows lists the combinations of the matrix: those of its mode, without the excluded ones, and then the included ones. Without a
-// matrix, there is one row without values.
+// matrixRows returns the combinations of the matrix: the combinations of its mode without the excluded ones, followed by the included ones.
+// Without a matrix, there is one row without values.
 func matrixRows(spec *v1alpha1.StorageBenchmarkSpec) ([]row, error) {
 	paths := matrixPaths(spec)
 	combine := product
@@ -87,7 +87,7 @@ func zip(matrix v1alpha1.Matrix, paths []string) ([]row, error) {
 	return rows, nil
 }
 
-// once refuses duplicate combinations: their variants would have the same name.
+// once returns an error for duplicate combinations: their variants would have the same name.
 func once(paths []string, rows []row) error {
 	seen := map[string]bool{}
 	for _, one := range rows {
@@ -100,7 +100,7 @@ func once(paths []string, rows []row) error {
 	return nil
 }
 
-// has says that a combination has all values of an entry.
+// has reports whether a combination has all values of an entry.
 func (r row) has(paths []string, entry v1alpha1.MatrixEntry) bool {
 	for path, value := range entry {
 		if at := slices.Index(paths, path); at < 0 || r[at] != value {
@@ -119,7 +119,7 @@ func rowName(paths []string, values row) string {
 	return strings.Join(parts, ",")
 }
 
-// byPath is a combination as a map. Nil without a matrix.
+// byPath returns a combination as a map, or nil without a matrix.
 func byPath(paths []string, values row) map[string]string {
 	if len(paths) == 0 {
 		return nil

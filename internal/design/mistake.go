@@ -17,7 +17,7 @@ type SpecError struct {
 
 func (e *SpecError) Error() string { return e.Message }
 
-// Refuse is the error of a spec that cannot be used, for the reason of a condition.
+// Refuse returns the error for a spec that cannot be used. reason is the reason of the condition.
 func Refuse(reason, format string, values ...any) *SpecError {
 	return &SpecError{reason, fmt.Sprintf(format, values...)}
 }
@@ -31,17 +31,17 @@ type Mistake struct {
 
 func (m *Mistake) Unwrap() error { return m.SpecError }
 
-// RefuseField is the mistake of one field, which its message names.
+// RefuseField returns a mistake in one field. The message begins with the field.
 func RefuseField(field, reason, format string, values ...any) error {
 	return &Mistake{field, &SpecError{reason, field + ": " + fmt.Sprintf(format, values...)}}
 }
 
-// refusePhase is the mistake of a phase of the variant.
+// refusePhase returns a mistake in phase i of the variant.
 func (s *Slot) refusePhase(i int, format string, values ...any) error {
 	return &Mistake{s.PhaseField(i), Refuse(v1alpha1.ReasonSpecInvalid, format, values...)}
 }
 
-// PhaseField is where a phase of the variant is written.
+// PhaseField is the path in the spec of phase i of the variant.
 func (s *Slot) PhaseField(i int) string {
 	if i < len(s.written) {
 		i = s.written[i]
@@ -49,7 +49,7 @@ func (s *Slot) PhaseField(i int) string {
 	return PhaseField(i)
 }
 
-// atMatrix says which value of the matrix is wrong, or which path.
+// atMatrix adds to an error which value or path of the matrix is wrong.
 func atMatrix(spec *v1alpha1.StorageBenchmarkSpec, path string, value v1alpha1.MatrixValue, err error) error {
 	var wrong *SpecError
 	if !errors.As(err, &wrong) {
@@ -64,7 +64,7 @@ func atMatrix(spec *v1alpha1.StorageBenchmarkSpec, path string, value v1alpha1.M
 	return &Mistake{"spec.matrixInclude", wrong}
 }
 
-// atSet says which path is wrong, and in which variant.
+// atSet adds the wrong path and its variant to an error.
 func atSet(variant v1alpha1.Variant, at int, path string, err error) error {
 	var wrong *SpecError
 	if !errors.As(err, &wrong) {
@@ -74,10 +74,10 @@ func atSet(variant v1alpha1.Variant, at int, path string, err error) error {
 		Refuse(wrong.Reason, "variant %q: %s", variant.Name, wrong.Message)}
 }
 
-// PhaseField is where a phase of the spec is written.
+// PhaseField is the path of phase i of the spec.
 func PhaseField(i int) string { return fmt.Sprintf("spec.phases[%d]", i) }
 
-// Mistakes are all mistakes that an error lists. Empty if it is of another kind.
+// Mistakes returns all mistakes in an error. It returns none if the error is of another kind.
 func Mistakes(err error) []Mistake {
 	switch known := err.(type) { //nolint:errorlint // this walks the tree itself
 	case nil:
@@ -96,10 +96,11 @@ func Mistakes(err error) []Mistake {
 	return Mistakes(errors.Unwrap(err))
 }
 
-// mostMentioned is how many mistakes a condition mentions. The plugin lists all.
+// mostMentioned is how many mistakes a condition mentions. The kubectl plugin lists all.
 const mostMentioned = 5
 
-// Combined is one SpecError that lists all mistakes. Nil if the error is of another kind.
+// Combined returns one SpecError for all mistakes in an error, or nil if the error is of another kind. Its message has the first
+// mostMentioned mistakes.
 func Combined(err error) *SpecError {
 	all := Mistakes(err)
 	if len(all) == 0 {
@@ -115,10 +116,10 @@ func Combined(err error) *SpecError {
 	return &SpecError{all[0].Reason, strings.Join(messages, "; ")}
 }
 
-// Distinct omits mistakes that another variant has as well, which differ only in the name of the variant.
+// Distinct filters out mistakes that another variant has as well and that differ only in the name of the variant.
 type Distinct struct{ seen map[string]bool }
 
-// Of are the mistakes of a slot that no slot before it had.
+// Of returns the mistakes of a slot that no earlier slot had.
 func (d *Distinct) Of(slot *Slot, err error) (news []error) {
 	if d.seen == nil {
 		d.seen = map[string]bool{}

@@ -8,10 +8,10 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// Order is the order of the variants in each repetition. Every second repetition is the reverse of the one before it. So each of two
-// variants comes before the other equally often, and all have the same position on average: a steady drift favours none. Pairs of
-// repetitions are taken from a Williams square, in which each variant also follows every other one equally often. The seed decides which
-// pairs. More repetitions do not change the order of the first ones.
+// Order returns the order of the variants in each repetition. Every second repetition is the reverse of the one before it. So of any two
+// variants, each comes first equally often, and all variants have the same position on average: a steady drift favours none of them. The
+// pairs of repetitions come from a Williams square, in which each variant also follows every other variant equally often. The seed decides
+// which pairs. More repetitions do not change the order of the first ones.
 func Order(variants, repetitions int, seed uint64) [][]int {
 	orders := make([][]int, 0, repetitions)
 	half := variants / 2 // rows of an even square, beside their reverses
@@ -33,7 +33,7 @@ func Order(variants, repetitions int, seed uint64) [][]int {
 	return orders[:repetitions]
 }
 
-// williamsRow is a row of the square: 0, 1, n-1, 2, n-2 and so on, plus the number of the row.
+// williamsRow returns a row of the square: 0, 1, n-1, 2, n-2 and so on, each plus the number of the row, modulo n.
 func williamsRow(names []int, row int) []int {
 	n := len(names)
 	order := make([]int, n)
@@ -47,8 +47,8 @@ func williamsRow(names []int, row int) []int {
 	return order
 }
 
-// SlotsAt are the runs of the experiment for a scheduled time, if it has one. Each time has another order, so that the bias of one order
-// does not add up. The seeds of the data stay the same.
+// SlotsAt returns the runs of the experiment for a scheduled time, which may be zero. Each scheduled time has another order, so that the
+// bias of one order does not add up. The seeds of the data stay the same.
 func SlotsAt(benchmark *v1alpha1.StorageBenchmark, scheduled time.Time) ([]Slot, error) {
 	seed := Seed(benchmark)
 	return expand(&benchmark.Spec, seed, orderSeed(seed, scheduled))

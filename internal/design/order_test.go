@@ -9,8 +9,9 @@ import (
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 )
 
-// TestOrdersAreBalanced for every seed and number of variants: after each second repetition, any two variants were first equally often
-// and at equal places on average. After a whole square, each was at each place and followed each other one equally often.
+// TestOrdersAreBalanced: for every seed and number of variants, after each second repetition, any two variants have each come first equally
+// often and have the same position on average. After a whole square, each variant has been at each position, and has followed each other
+// variant, equally often.
 func TestOrdersAreBalanced(t *testing.T) {
 	for variants := 1; variants <= 9; variants++ {
 		square := max(2, variants)
@@ -92,7 +93,8 @@ func checkSquare(t *testing.T, planned [][]int) {
 	}
 }
 
-// TestEachScheduledExperimentHasItsOrder, which depends on nothing else, and keeps its data.
+// TestEachScheduledExperimentHasItsOrder: the order depends only on the seed and the scheduled time, and the seeds of the data stay the
+// same.
 func TestEachScheduledExperimentHasItsOrder(t *testing.T) {
 	benchmark := runstest.Benchmark()
 	benchmark.Spec.Variants, benchmark.Spec.Repetitions = fourVariants().Variants, 6

@@ -132,7 +132,7 @@ func setPath(slot *Slot, path string, value v1alpha1.MatrixValue) error {
 	return nil
 }
 
-// unfit is an error of one value. Any other error of a path applies to all of its values.
+// unfit is an error about one value of a path. Any other error applies to all values of the path.
 type unfit struct{ error }
 
 func (u *unfit) Unwrap() error { return u.error }
@@ -173,7 +173,7 @@ func setPool(pool *v1alpha1.PoolTemplate, field, value string) error {
 	return nil
 }
 
-// setPhase sets a field of what the named phase does: phases.fill.to, phases.age.steadyState.maxRange, phases.read.workers.
+// setPhase sets a field of the named phase, for example phases.fill.to, phases.age.steadyState.maxRange or phases.read.workers.
 func setPhase(phases []v1alpha1.Phase, rest, value string) error {
 	name, field, found := strings.Cut(rest, ".")
 	if !found {
@@ -206,7 +206,7 @@ func setPhase(phases []v1alpha1.Phase, rest, value string) error {
 		"leaves out", name, strings.Join(names, ", "))
 }
 
-// setWorkload sets a field of one of several workloads: phases.busy.log.writers.
+// setWorkload sets a field of one of several workloads, for example phases.busy.log.writers.
 func setWorkload(workloads []v1alpha1.NamedWorkload, rest, value string) error {
 	name, field, _ := strings.Cut(rest, ".")
 	var names []string
@@ -227,9 +227,9 @@ func setWorkload(workloads []v1alpha1.NamedWorkload, rest, value string) error {
 	return fmt.Errorf("write phases.PHASE.WORKLOAD.FIELD, with one of these workloads: %s", strings.Join(names, ", "))
 }
 
-// setField decodes {field: value} onto a struct, first as text and then as a number or boolean, and refuses unknown fields. A field such as
-// settings.shared_buffers is decoded as {settings: {shared_buffers: value}}, so the other settings stay. The API server validates the value
-// when the run is created. more are fields of the phase besides those of the struct.
+// setField decodes {field: value} into a struct, first as text and then as a number or boolean, and refuses unknown fields. A field such as
+// settings.shared_buffers is decoded as {settings: {shared_buffers: value}}, so that the other settings stay. The API server validates the
+// value when the run is created. more are the names of fields that the phase has besides those of the struct.
 func setField(target any, field, value string, more ...string) error {
 	text, _ := json.Marshal(value)
 	var failure error
@@ -241,7 +241,7 @@ func setField(target any, field, value string, more ...string) error {
 		if err == nil {
 			return nil
 		}
-		// A field with a single value has no fields, so the rest of the path is unknown.
+		// The path goes below a field with a single value, so the rest of the path is unknown.
 		ofType, isType := errors.AsType[*json.UnmarshalTypeError](err)
 		if strings.Contains(err.Error(), "unknown field") || isType && ofType.Value == "object" {
 			return fmt.Errorf("the phase has no field %q: %s", field, insteadOf(reflect.TypeOf(target), field, more))
@@ -254,7 +254,7 @@ func setField(target any, field, value string, more ...string) error {
 	return unfitBecause(failure, field)
 }
 
-// decodeAt decodes a JSON value into the field of a struct at a path.
+// decodeAt decodes a JSON value into the field at the given path of a struct.
 func decodeAt(target any, path string, value []byte) error {
 	document := value
 	for _, name := range slices.Backward(strings.Split(path, ".")) {
@@ -266,7 +266,7 @@ func decodeAt(target any, path string, value []byte) error {
 	return decoder.Decode(target)
 }
 
-// unfitBecause says what to write into a field of a different type.
+// unfitBecause returns an error that says what kind of value the field needs.
 func unfitBecause(failure error, field string) error {
 	ofType, isType := errors.AsType[*json.UnmarshalTypeError](failure)
 	if !isType {
@@ -288,7 +288,7 @@ func unfitBecause(failure error, field string) error {
 	}
 }
 
-// insteadOf suggests a field of a type, or of the part of it that the path reaches.
+// insteadOf suggests a field of a type, or of the nested type that the path reaches.
 func insteadOf(of reflect.Type, field string, more []string) string {
 	name, rest, _ := strings.Cut(field, ".")
 	fields := fieldsOf(of)
@@ -298,7 +298,7 @@ func insteadOf(of reflect.Type, field string, more []string) string {
 	return spelling.Instead(name, slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(fields)), more...))))
 }
 
-// fieldsOf are the types of the fields of a struct by their names in JSON. Other types have none.
+// fieldsOf returns the types of the fields of a struct, by their JSON names. Other types have none.
 func fieldsOf(of reflect.Type) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
 	for of.Kind() == reflect.Pointer {

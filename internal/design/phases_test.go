@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 )
 
-// agedOnly has a phase that only variant a has.
+// agedOnly returns a benchmark with a phase that only variant a has.
 func agedOnly() *v1alpha1.StorageBenchmark {
 	benchmark := runstest.Benchmark()
 	aged := runstest.Phase("aged")
@@ -71,7 +71,8 @@ func TestPhasesOfSomeVariantsAreRefused(t *testing.T) {
 	}
 }
 
-// TestOnlyForIsPartOfTheExperiment: it changes what is measured, but not in the variants whose phases stay the same.
+// TestOnlyForIsPartOfTheExperiment: onlyFor changes the hash of the experiment, but not the definition of variants whose phases stay the
+// same.
 func TestOnlyForIsPartOfTheExperiment(t *testing.T) {
 	some, all := agedOnly(), agedOnly()
 	all.Spec.Phases[2].OnlyFor = nil

@@ -11,10 +11,10 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// Volumes are the volumes of a slot, including those that its phases make.
+// Volumes returns the volumes of a slot, including those that its phases make.
 func (s *Slot) Volumes() []volume.RunVolume { return volume.All(s.Target, s.Phases) }
 
-// PoolsOf maps each volume on a pool to the volume that has the pool.
+// PoolsOf maps each volume of a zfs target to the volume that owns its pool.
 func PoolsOf(slot *Slot) map[v1alpha1.VolumeName]string {
 	pools := map[v1alpha1.VolumeName]string{}
 	if slot.Target.ZFS == nil {
@@ -26,7 +26,7 @@ func PoolsOf(slot *Slot) map[v1alpha1.VolumeName]string {
 	return pools
 }
 
-// checkPools refuses volumes on pools that are not there, and what volumes that share a pool cannot do.
+// checkPools returns errors for volumes on pools that do not exist, and for anything that volumes on a shared pool cannot do.
 func checkPools(slot *Slot) error {
 	zfs := slot.Target.ZFS
 	if zfs == nil {
@@ -52,13 +52,13 @@ func checkPools(slot *Slot) error {
 	for _, one := range slot.Volumes() {
 		if problem := cannotShare(slot, one); problem != "" {
 			problems = append(problems, Refuse(v1alpha1.ReasonNotSupported, "variant %q: %s", slot.Variant, problem))
-			break // the others on the pool have the same
+			break // the other volumes on the pool have the same problem
 		}
 	}
 	return errors.Join(append(problems, checkShares(slot)...)...)
 }
 
-// cannotShare says why the provisioner of a volume cannot share its pool with other volumes. Empty if it can, or if there are none.
+// cannotShare says why the provisioner of a volume cannot share its pool with other volumes. It returns "" if it can, or if there are none.
 func cannotShare(slot *Slot, one volume.RunVolume) string {
 	others := volume.On(slot.Volumes(), one.PoolOf)
 	if len(others) < 2 || volume.Of(one).Shares() {
@@ -75,7 +75,8 @@ func cannotShare(slot *Slot, one volume.RunVolume) string {
 		"each, or pool in place of poolOf", strings.Join(names, " and "), one.Dataset.Provisioner, volume.WithoutDriver)
 }
 
-// checkShares refuses to fill a share of a space that is not fixed: a dataset without a size has what the others on its pool leave.
+// checkShares returns errors for fills of a share of a space that is not fixed: a dataset without a size gets the space that the others on
+// its pool leave.
 func checkShares(slot *Slot) (problems []error) {
 	there := newPresence(slot)
 	for i := range slot.Phases {

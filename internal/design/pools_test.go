@@ -8,7 +8,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestVolumesThatShareAPool: what cannot work on a pool with several volumes is refused before anything runs, with what to write instead.
+// TestVolumesThatShareAPool: anything that cannot work on a pool with several volumes is refused before anything runs, and the error says
+// what to write instead.
 func TestVolumesThatShareAPool(t *testing.T) {
 	gib := &v1alpha1.Size{Quantity: resource.MustParse("1Gi")}
 	dataset := func(provisioner string, size *v1alpha1.Size) *v1alpha1.DatasetTemplate {

@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// CannotProvide says why the provisioner of a volume cannot do what a slot requests of it. Empty if it can.
+// CannotProvide says why the provisioner of a volume cannot provide it as the slot requests. It returns "" if it can.
 func CannotProvide(slot *Slot, wanted volume.RunVolume) string {
 	provisioner, target := volume.Of(wanted), slot.Target.ZFS
 	if naming.KeepsPools(target) && !provisioner.Keeps() {
@@ -22,12 +22,12 @@ func CannotProvide(slot *Slot, wanted volume.RunVolume) string {
 			return fmt.Sprintf("phase %s %s", slot.Phases[i].Name, problem)
 		}
 	}
-	return CannotMake(slot, wanted)
+	return ProvisionerRefusal(slot, wanted)
 }
 
-// CannotMake says what the provisioner of a volume cannot make, or which phases on the volume it does not support. Empty if it can do
-// all of it.
-func CannotMake(slot *Slot, wanted volume.RunVolume) string {
+// ProvisionerRefusal says why the provisioner of a volume cannot create it, or which phase on the volume it does not support. It returns ""
+// if it can do everything.
+func ProvisionerRefusal(slot *Slot, wanted volume.RunVolume) string {
 	var phases []v1alpha1.Phase
 	for i := range slot.Phases {
 		if string(VolumeOf(&slot.Phases[i])) == wanted.Name {

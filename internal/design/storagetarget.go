@@ -6,7 +6,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TargetNames are the names of the StorageTargets that a spec refers to, sorted.
+// TargetNames returns the names of the StorageTargets that a spec refers to, sorted.
 func TargetNames(spec *v1alpha1.StorageBenchmarkSpec) []string {
 	var names []string
 	for _, target := range targets(spec) {
@@ -18,7 +18,7 @@ func TargetNames(spec *v1alpha1.StorageBenchmarkSpec) []string {
 	return slices.Compact(names)
 }
 
-// targets are those of the spec and of its variants.
+// targets returns the targets of the spec and of its variants.
 func targets(spec *v1alpha1.StorageBenchmarkSpec) []*v1alpha1.Target {
 	all := []*v1alpha1.Target{&spec.Target}
 	for i := range spec.Variants {
@@ -29,7 +29,8 @@ func targets(spec *v1alpha1.StorageBenchmarkSpec) []*v1alpha1.Target {
 	return all
 }
 
-// ReplaceTargets replaces the references of a spec by what StorageTargets hold, and returns the names of those that were not found.
+// ReplaceTargets replaces the references in a spec by the contents of the StorageTargets, and returns the names of those that were not
+// found.
 func ReplaceTargets(spec *v1alpha1.StorageBenchmarkSpec, found map[string]v1alpha1.Target) (missing []string) {
 	for _, target := range targets(spec) {
 		if target.Ref == nil {

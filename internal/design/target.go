@@ -16,7 +16,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// checkTarget refuses what cannot run, before anything is created. Silently skipping a part would be misleading.
+// checkTarget returns errors for everything that cannot run, before anything is created. Silently skipping a part would be misleading.
 func checkTarget(slot *Slot) error {
 	volumes := errors.Join(checkMade(slot), checkVolumes(slot), checkPools(slot))
 	problems := errors.Join(volumes, checkWorkloads(slot), checkData(slot))
@@ -31,10 +31,11 @@ func checkTarget(slot *Slot) error {
 	return errors.Join(problems, checkDatasets(slot))
 }
 
-// CheckFiles refuses what job files that were put into a slot cannot do. Expand, which does not know them, has checked the rest.
+// CheckFiles returns errors for job files that were inserted into a slot. Expand does not know their contents and has checked everything
+// else.
 func CheckFiles(slot *Slot) error { return errors.Join(checkWorkloads(slot), checkData(slot)) }
 
-// checkWorkloads refuses what a workload cannot do in its phase or on its volume.
+// checkWorkloads returns errors for anything that a workload cannot do in its phase or on its volume.
 func checkWorkloads(slot *Slot) error {
 	var problems []error
 	block := BlockVolumes(slot.Target)
@@ -53,10 +54,10 @@ func checkWorkloads(slot *Slot) error {
 	return errors.Join(problems...)
 }
 
-// jobLine matches the beginning of a problem with one line of a fio job file. Each wrong line has a problem of its own.
+// jobLine matches the beginning of a message about one line of a fio job file. There is one message for each wrong line.
 var jobLine = regexp.MustCompile(`^(?:the fio job file cannot be used: )?line (\d+): `)
 
-// atJobLine adds the line of such a problem to its field. Problems of other kinds stay as they are.
+// atJobLine adds the line number of such a message to its field. Other messages stay as they are.
 func atJobLine(field, problem string) (at, text string) {
 	parts := jobLine.FindStringSubmatch(problem)
 	if parts == nil {
@@ -66,7 +67,8 @@ func atJobLine(field, problem string) (at, text string) {
 	return fmt.Sprintf("%s.jobFile[line %s]", field, parts[1]), fmt.Sprintf("line %s of the fio job file: %s", parts[1], text)
 }
 
-// workloadProblem says what a workload, or one of several that run together, cannot do, and in which field. Empty if there is no problem.
+// workloadProblem describes a problem of a workload, or of one of several that run together, and returns its field. problem is empty if
+// there is none.
 func workloadProblem(slot *Slot, phase *v1alpha1.Phase) (field, problem string) {
 	if phase.Measure == nil {
 		return "", ""
@@ -87,12 +89,13 @@ func workloadProblem(slot *Slot, phase *v1alpha1.Phase) (field, problem string) 
 		own = own || VolumeOf(&part.Phase) == VolumeOf(phase)
 	}
 	if count := slot.NodeCount(); count > 1 && workload.EndsWithOperation(phase) {
-		return "until", fmt.Sprintf("until: OperationEnds: operations on %d nodes end at different times, and the nodes measure together: "+
+		return "until", fmt.Sprintf("until: OperationEnds: operations on %d nodes end at different times, but all nodes must measure at the "+
+			"same time: "+
 			"remove until and afterOperation, and write a duration that is long enough, or measure on one node", count)
 	}
 	parts := workload.PartsOf(phase)
 	if wal, apart := workload.WALOf(phase); apart && VolumeOf(&wal.Phase) == VolumeOf(phase) {
-		return wal.Field, fmt.Sprintf("its log would be on volume %s, which is that of the phase: write another volume in walVolume, or remove "+
+		return wal.Field, fmt.Sprintf("its log would be on volume %s, the phase's own volume: write another volume in walVolume, or remove "+
 			"it", VolumeOf(phase))
 	}
 	switch {
@@ -101,10 +104,10 @@ func workloadProblem(slot *Slot, phase *v1alpha1.Phase) (field, problem string) 
 	case phase.Measure.OperateAfter != nil:
 		return "operateAfter", "operateAfter: several workloads have no rates before, during and after an operation: remove operateAfter"
 	case !own:
-		return "workloads", fmt.Sprintf("none of its workloads is on volume %s, which is that of the phase: write volume: %s in the phase",
+		return "workloads", fmt.Sprintf("none of its workloads uses volume %s, the phase's own volume: write volume: %s in the phase",
 			VolumeOf(phase), VolumeOf(&parts[0].Phase))
 	}
-	return "workloads", workload.Apart(parts)
+	return "workloads", workload.WhyApart(parts)
 }
 
 // VolumeOf is the volume that a phase works on.
@@ -112,7 +115,7 @@ func VolumeOf(phase *v1alpha1.Phase) v1alpha1.VolumeName {
 	return cmp.Or(phase.Volume, naming.VolumeData)
 }
 
-// BlockVolumes are the names of the volumes of a target that are block devices.
+// BlockVolumes says which volumes of a target are block devices, by name. The empty name is the default volume.
 func BlockVolumes(target v1alpha1.Target) map[v1alpha1.VolumeName]bool {
 	if class := target.StorageClass; class != nil {
 		block := class.VolumeMode == corev1.PersistentVolumeBlock
@@ -129,8 +132,8 @@ func BlockVolumes(target v1alpha1.Target) map[v1alpha1.VolumeName]bool {
 	return block
 }
 
-// checkNoPools refuses phases that need pools in a variant whose own target or StorageTarget has none: the API server has checked only the
-// target of the spec.
+// checkNoPools returns errors for phases that need pools in a variant whose own target or StorageTarget has none, because the API server
+// has checked only the target of the spec.
 func checkNoPools(slot *Slot) error {
 	var problems []error
 	for i := range slot.Phases {
@@ -146,7 +149,7 @@ func checkNoPools(slot *Slot) error {
 	return errors.Join(problems...)
 }
 
-// checkData checks that what a phase reads or overwrites was written before, on the same volume.
+// checkData checks that an earlier phase has written the data that a phase reads or overwrites, on the same volume.
 func checkData(slot *Slot) error {
 	var problems []error
 	data, there := NewHolding[bool](slot), newPresence(slot)
@@ -159,7 +162,7 @@ func checkData(slot *Slot) error {
 			volume := VolumeOf(&part.Phase)
 			traits, _ := workload.PhaseTraits(&part.Phase)
 			reads := part.Phase.Fragment != nil || part.Phase.Free != nil || traits.ReadsFill
-			if reads && !data.On[volume] && there.absent(volume) == "" { // another check says that the volume is not there
+			if reads && !data.On[volume] && there.absent(volume) == "" { // another check reports missing volumes
 				problems = append(problems, slot.refusePhase(i, "phase %s of variant %q works on the data of volume %s, but no earlier phase fills "+
 					"it or copies data to it: add one before it, such as {name: fill, fill: {to: 50%%}}", part.Phase.Name, slot.Variant, volume))
 			}
@@ -169,7 +172,7 @@ func checkData(slot *Slot) error {
 	return errors.Join(problems...)
 }
 
-// checkVolumes checks that the volume of every phase exists by then.
+// checkVolumes checks that the volume of every phase exists when the phase begins.
 func checkVolumes(slot *Slot) error {
 	var problems []error
 	there := newPresence(slot)
@@ -203,7 +206,7 @@ func noVolumeForWAL(slot *Slot, part *workload.Part, there *presence, problem st
 	return fmt.Sprintf("phase %s of variant %q %s", part.Phase.Name, slot.Variant, problem)
 }
 
-// checkDestinations checks that a dataset is sent or copied to a volume of the same target. Any other name could be that of another
+// checkDestinations checks that datasets are sent or copied only to volumes of the same target. Any other name could be the name of another
 // user's BenchmarkPool.
 func checkDestinations(slot *Slot) error {
 	var problems []error
@@ -260,7 +263,7 @@ func checkCopy(slot *Slot, action *v1alpha1.CopyAction, own v1alpha1.VolumeName)
 	return ""
 }
 
-// CopiesFill reports whether a phase copies the data of a fill, from which volume and to which.
+// CopiesFill reports whether a phase copies the data of a fill, from which volume, and to which volume.
 func CopiesFill(slot *Slot, phase *v1alpha1.Phase) (from, to v1alpha1.VolumeName, copies bool) {
 	if phase.Operate == nil {
 		return "", "", false
@@ -271,7 +274,7 @@ func CopiesFill(slot *Slot, phase *v1alpha1.Phase) (from, to v1alpha1.VolumeName
 	return from, to, pools[from] != "" && pools[from] == pools[own] && pools[to] != "" && pools[to] == pools[cmp.Or(toVolume, own)]
 }
 
-// volumeNames are the names of the volumes of a target, data first.
+// volumeNames returns the names of the volumes of a target, data first.
 func volumeNames(target *v1alpha1.ZFSTarget) []string {
 	names := []string{naming.VolumeData}
 	for _, volume := range target.Volumes {

@@ -79,7 +79,8 @@ func TestArchiveOnAVolume(t *testing.T) {
 	}
 }
 
-// TestWALOnAVolume: the log of a database needs another volume of the target, that is there by then, with a file system.
+// TestWALOnAVolume: the log of a database needs another volume of the target, which must exist when the phase begins and have a file
+// system.
 func TestWALOnAVolume(t *testing.T) {
 	clone := v1alpha1.Phase{Name: "clone", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{
 		Copy: &v1alpha1.CopyAction{Dataset: "data", As: "later"}}}}
@@ -92,8 +93,8 @@ func TestWALOnAVolume(t *testing.T) {
 	}{
 		"another":      {"", "log", "Filesystem", false, ""},
 		"vice versa":   {"log", "data", "Filesystem", false, ""},
-		"the same":     {"log", "log", "Filesystem", false, field + `phase tx of variant "v": its log would be on volume log, which is that of the phase`},
-		"data twice":   {"", "data", "Filesystem", false, field + `phase tx of variant "v": its log would be on volume data, which is that of the phase`},
+		"the same":     {"log", "log", "Filesystem", false, field + `phase tx of variant "v": its log would be on volume log, the phase's own volume`},
+		"data twice":   {"", "data", "Filesystem", false, field + `phase tx of variant "v": its log would be on volume data, the phase's own volume`},
 		"unknown":      {"", "other", "Filesystem", false, field + `phase tx of variant "v" has its log on volume "other", which the target does not have`},
 		"made later":   {"", "later", "Filesystem", false, field + `phase tx of variant "v" works on volume later, which phase clone makes later`},
 		"a device":     {"", "log", "Volume", false, field + `phase tx of variant "v": its log would be on volume log, which is a device`},
@@ -138,7 +139,7 @@ func TestOperateAfter(t *testing.T) {
 	}
 }
 
-// TestUntilOnNodes: operations of several nodes end at different times.
+// TestUntilOnNodes: until is refused on several nodes, because operations on them end at different times.
 func TestUntilOnNodes(t *testing.T) {
 	phase := v1alpha1.Phase{Name: "w", Measure: &v1alpha1.MeasurePhase{Operate: &v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}},
 		Workload:     v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{Duration: runstest.Lasting(5 * time.Minute)}},
@@ -153,7 +154,7 @@ func TestUntilOnNodes(t *testing.T) {
 	}
 }
 
-// TestFreeNeedsFiles: of a device it is not known what is free.
+// TestFreeNeedsFiles: free is refused on a block device, where it is unknown which space is free.
 func TestFreeNeedsFiles(t *testing.T) {
 	for _, mode := range []corev1.PersistentVolumeMode{corev1.PersistentVolumeFilesystem, corev1.PersistentVolumeBlock} {
 		target := v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{VolumeMode: mode}}
@@ -165,8 +166,8 @@ func TestFreeNeedsFiles(t *testing.T) {
 	}
 }
 
-// TestReplicationsStayWithinTheTarget: a name that is no volume of the target could be another user's BenchmarkPool, and the API server
-// would refuse the pool itself only after a run has begun.
+// TestReplicationsStayWithinTheTarget: a name that is not a volume of the target could be another user's BenchmarkPool, and the API server
+// would refuse the phase's own pool only after a run has begun.
 func TestReplicationsStayWithinTheTarget(t *testing.T) {
 	to := func(on v1alpha1.VolumeName, pool string) *v1alpha1.PoolAction {
 		return &v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: naming.RunDataset(string(on)),
@@ -203,7 +204,7 @@ func TestReplicationsStayWithinTheTarget(t *testing.T) {
 	}
 }
 
-// TestVariantsBringTheirOwnVolumes: each variant is looked at with the target that it ends up with.
+// TestVariantsBringTheirOwnVolumes: each variant is checked with its own resulting target.
 func TestVariantsBringTheirOwnVolumes(t *testing.T) {
 	replicate := v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: naming.RunDataset(naming.VolumeData), ToVolume: "log", To: "copy"}}
 	for name, c := range map[string]struct {
@@ -227,7 +228,7 @@ func TestVariantsBringTheirOwnVolumes(t *testing.T) {
 	}
 }
 
-// TestDatasetsExistByThen: an operation on a missing dataset is refused before the first run, and not after each fill.
+// TestDatasetsExistByThen: an operation on a missing dataset is refused before the first run, instead of failing after each fill.
 func TestDatasetsExistByThen(t *testing.T) {
 	snapshot := func(dataset v1alpha1.DatasetPath, name v1alpha1.SnapshotName) v1alpha1.PoolAction {
 		return v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{Dataset: dataset, Name: name}}
@@ -253,7 +254,7 @@ func TestDatasetsExistByThen(t *testing.T) {
 		says    []string
 	}{
 		"the volume":            {[]v1alpha1.PoolAction{score("data")}, nil},
-		"a wrong name":          {[]v1alpha1.PoolAction{score("date")}, []string{`phase p0 of variant "v"`, `no dataset "date"`, "one of these: data"}},
+		"a wrong name":          {[]v1alpha1.PoolAction{score("date")}, []string{`phase p0 of variant "v"`, `dataset "date" does not exist`, "one of these: data"}},
 		"a clone":               {[]v1alpha1.PoolAction{snapshot("data", "s"), clone("s", "copy"), score("copy")}, nil},
 		"a clone, too early":    {[]v1alpha1.PoolAction{snapshot("data", "s"), score("copy"), clone("s", "copy")}, []string{"phase p1", `"copy"`}},
 		"of no snapshot":        {[]v1alpha1.PoolAction{clone("s", "copy")}, []string{`data has no snapshot "s"`, "operate: {snapshot:"}},
@@ -273,7 +274,7 @@ func TestDatasetsExistByThen(t *testing.T) {
 		"all of it":             {[]v1alpha1.PoolAction{files, all, with("copy"), files}, nil},
 		"with a clone":          {[]v1alpha1.PoolAction{all, clone("s", "copy"), with("data")}, []string{"copy is a clone of a snapshot of data"}},
 		"to a new one":          {[]v1alpha1.PoolAction{files, score("copy")}, nil},
-		"from nowhere":          {[]v1alpha1.PoolAction{{Copy: &v1alpha1.CopyAction{Dataset: "copy", To: "data"}}}, []string{`no dataset "copy"`}},
+		"from nowhere":          {[]v1alpha1.PoolAction{{Copy: &v1alpha1.CopyAction{Dataset: "copy", To: "data"}}}, []string{`dataset "copy" does not exist`}},
 		"properties of a known one": {[]v1alpha1.PoolAction{all, clone("s", "copy"), {Copy: &v1alpha1.CopyAction{Dataset: "data", To: "copy",
 			Properties: v1alpha1.LiveProperties{"sync": "always"}}}}, []string{"phase p2", "use setProperty in an earlier phase"}},
 		"to itself": {[]v1alpha1.PoolAction{{Copy: &v1alpha1.CopyAction{Dataset: "data", ToVolume: "data", To: "data"}}},
@@ -281,7 +282,7 @@ func TestDatasetsExistByThen(t *testing.T) {
 		"to another's pool": {[]v1alpha1.PoolAction{{Copy: &v1alpha1.CopyAction{Dataset: "data", ToVolume: "bench0", To: "x"}}},
 			[]string{`volume "bench0"`, "in toVolume: data"}},
 		"set on a clone":    {[]v1alpha1.PoolAction{all, clone("s", "copy"), set("copy")}, nil},
-		"set on none":       {[]v1alpha1.PoolAction{set("copy")}, []string{"setProperty", `no dataset "copy"`, "one of these: data"}},
+		"set on none":       {[]v1alpha1.PoolAction{set("copy")}, []string{"setProperty", `dataset "copy" does not exist`, "one of these: data"}},
 		"no dataset at all": {[]v1alpha1.PoolAction{{Scrub: &v1alpha1.ScrubAction{}}}, nil},
 	} {
 		slot := &Slot{Variant: "v", Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Reset: v1alpha1.ResetPool}}}
@@ -293,7 +294,7 @@ func TestDatasetsExistByThen(t *testing.T) {
 	}
 }
 
-// TestReplicasHaveSnapshots: those that replicate takes stay at the target.
+// TestReplicasHaveSnapshots: the snapshots that replicate takes stay on the replica.
 func TestReplicasHaveSnapshots(t *testing.T) {
 	from, to := datasets{"": {}, "data": {}}, datasets{"": {}}
 	send := &v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "data", ToVolume: "other", To: "copy"}}
@@ -310,7 +311,7 @@ func TestReplicasHaveSnapshots(t *testing.T) {
 	}
 }
 
-// TestJobFilesAreReadFirst: what the runner would refuse is refused before the first run.
+// TestJobFilesAreReadFirst: job files that the runner would refuse are refused before the first run.
 func TestJobFilesAreReadFirst(t *testing.T) {
 	for name, c := range map[string]struct {
 		fio  v1alpha1.FIOWorkload
@@ -325,7 +326,7 @@ func TestJobFilesAreReadFirst(t *testing.T) {
 	}
 }
 
-// TestEachLineOfAJobFileIsAMistake: an editor can go to each.
+// TestEachLineOfAJobFileIsAMistake: each wrong line is a separate mistake, so that an editor can jump to it.
 func TestEachLineOfAJobFileIsAMistake(t *testing.T) {
 	job := &v1alpha1.FIOWorkload{JobFile: "[a]\nrw=trim\n\nexec_prerun=reboot\n"}
 	wrong := Mistakes(checkTarget(&Slot{Variant: "v", Target: v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}},
@@ -339,7 +340,7 @@ func TestEachLineOfAJobFileIsAMistake(t *testing.T) {
 	}
 }
 
-// TestAClassHasOneVolume: the phases of a storageClass target name no other.
+// TestAClassHasOneVolume: the phases of a storageClass target can only name the volume data.
 func TestAClassHasOneVolume(t *testing.T) {
 	for volume, says := range map[v1alpha1.VolumeName][]string{"": nil, "data": nil, "log": {`volume "log"`, "write volume: data"}} {
 		checkRefusal(t, string(volume), checkTarget(&Slot{Variant: "v", Target: v1alpha1.Target{StorageClass: &v1alpha1.StorageClassTarget{}},
@@ -499,7 +500,7 @@ func TestACopyOfTheDataIsData(t *testing.T) {
 	}
 }
 
-// unsized is a fio job that says nothing of a size.
+// unsized is a fio job without a size.
 func unsized() *v1alpha1.MeasurePhase {
 	return &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFile: "[a]\nrw=randwrite"}}}
 }

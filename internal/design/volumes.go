@@ -10,15 +10,16 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// layout is what a variant can change of one volume of a zfs target. Only the volume data has several pools: that of the target and those
-// of perNode, which would otherwise stay unchanged. A volume on the pool of another one has none, and poolOf names the other one.
+// layout has the parts of one volume of a zfs target that a variant can change. Only the volume data has several pools: the target's pool
+// and those in perNode, which would otherwise stay unchanged. A volume on the pool of another volume has none; poolOf names the other
+// volume.
 type layout struct {
 	pools   []*v1alpha1.PoolTemplate
 	dataset **v1alpha1.DatasetTemplate
 	poolOf  string
 }
 
-// lacksPool says where to change the pool of a volume that has none of its own.
+// lacksPool says where to change the pool of a volume that lies on the pool of another volume.
 func (l layout) lacksPool(name string) string {
 	where := "pool"
 	if l.poolOf != naming.VolumeData {
@@ -74,7 +75,7 @@ func overrideVolumes(zfs *v1alpha1.ZFSTarget, variant v1alpha1.Variant) error {
 	return nil
 }
 
-// namesDevices says that an override has disks. An empty list removes those of every node.
+// namesDevices reports whether an override has disks. An empty list has none: it removes the disks on every node.
 func namesDevices(pool *v1alpha1.PoolOverride) bool {
 	return len(pool.Vdevs)+len(pool.Log)+len(pool.Cache)+len(pool.Special) > 0
 }
@@ -121,7 +122,7 @@ func (l layout) set(path, value string) error {
 	}
 }
 
-// sameField refuses two spellings of one field: the second would win, and the name of the variant would show both.
+// sameField returns an error for two spellings of one field: the second would win, but the name of the variant would show both.
 func sameField(paths []string) error {
 	for _, path := range paths {
 		short, long := strings.CutPrefix(path, "volumes."+naming.VolumeData+".")

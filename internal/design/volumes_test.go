@@ -12,7 +12,8 @@ import (
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 )
 
-// volumesBenchmark has a pool with all kinds of devices, another volume on a pool of its own, and other disks on node b.
+// volumesBenchmark returns a benchmark that has a pool with all kinds of devices, another volume on its own pool, and other disks on node
+// b.
 func volumesBenchmark(variants string) *v1alpha1.StorageBenchmark {
 	pool := func(letter string) string {
 		disk := func(n int) string { return fmt.Sprintf(`"/dev/disk/by-id/%s%d"`, letter, n) }
@@ -113,7 +114,7 @@ func TestVariantsOfVolumesAreRefused(t *testing.T) {
 	}
 }
 
-// TestRemovedDevicesAreAnotherExperiment: an empty list is not as good as none.
+// TestRemovedDevicesAreAnotherExperiment: an empty list of devices gives another hash than no list.
 func TestRemovedDevicesAreAnotherExperiment(t *testing.T) {
 	with, without := volumesBenchmark(`[{"name": "a", "pool": {"ashift": 12, "log": []}}]`), volumesBenchmark(`[{"name": "a", "pool": {"ashift": 12}}]`)
 	if ID(with) == ID(without) {

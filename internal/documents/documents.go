@@ -17,15 +17,15 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// parallel reads hide the latency of the API server. Each holds one ConfigMap in memory.
+// parallel is the number of parallel reads, which hide the latency of the API server. Each read holds one ConfigMap in memory.
 const parallel = 6
 
-// decoding bounds the documents that are unpacked at the same time in this process. Each takes a few times its size, which is at most
-// 8 MiB.
+// decoding limits the number of documents that this process unpacks at the same time. Each needs a few times its size in memory. The size
+// is at most 8 MiB.
 var decoding = make(chan struct{}, 2)
 
-// Each reads ConfigMaps by name. For each of them it calls visit, from several goroutines; ConfigMaps that do not exist are omitted.
-// It has no deadline of its own: the time is proportional to the number of documents.
+// Each reads ConfigMaps by name and calls visit for each of them, from several goroutines. It skips ConfigMaps that do not exist. It sets
+// no deadline, because the time is proportional to the number of documents.
 func Each(ctx context.Context, reader client.Reader, namespace string, names []string, visit func(*corev1.ConfigMap)) error {
 	group, reading := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
@@ -52,9 +52,9 @@ func Each(ctx context.Context, reader client.Reader, namespace string, names []s
 	return context.Cause(ctx)
 }
 
-// Phases reads the results of phases by the name of their ConfigMap, without the tools' own output. Missing results and those with another
-// digest than the given one are omitted. Distributions are reduced to the requested metrics of each phase. progressed is called after each
-// result.
+// Phases reads the results of phases, without the raw output of the tools, and returns them by the name of their ConfigMap. It omits
+// missing results and results whose digest differs from the given one. Distributions are reduced to the requested metrics of each phase.
+// progressed is called after each result.
 func Phases(ctx context.Context, reader client.Reader, namespace string, digests map[string]string, derived map[string][]string,
 	progressed func()) (map[string]results.PhaseDocument, error) {
 	loader := results.Loader{Derived: derived}

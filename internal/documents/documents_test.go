@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// server answers reads as a function says.
+// server answers reads with a function.
 type server struct {
 	client.Reader
 	get func(ctx context.Context, name string) error
@@ -33,7 +33,7 @@ func some(count int) (names []string) {
 	return names
 }
 
-// TestEachReadsTogether: the reads wait for each other until as many as allowed are under way; a sequence of reads would never get there.
+// TestEachReadsTogether: the reads wait for each other until as many as allowed are in progress. Sequential reads would never finish.
 func TestEachReadsTogether(t *testing.T) {
 	var meet sync.WaitGroup
 	meet.Add(parallel)
@@ -63,7 +63,7 @@ func TestEachReadsTogether(t *testing.T) {
 	}
 }
 
-// TestEachStops at the first error, and when its context ends.
+// TestEachStops: Each stops at the first error, and when its context ends.
 func TestEachStops(t *testing.T) {
 	var reads atomic.Int32
 	broken := errors.New("the API server is away")

@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
-// extended says that more repetitions are planned than the spec first asks for: some exist already, or the results say so.
+// extended reports whether more repetitions are planned than spec.repetitions: some exist already, or the results announce them.
 func extended(state State) bool {
 	if state.Benchmark.Spec.Adaptive == nil {
 		return false
@@ -23,7 +23,7 @@ func extended(state State) bool {
 	})
 }
 
-// slotsInUse are the slots of the repetitions that are currently planned.
+// slotsInUse returns the slots of the repetitions that are currently planned.
 func slotsInUse(state State) []design.Slot {
 	if extended(state) {
 		return state.Slots

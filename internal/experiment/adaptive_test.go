@@ -21,7 +21,7 @@ func adaptiveState() State {
 	return settle(state)
 }
 
-// TestExtended: further repetitions are made once the results say so, and then to the end, whatever becomes of the results.
+// TestExtended: further repetitions are planned once the results announce them, and then all of them, whatever happens to the results.
 func TestExtended(t *testing.T) {
 	state := adaptiveState()
 	variants := len(design.VariantNames(state.Slots))
@@ -48,7 +48,8 @@ func TestExtended(t *testing.T) {
 	}
 }
 
-// TestExtendedInVain: the time is over before one of the further repetitions has ended. The results that announce them are replaced, once.
+// TestExtendedInVain: the deadline expires before one of the further repetitions has ended. The results that announce them are replaced
+// once.
 func TestExtendedInVain(t *testing.T) {
 	state := adaptiveState()
 	state.Benchmark.Spec.Deadline = &v1alpha1.Duration{Duration: metav1.Duration{Duration: time.Hour}}

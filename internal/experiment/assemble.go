@@ -23,7 +23,8 @@ type Evidence struct {
 	Now        time.Time
 	Benchmark  *v1alpha1.StorageBenchmark
 	Experiment string
-	// Runs of the experiment, and the stored documents of their phases, by ConfigMap name. If one is missing, it was deleted or edited.
+	// Runs are the runs of the experiment. Documents are the stored documents of their phases, by ConfigMap name. A document is missing if
+	// it was deleted or edited.
 	Runs      []v1alpha1.BenchmarkRun
 	Documents map[string]results.PhaseDocument
 	// Gates is nil for a superseded experiment: its gates are no longer known.
@@ -31,7 +32,7 @@ type Evidence struct {
 	Tally Tally
 	// Standards are the documents that compare gates use, besides the runs.
 	Standards verdict.Standards
-	// Slots of the experiment. Nil for a superseded one: they are no longer known.
+	// Slots are the slots of the experiment. Nil for a superseded experiment: its slots are no longer known.
 	Slots []design.Slot
 }
 
@@ -96,10 +97,10 @@ func Assemble(evidence Evidence) results.Experiment {
 	return experiment
 }
 
-// storageFailed are the reasons of phases whose storage has failed.
+// storageFailed are the reasons of phases that failed because of the storage.
 var storageFailed = []string{results.ReasonIOError, results.ReasonReadOnly, results.ReasonPoolUnhealthy}
 
-// lostToStorage says how many attempts the storage has made Invalid: what was measured is how it works when it works.
+// lostToStorage says how many attempts are Invalid because the storage failed. The results cover only the attempts in which it worked.
 func lostToStorage(runs []results.RunResult) string {
 	lost := map[string]int{}
 	for i := range runs {
@@ -114,13 +115,14 @@ func lostToStorage(runs []results.RunResult) string {
 	if len(words) == 0 {
 		return ""
 	}
-	return "attempts that failed because of the storage, and are in no number: " + strings.Join(words, ", ")
+	return "attempts that failed because of the storage, and are not in any result: " + strings.Join(words, ", ")
 }
 
 // constant are the parts of the environment that are expected to be the same in all runs of a variant on a node.
 var constant = []string{"kernel", "zfs.version", "zfs.parameter.*", "cpu.model", results.KeyWorkloadVersion}
 
-// unlike says what changed between the valid runs of a variant, as after an upgrade of the node: their median mixes both.
+// unlike says what changed between the valid runs of a variant, for example after an upgrade of the node: their median mixes both
+// environments.
 func unlike(runs []results.RunResult, byRun [][]results.PhaseDocument) string {
 	alike := map[[3]string][]results.PhaseDocument{}
 	for i := range runs {
@@ -145,7 +147,7 @@ func unlike(runs []results.RunResult, byRun [][]results.PhaseDocument) string {
 	return "runs of the same variant differ in " + spelling.Some(slices.Sorted(maps.Keys(changed)), 4)
 }
 
-// ofValidRuns are the documents whose numbers are used.
+// ofValidRuns returns the documents of the valid runs, whose numbers are used.
 func ofValidRuns(runs []results.RunResult, byRun [][]results.PhaseDocument) (documents []results.PhaseDocument) {
 	for i := range runs {
 		if runs[i].Valid {
@@ -155,7 +157,7 @@ func ofValidRuns(runs []results.RunResult, byRun [][]results.PhaseDocument) (doc
 	return documents
 }
 
-// summarise lists the variants in the order of the spec, whatever the order of execution: readers compare with the first.
+// summarise lists the variants in the order of the spec, not in the order of execution, because readers compare with the first one.
 func summarise(runs []results.RunResult, evidence Evidence) []results.VariantResult {
 	variants, names := results.Summarise(runs), design.VariantNames(evidence.Slots)
 	slices.SortStableFunc(variants, func(a, b results.VariantResult) int {
@@ -246,7 +248,7 @@ func incomplete(evidence Evidence) (verdict v1alpha1.Verdict, reason, message st
 		evidence.Benchmark.Spec.Deadline.Duration.Duration)
 }
 
-// unusable says why the results of a run that was Valid when it ended cannot be used. Empty if they can.
+// unusable says why the results of a run that was Valid when it ended cannot be used. words is empty if they can be used.
 func unusable(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDocument,
 	texts map[v1alpha1.ConfigMapKey]string) (reason, words string) {
 	if ending := runs.RecordedEnding(run); ending == nil || !ending.Valid {
@@ -258,7 +260,7 @@ func unusable(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDocu
 	return v1alpha1.ReasonWorkloadChanged, runs.ChangedFile(run, documents, texts)
 }
 
-// lostResult names the result of a run that was deleted or edited after it was stored. Empty if there is none.
+// lostResult names a result of a run that was deleted or edited after it was stored. It returns "" if there is none.
 func lostResult(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDocument) string {
 	for _, phase := range run.Status.Phases {
 		if _, found := documents[phase.Result]; phase.Result != "" && !found {
@@ -328,7 +330,8 @@ func runVolume(volume v1alpha1.RunVolumeStatus) results.RunVolume {
 		Properties: properties}
 }
 
-// wholeSeconds truncates the times of phases. The check whether nodes measured together comes before, because it needs the exact times.
+// wholeSeconds truncates the times of phases to whole seconds. The check whether nodes measured at the same time runs before it, because it
+// needs the exact times.
 func wholeSeconds(runs []results.RunResult) {
 	for _, run := range runs {
 		for i := range run.Phases {

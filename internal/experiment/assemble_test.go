@@ -17,7 +17,7 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
-// TestAssembleWithoutRuns: a deadline may stop the only run, and then there is nothing to judge.
+// TestAssembleWithoutRuns: if the deadline stops the only run, there is nothing to judge.
 func TestAssembleWithoutRuns(t *testing.T) {
 	state := testState()
 	state.Benchmark.Spec.Deadline, state.Benchmark.Status.StartedAt = runstest.Lasting(time.Hour), runstest.Stamp(-time.Hour)
@@ -70,8 +70,8 @@ func TestAssemblePreflight(t *testing.T) {
 	}
 }
 
-// TestAssembleChangedFile: a user edits the ConfigMap of a job file after the second of four runs. The numbers of both texts are never
-// taken together.
+// TestAssembleChangedFile: a user edits the ConfigMap of a job file after the second of four runs. The numbers of the two texts are never
+// combined.
 func TestAssembleChangedFile(t *testing.T) {
 	for name, c := range map[string]struct {
 		texts   []string
@@ -147,8 +147,8 @@ func TestAssembleCountsAGroupOnce(t *testing.T) {
 	}
 }
 
-// TestTogetherToTheInstant: whether nodes measured together is not judged on times that were cut to whole seconds, and what is found out
-// counts everywhere.
+// TestTogetherToTheInstant: exact times, not times truncated to whole seconds, decide whether nodes measured at the same time, and the
+// outcome applies to the group, its runs and the numbers of the variant.
 func TestTogetherToTheInstant(t *testing.T) {
 	for name, test := range map[string]struct {
 		seconds  [2][2]float64 // of each node
@@ -210,7 +210,8 @@ func TestVariantsInTheOrderOfTheSpec(t *testing.T) {
 	}
 }
 
-// TestVariantsSayTheirCombination: a picture of a matrix reads no names.
+// TestVariantsSayTheirCombination: variants have their base and their matrix values as fields, so that figures of a matrix need not parse
+// names.
 func TestVariantsSayTheirCombination(t *testing.T) {
 	state := testState()
 	state.Benchmark.Spec.Variants = []v1alpha1.Variant{{Name: "a"}, {Name: "b"}}
@@ -228,7 +229,7 @@ func TestVariantsSayTheirCombination(t *testing.T) {
 	}
 }
 
-// TestRunVolumeInResults: what is set on the dataset hides what it would inherit, whatever comes first.
+// TestRunVolumeInResults: a property set on the dataset hides the inherited one, in whatever order they are listed.
 func TestRunVolumeInResults(t *testing.T) {
 	property := func(dataset, name, value string) v1alpha1.EffectiveProperty {
 		return v1alpha1.EffectiveProperty{Dataset: dataset, Name: name, Value: value}
@@ -245,7 +246,7 @@ func TestRunVolumeInResults(t *testing.T) {
 	}
 }
 
-// TestDefinitionsFollowThePhases: numbers of other phases mean something else.
+// TestDefinitionsFollowThePhases: the definition of a variant changes with its phases, because the numbers then mean something else.
 func TestDefinitionsFollowThePhases(t *testing.T) {
 	state := testState()
 	before := design.Definitions(state.Slots, state.Benchmark.Spec.PodTemplate)
@@ -256,7 +257,7 @@ func TestDefinitionsFollowThePhases(t *testing.T) {
 	}
 }
 
-// TestAssemblePhasesOfSomeVariants: what a variant does not have is not missing.
+// TestAssemblePhasesOfSomeVariants: a phase that a variant does not execute does not count as missing.
 func TestAssemblePhasesOfSomeVariants(t *testing.T) {
 	state := testState()
 	aged := runstest.Phase("aged")
@@ -299,14 +300,14 @@ func TestAssemblePhasesOfSomeVariants(t *testing.T) {
 	}
 }
 
-// TestLostToStorage: only attempts that the storage has spoiled are counted.
+// TestLostToStorage: only attempts that failed because of the storage are counted.
 func TestLostToStorage(t *testing.T) {
 	of := func(reason, message string) results.RunResult {
 		return results.RunResult{Reason: v1alpha1.ReasonPhaseInvalid, Message: message, Phases: []results.RunPhase{{Reason: reason}}}
 	}
 	runs := []results.RunResult{{Valid: true}, of(results.ReasonIOError, ""), {Reason: "Evicted"}, of("", "phase scan: IOError: EIO"),
 		of(results.ReasonPoolUnhealthy, ""), of("NotConverged", ""), {Valid: true, Phases: []results.RunPhase{{Reason: results.ReasonIOError}}}}
-	got, want := lostToStorage(runs), "attempts that failed because of the storage, and are in no number: 2 (IOError), 1 (PoolUnhealthy)"
+	got, want := lostToStorage(runs), "attempts that failed because of the storage, and are not in any result: 2 (IOError), 1 (PoolUnhealthy)"
 	if got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -315,7 +316,7 @@ func TestLostToStorage(t *testing.T) {
 	}
 }
 
-// TestUnlike: an upgrade of the node between two runs of a variant is said; what differs between nodes, variants and phases is not.
+// TestUnlike: an upgrade of the node between two runs of a variant is reported; differences between nodes, variants and phases are not.
 func TestUnlike(t *testing.T) {
 	document := func(phase, kernel, dirty string) results.PhaseDocument {
 		return results.PhaseDocument{Phase: phase, Environment: map[string]string{"kernel": kernel, "zfs.parameter.zfs_dirty_data_max": dirty,

@@ -22,21 +22,21 @@ type Action struct {
 	Kind ActionKind
 	// Run is the name of the run for DeleteRun.
 	Run string
-	// Pool is the name of the kept pool for DeletePool. RunUID is the run that used it last.
+	// Pool is the name of the kept pool for DeletePool. RunUID is the UID of the run that used it last.
 	Pool, RunUID string
 	// Slot and Attempt describe the run for CreateRun. Member is its position in the group.
 	Slot    *design.Slot
 	Attempt int32
 	Member  int32
-	// Rehearsal is the run that is only checked, for Rehearse.
+	// Rehearsal is the run to validate, for Rehearse.
 	Rehearsal *v1alpha1.BenchmarkRun
-	// Node of the Lease to take, break or release.
+	// Node is the node of the Lease to take, break or release.
 	Node string
-	// Experiment whose results are written or deleted, with the ConfigMap and the fingerprint of the inputs.
+	// Experiment is the experiment whose results are written or deleted, with the ConfigMap and the fingerprint of the inputs.
 	Experiment  string
 	ConfigMap   string
 	Fingerprint string
-	// Superseded says that the results belong to a superseded experiment.
+	// Superseded is true if the results belong to a superseded experiment.
 	Superseded bool
 }
 
@@ -65,7 +65,7 @@ type Position string
 
 // The positions of a benchmark.
 const (
-	// PositionRehearsing is followed by another position in the same turn.
+	// PositionRehearsing is followed by another position in the same reconciliation.
 	PositionRehearsing Position = "Rehearsing"
 	PositionDeleting   Position = "Deleting"
 	PositionStalled    Position = "Stalled"
@@ -82,23 +82,23 @@ type Decision struct {
 	Position Position
 	Reason   string
 	Message  string
-	// NodeNames and StorageClass as resolved. NodeName is the readable form.
+	// NodeNames and StorageClass are the resolved values. NodeName is the readable form of NodeNames.
 	NodeNames    []string
 	NodeName     string
 	StorageClass string
 	// DefaultClass is used for variants that name no class.
 	DefaultClass string
-	// InLine says that the benchmark is in (or joins) the queue. Ahead is the number of benchmarks before it.
+	// InLine is true if the benchmark is in the queue or joins it. Ahead is the number of benchmarks ahead of it.
 	InLine bool
 	Ahead  int
 	// Current is the run in progress; for a group, the slowest.
 	Current *v1alpha1.BenchmarkRun
 	Tally   Tally
-	// Fingerprint of the results of a finished experiment.
+	// Fingerprint is the fingerprint of the results of a finished experiment.
 	Fingerprint string
 	// Schedule is the state of the schedule, if there is or was one.
 	Schedule *v1alpha1.ScheduleStatus
-	// HoldUntil is when the experiment ends at the latest. Nil while it holds no nodes.
+	// HoldUntil is when the experiment ends at the latest. It is nil while it holds no nodes.
 	HoldUntil *metav1.Time
 	WakeAt    time.Time
 }
@@ -126,7 +126,7 @@ func Plan(state State) Decision {
 	return decision
 }
 
-// wake requests another turn at the given time, or keeps an earlier request.
+// wake requests another reconciliation at the given time, or keeps an earlier request.
 func (d *Decision) wake(at time.Time) {
 	if d.WakeAt.IsZero() || at.Before(d.WakeAt) {
 		d.WakeAt = at
@@ -141,7 +141,8 @@ func (d *Decision) do(action Action) {
 	d.Actions = append(d.Actions, action)
 }
 
-// warn adds to the message which gates cannot be decided, while the repetitions can still be changed, and the warnings about the spec.
+// warn adds two things to the message: the gates that cannot be decided, while the repetitions can still be changed, and the warnings about
+// the spec.
 func (d *Decision) warn(state State) {
 	if state.Undecidable != "" && slices.Contains([]Position{PositionWaiting, PositionQueued, PositionRunning}, d.Position) {
 		d.Message += "; " + state.Undecidable
@@ -178,7 +179,7 @@ func stepDelete(state State, decision *Decision) bool {
 	return true
 }
 
-// stepFinalizer adds the finalizer before anything is created that needs cleanup.
+// stepFinalizer adds the finalizer before creating anything that needs cleanup.
 func stepFinalizer(state State, decision *Decision) bool {
 	for _, finalizer := range state.Benchmark.Finalizers {
 		if finalizer == v1alpha1.FinalizerTeardown {
@@ -219,7 +220,7 @@ func stepSuperseded(state State, decision *Decision) bool {
 	for _, run := range old {
 		experiment := run.Spec.Experiment
 		stored := findResults(state, experiment)
-		if ended[experiment] && (stored == nil || stored.Extended) { // results from before further repetitions are incomplete
+		if ended[experiment] && (stored == nil || stored.Extended) { // results without the further repetitions are incomplete
 			ended[experiment], unwritten = false, append(unwritten, experiment) // once is enough
 		}
 	}
@@ -228,7 +229,7 @@ func stepSuperseded(state State, decision *Decision) bool {
 		releaseBehind(state, decision, old)
 		return true
 	}
-	releaseIfIdle(state, decision) // first, because it may never be possible to write the results
+	releaseIfIdle(state, decision) // before the results, which may never be written
 	for _, experiment := range unwritten {
 		decision.do(Action{Kind: WriteResults, Experiment: experiment, Superseded: true,
 			ConfigMap: naming.ResultsName(state.Benchmark.Name, experiment), Fingerprint: naming.Digest(experiment)})
@@ -244,7 +245,7 @@ func stepSpec(state State, decision *Decision) bool {
 	decision.say(PositionStalled, state.SpecError.Reason, "%s", state.SpecError.Message)
 	if at := holdUntil(state); !at.IsZero() && !state.Now.Before(at) {
 		stopUnended(state, decision)
-	} else if current := unsettled(state); current != nil { // a single run ends by itself, but half a group would wait for the other half
+	} else if current := unsettled(state); current != nil { // a single run ends by itself, but an incomplete group would never end
 		if group := attemptOf(state, current); group.broken() {
 			deleteMembers(decision, group)
 		}

@@ -58,7 +58,7 @@ func deleted(s *State)   { s.Benchmark.DeletionTimestamp = &metav1.Time{Time: ru
 func suspended(s *State) { s.Benchmark.Spec.Suspend = true }
 func freeNode(s *State)  { s.Leases = nil }
 
-// inLine has been waiting since noon.
+// inLine makes the benchmark wait in the queue since noon.
 func inLine(s *State) {
 	freeNode(s)
 	s.Benchmark.Status.Queue = &v1alpha1.QueueStatus{Since: metav1.NewMicroTime(runstest.Noon), Position: 1}
@@ -197,7 +197,7 @@ func TestBenchmarkRuns(t *testing.T) {
 			}
 		}
 	}
-	second := func(ending runs.Ending) State { // both attempts at the first run have ended so
+	second := func(ending runs.Ending) State { // both attempts at the first run have this ending
 		state := endedRuns(testState(), 0, 1, ending)
 		run := makeRun(state, state.Slots[0], 2)
 		runstest.Record(&run, ending, true)
@@ -486,7 +486,7 @@ func TestHouseKeeping(t *testing.T) {
 	})
 }
 
-// TestUndecidableGatesAreReportedEarly, while the repetitions can be changed, and not once there is a verdict.
+// TestUndecidableGatesAreReportedEarly: they are reported while the repetitions can still be changed, and not once there is a verdict.
 func TestUndecidableGatesAreReportedEarly(t *testing.T) {
 	state := testState()
 	state.Benchmark.Spec.Variants = []v1alpha1.Variant{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}}

@@ -9,11 +9,12 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// driverRecheck is how often a partly installed driver is checked. The manager does not watch CRDs.
+// driverRecheck is how often to check a partly installed driver. The manager does not watch CRDs.
 const driverRecheck = 30 * time.Second
 
-// DefaultProvisioner is used for targets that name none. The provisioner of existing runs comes first, so that a driver that is
-// installed or removed does not mix provisioners within one experiment. Otherwise it is the preferred one that the cluster has.
+// DefaultProvisioner is the provisioner for targets that name none. The provisioner of existing runs comes first, so that a driver that is
+// installed or removed does not mix provisioners within one experiment. Otherwise it is the preferred provisioner that the cluster
+// supports.
 func DefaultProvisioner(state State) string {
 	byIndex := map[int32]*v1alpha1.ZFSTarget{}
 	for i := range state.Slots {
@@ -34,8 +35,8 @@ func DefaultProvisioner(state State) string {
 	return volume.Default(state.Drivers)
 }
 
-// stepDriver stops at a zfs target if no agent is installed, if its provisioner cannot do what is requested, or if the provisioner's driver
-// is not installed. It comes after stepFinish: results stay even if the driver is removed.
+// stepDriver stops at a zfs target if no agent is installed, if its provisioner cannot provide a requested volume, or if the provisioner's
+// driver is not installed. It comes after stepFinish, so that results stay even if the driver is removed.
 func stepDriver(state State, decision *Decision) bool {
 	if unsettled(state) != nil {
 		return false
@@ -70,13 +71,14 @@ func stepDriver(state State, decision *Decision) bool {
 	return false
 }
 
-// refusal is why a volume of a slot cannot be provided.
+// refusal is the reason why a volume of a slot cannot be provided.
 type refusal struct {
 	provisioner, reason, problem string
 	recheck                      bool
 }
 
-// refusedVolume finds a volume of a slot that its provisioner refuses, or whose driver is not installed. Nil if there is none.
+// refusedVolume finds a volume of a slot that its provisioner cannot provide, or whose driver is not installed. It returns nil if there is
+// none.
 func refusedVolume(state State, slot *design.Slot) *refusal {
 	var missing *refusal
 	for _, wanted := range volume.TargetVolumes(slot.Target) {
@@ -98,8 +100,8 @@ func refusedVolume(state State, slot *design.Slot) *refusal {
 // runClass is the pattern of the StorageClass names of runs, as in the policy storagebench-claims.
 var runClass = regexp.MustCompile(`^sb-[0-9a-f]{16}-[a-z]([-a-z0-9]*[a-z0-9])?$`)
 
-// refuseClassOfRun stops at a target that names the StorageClass of a run. The policy lets the manager create claims on such classes, but
-// it must not do so on behalf of others: the disks below them are granted to one namespace.
+// refuseClassOfRun stops at a target that names the StorageClass of a run. The policy lets the manager create claims with such classes, but
+// it must not do so on behalf of other users: the disks behind a class are granted to one namespace.
 func refuseClassOfRun(state State, decision *Decision) bool {
 	for i := range state.Slots {
 		slot := &state.Slots[i]

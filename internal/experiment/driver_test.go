@@ -16,7 +16,7 @@ import (
 
 func sized(text string) *v1alpha1.Size { return &v1alpha1.Size{Quantity: resource.MustParse(text)} }
 
-// onDriver is a benchmark whose target is on pools, with the given provisioner.
+// onDriver is the state of a benchmark with a zfs target and the given provisioner.
 func onDriver(provisioner string) State {
 	state := testState()
 	state.Benchmark.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Nodes: v1alpha1.NodeChoice{Count: 1}, Reset: v1alpha1.ResetPool,
@@ -24,7 +24,7 @@ func onDriver(provisioner string) State {
 	return settle(state)
 }
 
-// openEBS is a cluster with the driver of that provisioner in the given state.
+// openEBS is a cluster with the driver of the provisioner OpenEBS in the given state.
 func openEBS(state volume.DriverState) map[string]volume.DriverState {
 	return map[string]volume.DriverState{volume.ProvisionerOpenEBS: state}
 }
@@ -53,7 +53,7 @@ func TestDriverIsMissing(t *testing.T) {
 	})
 }
 
-// TestWithoutAgent: a target on pools stops with the reason, others go on.
+// TestWithoutAgent: a benchmark with a zfs target stops and says why, others continue.
 func TestWithoutAgent(t *testing.T) {
 	off := func(s *State) { s.WithoutAgent = true }
 	for _, provisioner := range []string{"OpenEBS", "Local", ""} {
@@ -69,7 +69,7 @@ func TestWithoutAgent(t *testing.T) {
 	})
 }
 
-// TestClusterUnread: a manager that may read neither nodes nor StorageClasses says what to name.
+// TestClusterUnread: if the manager may read neither nodes nor StorageClasses, the message says which fields to set.
 func TestClusterUnread(t *testing.T) {
 	unread := func(s *State) { s.ClusterUnread = true }
 	noNode := func(s *State) {
@@ -88,7 +88,8 @@ func TestClusterUnread(t *testing.T) {
 	})
 }
 
-// TestClassesOfRunsAreNotTargets: the manager may claim on them, and would do so for any user who names one.
+// TestClassesOfRunsAreNotTargets: targets must not name the StorageClass of a run, because the manager may create claims with it, and would
+// do so for any user.
 func TestClassesOfRunsAreNotTargets(t *testing.T) {
 	run := &v1alpha1.BenchmarkRun{}
 	run.UID = "7c1f"
@@ -105,7 +106,7 @@ func TestClassesOfRunsAreNotTargets(t *testing.T) {
 	})
 }
 
-// TestDefaultProvisioner: what the first run of an experiment has, the others get too.
+// TestDefaultProvisioner: all runs of an experiment get the provisioner of its first run.
 func TestDefaultProvisioner(t *testing.T) {
 	with := func(provisioner string) func(*v1alpha1.BenchmarkRun) {
 		return func(run *v1alpha1.BenchmarkRun) {
@@ -197,7 +198,7 @@ func TestWhatADriverCannot(t *testing.T) {
 	}
 }
 
-// TestRunPoolNames: they are unique, and names of zpools.
+// TestRunPoolNames: the names are unique, and valid names of zpools.
 func TestRunPoolNames(t *testing.T) {
 	run := runstest.Underway().Run
 	run.UID = "u1"
@@ -208,7 +209,7 @@ func TestRunPoolNames(t *testing.T) {
 		t.Error(data, log, other)
 	}
 	for _, name := range []string{data, log, naming.KeptPoolName("u1", "e", "v", "n", "log-2")} {
-		// Pool, PersistentVolume and StorageClass, as policies know them: "sb-", 64 bits, the volume.
+		// Names of pools, PersistentVolumes and StorageClasses as the policies expect them: "sb-", 64 bits of hash, the volume.
 		if !runClass.MatchString(name) || len(strings.SplitN(name, "-", 3)[1]) != 16 {
 			t.Errorf("%s does not carry 64 bits of hash", name)
 		}
@@ -218,7 +219,8 @@ func TestRunPoolNames(t *testing.T) {
 	}
 }
 
-// TestTheDefaultDriverSharesNoPool: it is refused in the cluster that has it, for a target that names no provisioner.
+// TestTheDefaultDriverSharesNoPool: a target without a provisioner and with two volumes on one pool is refused if the cluster has the
+// driver.
 func TestTheDefaultDriverSharesNoPool(t *testing.T) {
 	target := v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "log", PoolOf: "data"}}}}
 	for provisioner, refuses := range map[string]bool{volume.ProvisionerOpenEBS: true, volume.ProvisionerLocal: false} {

@@ -33,9 +33,9 @@ func stepFinish(state State, decision *Decision) bool {
 	decision.Fingerprint = fingerprint(state)
 	name := naming.ResultsName(state.Benchmark.Name, state.Experiment)
 	stored := findResults(state, state.Experiment)
-	// Results that announce further repetitions are not final: the time may be over before the first of these has ended.
+	// Results that announce further repetitions are not final: the deadline may expire before the first of these repetitions has ended.
 	written := stored != nil && stored.Fingerprint == decision.Fingerprint && !stored.Extended
-	// Once the verdict is known, the experiment stays Finished while a pool that is no longer kept is being deleted.
+	// Once the results are written, the experiment stays Finished even while a pool that is no longer kept is being deleted.
 	if waiting := giveBack(state, &Decision{}, between(state)); waiting != "" && !written {
 		decision.say(PositionRunning, v1alpha1.ReasonCleaningUp, "the last run has finished and is being torn down: %s", waiting)
 		release(state, decision)
@@ -65,8 +65,8 @@ func stepFinish(state State, decision *Decision) bool {
 	return true
 }
 
-// releaseBeforeResults releases the nodes before the results are written, because a namespace can prevent that forever, for example with a
-// quota. With adaptive, the nodes stay held until the hold is over: repetitions may follow the results.
+// releaseBeforeResults releases the nodes before the results are written, because a namespace can prevent the writing forever, for example
+// with a quota. With adaptive, the nodes stay held until the hold is over, because further repetitions may follow the results.
 func releaseBeforeResults(state State, decision *Decision) {
 	over := holdUntil(state)
 	if state.Benchmark.Spec.Adaptive == nil || !over.IsZero() && !state.Now.Before(over) {
@@ -76,7 +76,7 @@ func releaseBeforeResults(state State, decision *Decision) {
 	}
 }
 
-// fingerprint identifies the inputs of the results. Other runs, gates or standards change it.
+// fingerprint identifies the inputs of the results. It changes if the runs, the gates or the standards change.
 func fingerprint(state State) string {
 	var runs []string
 	for _, run := range state.Runs {
@@ -141,7 +141,7 @@ func keepHistory(state State, decision *Decision) {
 
 // ResultsHistory is the number of earlier experiments whose results are retained.
 func ResultsHistory(spec *v1alpha1.StorageBenchmarkSpec) int {
-	if spec.ResultsHistory == nil { // no API server has set the default
+	if spec.ResultsHistory == nil { // not defaulted by the API server
 		return 10
 	}
 	return int(*spec.ResultsHistory)

@@ -48,7 +48,7 @@ func tolerated(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
 	})
 }
 
-// AssumedNode is the node that the template names, for a manager that may not read nodes.
+// AssumedNode returns the node that the template names, or nil, for a manager that may not read nodes.
 func AssumedNode(template v1alpha1.PodTemplate) *corev1.Node {
 	name := template.NodeSelector[corev1.LabelHostname]
 	if name == "" {
@@ -60,7 +60,7 @@ func AssumedNode(template v1alpha1.PodTemplate) *corev1.Node {
 	}
 }
 
-// NamedClasses are the StorageClasses that the targets name, for a manager that may not read StorageClasses.
+// NamedClasses returns the StorageClasses that the targets name, for a manager that may not read StorageClasses.
 func NamedClasses(slots []design.Slot) (classes []ClassState) {
 	for _, slot := range slots {
 		if class := slot.Target.StorageClass; class != nil && class.Name != "" {

@@ -17,7 +17,7 @@ func nodeCount(state State) int {
 	return state.Slots[0].NodeCount()
 }
 
-// GroupOf is the group in the spec of a run. Nil for a single run.
+// GroupOf returns the group for the spec of a run, or nil for a single run.
 func GroupOf(name string, member int32, nodes []string) *v1alpha1.RunGroup {
 	if len(nodes) < 2 {
 		return nil
@@ -25,7 +25,7 @@ func GroupOf(name string, member int32, nodes []string) *v1alpha1.RunGroup {
 	return &v1alpha1.RunGroup{Name: name, Index: member, Nodes: nodes}
 }
 
-// RunNodes are the nodes of a run and its group.
+// RunNodes returns the nodes of a run or its group.
 func RunNodes(run *v1alpha1.BenchmarkRun) []string {
 	if run.Spec.Group != nil {
 		return run.Spec.Group.Nodes
@@ -33,7 +33,7 @@ func RunNodes(run *v1alpha1.BenchmarkRun) []string {
 	return []string{run.Spec.NodeName}
 }
 
-// StatusNodes are the nodes that a benchmark holds or is queued for.
+// StatusNodes returns the nodes in the status of a benchmark, which it holds or is queued for.
 func StatusNodes(status v1alpha1.StorageBenchmarkStatus) []string {
 	switch {
 	case len(status.NodeNames) > 0:
@@ -60,7 +60,7 @@ type attempt struct {
 	runs   []*v1alpha1.BenchmarkRun
 }
 
-// attemptsAt are the existing attempts at a slot, first one first.
+// attemptsAt returns the existing attempts at a slot, in their order.
 func attemptsAt(state State, index int32) []attempt {
 	var all []attempt
 	for i := range state.Runs {
@@ -95,8 +95,8 @@ func attemptOf(state State, run *v1alpha1.BenchmarkRun) attempt {
 // size is the expected number of runs.
 func (a attempt) size() int { return len(RunNodes(a.runs[0])) }
 
-// ending is the outcome of the attempt. Nil if it has not ended. It is valid if all its runs are, and Invalid as soon as one is. A
-// run that is being deleted has no outcome.
+// ending is the outcome of the attempt, or nil if it has not ended. An attempt is valid if all its runs are valid, and Invalid as soon as
+// one run is Invalid. A run that is being deleted has no outcome.
 func (a attempt) ending() *runs.Ending {
 	valid, failure := 0, (*runs.Ending)(nil)
 	for _, run := range a.runs {
@@ -115,7 +115,7 @@ func (a attempt) ending() *runs.Ending {
 	return failure
 }
 
-// stopped says that a run of a group is being deleted, or was deleted after the work started. The others are then useless.
+// stopped reports whether a run of a group is being deleted, or was deleted after the work had started. The other runs are then useless.
 func (a attempt) stopped() bool {
 	begun := false
 	for _, run := range a.runs {
@@ -127,7 +127,7 @@ func (a attempt) stopped() bool {
 	return begun && len(a.missing()) > 0
 }
 
-// missing are the members of a group that have no run.
+// missing returns the members of a group that have no run.
 func (a attempt) missing() []int32 {
 	var missing []int32
 	for member := range int32(a.size()) {
@@ -140,7 +140,7 @@ func (a attempt) missing() []int32 {
 	return missing
 }
 
-// broken says that a group cannot continue: it was stopped, or some of its runs were never created.
+// broken reports whether a group cannot continue: it was stopped, or some of its runs were never created.
 func (a attempt) broken() bool {
 	return a.size() > 1 && a.ending() == nil && (a.stopped() || len(a.missing()) > 0)
 }

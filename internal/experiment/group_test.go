@@ -18,7 +18,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// groupState is a benchmark on two nodes that has both.
+// groupState is the state of a benchmark on two nodes that holds both.
 func groupState() State {
 	state := testState()
 	onNodes(state.Benchmark, 2)
@@ -175,7 +175,7 @@ func TestLeasesAreTakenInOrder(t *testing.T) {
 	}
 }
 
-// TestLostNodeOfAGroup: while the run on a node that is lost does not stop, others get the nodes of the rest of the group.
+// TestLostNodeOfAGroup: while the run on a lost node does not stop, other benchmarks can get the other nodes of the group.
 func TestLostNodeOfAGroup(t *testing.T) {
 	notStopped := func(run *v1alpha1.BenchmarkRun) {
 		endsWith(runstest.InvalidEnding)(run)
@@ -280,7 +280,8 @@ func TestGroupsInTheSpec(t *testing.T) {
 	}
 }
 
-// TestVariantsReachThePoolsOfSingleNodes: a matrix of ashift that stops at the common pool would compare nothing.
+// TestVariantsReachThePoolsOfSingleNodes: variants and the matrix also change the pools in perNode. A matrix of ashift that changed only
+// the common pool would compare nothing.
 func TestVariantsReachThePoolsOfSingleNodes(t *testing.T) {
 	benchmark := runstest.Benchmark()
 	onNodes(benchmark, 2)
@@ -297,7 +298,7 @@ func TestVariantsReachThePoolsOfSingleNodes(t *testing.T) {
 	}
 }
 
-// TestInvalidGroupInResults: its valid runs are not used either, and it counts once.
+// TestInvalidGroupInResults: the valid runs of an Invalid group are not used either, and the group counts once.
 func TestInvalidGroupInResults(t *testing.T) {
 	state := groupState()
 	state = members(state, endsWith(runstest.ValidEnding), endsWith(runstest.ValidEnding))

@@ -14,7 +14,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// testState is a benchmark that is about to make its first run.
+// testState is the state of a benchmark that is about to create its first run.
 func testState() State {
 	benchmark := runstest.Benchmark()
 	benchmark.Status.NodeName = "n1"
@@ -38,7 +38,7 @@ func settle(state State) State {
 	return state
 }
 
-// makeRun is the run for a slot, as the controller makes it.
+// makeRun returns the run for a slot, as the controller creates it.
 func makeRun(state State, slot design.Slot, attempt int32) v1alpha1.BenchmarkRun {
 	target := design.ResolveTarget(slot.Target, "n1", "fast", "")
 	name := naming.RunName(state.Benchmark.Name, state.Experiment, slot.Index, attempt)
@@ -65,7 +65,7 @@ func makeMember(state State, slot design.Slot, attempt, member int32, nodes ...s
 	return run
 }
 
-// onNodes asks for so many nodes at once.
+// onNodes requests count nodes at once.
 func onNodes(benchmark *v1alpha1.StorageBenchmark, count int32) {
 	benchmark.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{
 		Nodes: v1alpha1.NodeChoice{MatchLabels: map[string]string{"lab": "true"}, Count: count}, Reset: v1alpha1.ResetPool,
@@ -82,7 +82,7 @@ func endedRuns(state State, from, to int, ending runs.Ending) State {
 	return state
 }
 
-// finished is a benchmark whose results are written.
+// finished is the state of a benchmark whose results are written.
 func finished() State {
 	state := testState()
 	state = endedRuns(state, 0, len(state.Slots), runstest.ValidEnding)

@@ -12,22 +12,22 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// How a benchmark is kept from holding a node forever, whatever its namespace does to the objects in it:
+// The following rules keep a benchmark from holding a node forever, whatever users do to the objects in its namespace:
 //   - Every wait of a run that holds the node has a deadline, which the admin limits.
 //   - The experiment ends at holdUntil: the run in progress and its pods are deleted.
 //   - A teardown that makes no progress, because objects are in use or have finalizers, holds the node for TeardownGrace. After that no
 //     pod and no operation of the run is running. Only its disks are in use, and BenchmarkPools protect them from others.
-//   - While a run does not stop, because its node is lost, a group holds that node only.
-//   - What the namespace starts itself on the node, it can also start without storagebench: other measurements detect it as a neighbour.
+//   - While a run does not stop, because its node is lost, a group holds only that node.
+//   - Users could start any other load on the node without storagebench as well: other measurements detect it as a neighbour.
 
-// holdUntil is when the experiment ends at the latest. Zero if there is no limit or the nodes are not held yet. After the nodes are
-// released, the status remembers it: otherwise an experiment that has used up its time would start again.
+// holdUntil returns the time at which the experiment ends at the latest, or zero if there is no limit or the nodes are not held yet. The
+// status keeps this time after the nodes are released: otherwise an experiment that has used up its time would start again.
 func holdUntil(state State) time.Time {
 	if nodes := ChosenNodes(state); len(nodes) > 0 && slices.Equal(held(state), nodes) && state.Limits.MaxHold > 0 {
 		var taken time.Time
 		for _, lease := range state.Leases {
 			if lease.Holder == string(state.Benchmark.UID) && (taken.IsZero() || lease.Since.Before(taken)) {
-				taken = lease.Since // releasing a node beside a lost one, and taking it again, does not prolong the hold
+				taken = lease.Since // a node that was released beside a lost node and taken again does not prolong the hold
 			}
 		}
 		if !taken.IsZero() {
@@ -40,8 +40,8 @@ func holdUntil(state State) time.Time {
 	return time.Time{}
 }
 
-// holdToReport is the value for the status. It stays there after the end only if the limit was the reason for it. A queued or suspended
-// benchmark holds no node, and gets its full time again with the next one.
+// holdToReport is the value of holdUntil for the status. It stays there after the end only if the limit ended the experiment. A queued or
+// suspended benchmark holds no node, and gets its full time again when it takes nodes again.
 func holdToReport(state State, decision Decision) *metav1.Time {
 	without := decision.InLine || decision.Position == PositionSuspended || decision.Reason == v1alpha1.ReasonNamespaceLimit
 	if !holds(state) && without || decision.Position == PositionFinished && !decision.Tally.Expired {
@@ -55,8 +55,8 @@ func busy(state State) bool {
 	return slices.ContainsFunc(state.Runs, func(run v1alpha1.BenchmarkRun) bool { return !runs.Resting(&run) })
 }
 
-// lostRuns are the runs that do not stop, if there is nothing else that the benchmark waits for.
-func lostRuns(state State) (lost []*v1alpha1.BenchmarkRun) {
+// onlyLostRuns returns the runs that do not stop, or nil if the benchmark also waits for other runs.
+func onlyLostRuns(state State) (lost []*v1alpha1.BenchmarkRun) {
 	for i := range state.Runs {
 		run := &state.Runs[i]
 		switch {
@@ -73,7 +73,7 @@ func lostRuns(state State) (lost []*v1alpha1.BenchmarkRun) {
 // stepStuck releases the nodes while a stuck teardown blocks the next run. The benchmark rejoins the queue afterwards. If a node of a group
 // is lost, the group also releases its other nodes, and takes them again once the run on the lost node has stopped.
 func stepStuck(state State, decision *Decision) bool {
-	current, lost := unsettled(state), lostRuns(state)
+	current, lost := unsettled(state), onlyLostRuns(state)
 	switch {
 	case current == nil:
 		return false

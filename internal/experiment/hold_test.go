@@ -16,18 +16,18 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// greed is a way in which a tenant keeps a node: what it does to its own objects, again and again, once a run holds the node.
+// greed is a way in which a tenant tries to keep a node: do changes the tenant's own objects, again and again, once a run holds the node.
 type greed struct {
 	name string
 	do   func(w *world)
-	// within is the longest time for which the node may stay taken.
+	// within is the longest time for which the node may be held.
 	within time.Duration
 }
 
 // heldAtMost is the limit that the admin has set in these tests.
 const heldAtMost = 2 * time.Hour
 
-// toRuns does something to each run.
+// toRuns applies do to each run.
 func toRuns(do func(w *world, r *worldRun)) func(*world) {
 	return func(w *world) {
 		for _, name := range w.names() {
@@ -53,7 +53,7 @@ func stopStarted(w *world, r *worldRun) {
 	}
 }
 
-// TestEveryHoldEnds: whatever a tenant does to its objects, another benchmark that waits for the node gets it within a bound.
+// TestEveryHoldEnds: whatever a tenant does to its objects, another benchmark that waits for the node gets it within a limited time.
 func TestEveryHoldEnds(t *testing.T) {
 	grace := runs.DefaultTimings().TeardownGrace
 	flip := 0

@@ -20,22 +20,22 @@ import (
 // KeptPool is a BenchmarkPool of the benchmark that outlives the run that created it.
 type KeptPool struct {
 	Name, Node string
-	// RunUID is the run that uses it, or used it last.
+	// RunUID is the UID of the run that uses the pool, or used it last.
 	RunUID string
-	// Lineage is that of the experiments that pass it on to each other, and Age how much it has been used. Empty and nil if it belongs to one
-	// experiment.
+	// Lineage is the lineage of the experiments that pass the pool on to each other, and Age how much it has been used. They are empty if
+	// the pool belongs to one experiment.
 	Lineage string
 	Age     *v1alpha1.PoolAge
-	// Problem says why no run can use the pool. Empty if it is ready and unchanged.
+	// Problem says why no run can use the pool. It is empty if the pool is ready and unchanged.
 	Problem string
-	// Deleting says that it is being deleted, DeletedAt since when.
+	// Deleting is true if the pool is being deleted, DeletedAt says since when.
 	Deleting  bool
 	DeletedAt time.Time
 	// Message is the message of its agent.
 	Message string
 }
 
-// KeptPoolOf reads what the planner needs from a kept pool.
+// KeptPoolOf reads a kept pool for the planner.
 func KeptPoolOf(pool *v1alpha1.BenchmarkPool) KeptPool {
 	kept := KeptPool{Name: pool.Name, Node: pool.Spec.NodeName, RunUID: pool.Labels[v1alpha1.LabelRunUID],
 		Lineage: pool.Labels[v1alpha1.LabelLineage], Deleting: !pool.DeletionTimestamp.IsZero()}
@@ -63,7 +63,7 @@ func KeptPoolOf(pool *v1alpha1.BenchmarkPool) KeptPool {
 	return kept
 }
 
-// user is the run that uses a pool, or used it last. Nil if it is gone.
+// user returns the run that uses a pool, or used it last, or nil if that run is gone.
 func (p KeptPool) user(state State) *v1alpha1.BenchmarkRun {
 	for i := range state.Runs {
 		if p.RunUID != "" && string(state.Runs[i].UID) == p.RunUID {
@@ -73,7 +73,7 @@ func (p KeptPool) user(state State) *v1alpha1.BenchmarkRun {
 	return nil
 }
 
-// lost says why the contents of a pool are unknown. Empty if its last run passes it on.
+// lost says why the contents of a pool are unknown. It returns "" if its last run passes it on.
 func (p KeptPool) lost(state State) string {
 	user := p.user(state)
 	switch {
@@ -87,10 +87,10 @@ func (p KeptPool) lost(state State) string {
 	return ""
 }
 
-// unfit says why the next run cannot use a pool. Empty if it can.
+// unfit says why the next run cannot use a pool. It returns "" if it can.
 func (p KeptPool) unfit(state State) string { return cmp.Or(p.lost(state), p.Problem) }
 
-// fit are the pools, of the wanted ones, that the next run can use.
+// fit returns the wanted pools that the next run can use.
 func fit(state State, wanted map[string]bool) map[string]bool {
 	found := map[string]bool{}
 	for _, pool := range state.Pools {
@@ -101,8 +101,8 @@ func fit(state State, wanted map[string]bool) map[string]bool {
 	return found
 }
 
-// keepFor returns the wanted pools that the next run reuses: all of them, or none. Pools of different age would make the condition
-// of a repetition unknown.
+// keepFor returns the wanted pools that the next run reuses: all of them, or none. With pools of different ages, the initial state of a
+// repetition would be unknown.
 func keepFor(state State, wanted map[string]bool) map[string]bool {
 	if found := fit(state, wanted); len(found) == len(wanted) {
 		return found
@@ -110,7 +110,7 @@ func keepFor(state State, wanted map[string]bool) map[string]bool {
 	return nil
 }
 
-// giveBack deletes the kept pools that are not in keep, and says what it waits for. Empty if there is nothing to wait for. It leaves the
+// giveBack deletes the kept pools that are not in keep, and says what it waits for, or "" if there is nothing to wait for. It leaves the
 // pools of unfinished runs to those runs.
 func giveBack(state State, decision *Decision, keep map[string]bool) (waiting string) {
 	for _, pool := range state.Pools {
@@ -145,7 +145,7 @@ func keptForNext(state State, decision *Decision, next *design.Slot) (waiting st
 	return giveBack(state, decision, keepFor(state, wanted))
 }
 
-// giveBackBeside deletes, during active runs, the pools that they cannot reuse. The runs recreate them.
+// giveBackBeside deletes, while runs are active, the pools that these runs cannot reuse. The runs recreate them.
 func giveBackBeside(state State, decision *Decision) {
 	wanted := map[string]bool{}
 	for i := range state.Runs {
@@ -156,8 +156,8 @@ func giveBackBeside(state State, decision *Decision) {
 	giveBack(state, decision, fit(state, wanted))
 }
 
-// KeepsNode reports whether a kept pool prevents the release of its node, because its disks are not free. A pool that stays for the next
-// experiment, that its agent could not destroy within the grace period, or whose run is stuck, blocks only its disks.
+// KeepsNode reports whether a kept pool prevents the release of its node, because its disks are not free. A pool blocks only its disks if
+// it stays for the next experiment, if its agent could not destroy it within the grace period, or if its run is stuck.
 func KeepsNode(state State, node string) bool {
 	stay := between(state)
 	return slices.ContainsFunc(state.Pools, func(pool KeptPool) bool {
@@ -175,7 +175,7 @@ func SortKept(pools []KeptPool) {
 	slices.SortFunc(pools, func(a, b KeptPool) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// keptPoolNames are the names of the pools of a variant on some nodes. Empty if they are not kept.
+// keptPoolNames returns the names of the pools of a variant on some nodes, or nil if they are not kept.
 func keptPoolNames(state State, variant string, target *v1alpha1.ZFSTarget, nodes []string) map[string]bool {
 	if !naming.KeepsPools(target) {
 		return nil

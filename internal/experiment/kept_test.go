@@ -17,7 +17,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// keeping is a benchmark of one variant whose pools are kept, about to make its first run.
+// keeping is the state of a benchmark with one variant that keeps its pools and is about to create its first run.
 func keeping(reset v1alpha1.ResetPolicy, changes ...func(*v1alpha1.StorageBenchmark)) State {
 	state := testState()
 	onNodes(state.Benchmark, 1)
@@ -28,7 +28,7 @@ func keeping(reset v1alpha1.ResetPolicy, changes ...func(*v1alpha1.StorageBenchm
 	return settle(state)
 }
 
-// TestResetInTheSpec: what cannot be kept is refused, with what to write instead.
+// TestResetInTheSpec: a spec whose pools cannot be kept is refused, and the error says what to write instead.
 func TestResetInTheSpec(t *testing.T) {
 	variants := func(b *v1alpha1.StorageBenchmark) { b.Spec.Variants = []v1alpha1.Variant{{Name: "a"}, {Name: "b"}} }
 	zfs := func(change func(*v1alpha1.ZFSTarget)) func(*v1alpha1.StorageBenchmark) {
@@ -82,7 +82,7 @@ func TestResetInTheSpec(t *testing.T) {
 	}
 }
 
-// poolOf is the kept pool of a run that had it last.
+// poolOf is the kept pool that the given run used last.
 func poolOf(state State, slot design.Slot, user *v1alpha1.BenchmarkRun) KeptPool {
 	name := naming.KeptPoolName(string(state.Benchmark.UID), state.Experiment, slot.Variant, "n1", naming.VolumeData)
 	return KeptPool{Name: name, Node: "n1", RunUID: string(user.UID)}
@@ -143,7 +143,7 @@ func TestKeptPools(t *testing.T) {
 	}
 }
 
-// TestKeptTogether: of several pools of a run, all are passed on or none.
+// TestKeptTogether: either all pools of a run are passed on or none.
 func TestKeptTogether(t *testing.T) {
 	state := endedRuns(keeping(v1alpha1.ResetNone, func(b *v1alpha1.StorageBenchmark) {
 		b.Spec.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log"}}
@@ -163,7 +163,8 @@ func TestKeptTogether(t *testing.T) {
 	}
 }
 
-// TestKeptPoolNames: one for a variant, node and volume of an experiment, whichever its run; operations keep names of their own.
+// TestKeptPoolNames: there is one name for each variant, node and volume of an experiment, whichever run uses the pool. Operations still
+// have a name for each run.
 func TestKeptPoolNames(t *testing.T) {
 	state := keeping(v1alpha1.ResetDataset)
 	run := makeRun(state, state.Slots[0], 1)
@@ -190,7 +191,7 @@ func TestKeptPoolNames(t *testing.T) {
 	}
 }
 
-// TestKeptFor: only what was made for this experiment, is kept alike, and is unchanged.
+// TestKeptFor: a run takes over only pools that were created for its experiment, have the same reset policy, and are unchanged.
 func TestKeptFor(t *testing.T) {
 	state := keeping(v1alpha1.ResetNone)
 	run := makeRun(state, state.Slots[0], 1)

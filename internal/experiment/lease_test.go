@@ -17,7 +17,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// contest are benchmarks that want several nodes each, and their views of each other, which may be outdated.
+// contest is a set of benchmarks that want several nodes each, with their views of each other, which may be outdated.
 type contest struct {
 	t      *rapid.T
 	now    time.Time
@@ -26,13 +26,13 @@ type contest struct {
 	leases map[string]string
 	// seen are views from some moves ago.
 	seen []view
-	// had are the benchmarks that have held all of their nodes, in that order.
+	// had are the benchmarks that have held all of their nodes, in the order in which they did.
 	had []int
-	// limits of each namespace; the benchmarks are in two.
+	// limits apply to each of the two namespaces.
 	limits Limits
 	most   map[string]int
-	told   []bool // that its namespace has no share left
-	// fresh says that all views are up to date, strict that they always have been.
+	told   []bool // whether its namespace has no share left
+	// fresh is true if all views are up to date, strict if they always have been.
 	fresh, strict bool
 }
 
@@ -64,14 +64,14 @@ func newContest(t *rapid.T, fresh bool) *contest {
 
 func (c *contest) uid(i int) string { return fmt.Sprintf("uid-%d", i) }
 
-// benchmark is a benchmark in one of two namespaces, alternating, created in the order of the numbers.
+// benchmark returns benchmark i. The benchmarks are alternately in one of two namespaces, and were created in the order of their numbers.
 func (c *contest) benchmark(i int) *v1alpha1.StorageBenchmark {
 	return &v1alpha1.StorageBenchmark{Status: c.status[i], ObjectMeta: metav1.ObjectMeta{
 		Namespace: []string{"a", "b"}[i%2], UID: types.UID(c.uid(i)),
 		CreationTimestamp: metav1.Time{Time: runstest.Noon.Add(time.Duration(i) * time.Second)}}}
 }
 
-// neighbours are the others of the namespace that are not served yet.
+// neighbours returns the other benchmarks of the namespace that are not served yet.
 func (c *contest) neighbours(i int, old view) (neighbours []Neighbour) {
 	for k := i % 2; k < len(c.wishes); k += 2 {
 		holds := slices.Contains(slices.Collect(maps.Values(old.leases)), c.uid(k))
@@ -90,7 +90,7 @@ func (c *contest) neighbours(i int, old view) (neighbours []Neighbour) {
 	return neighbours
 }
 
-// state is what a benchmark sees: its own current status, and a possibly outdated view of the others and the Leases.
+// state is the view of a benchmark: its own current status, and a possibly outdated view of the others and the Leases.
 func (c *contest) state(i int) (State, Decision) {
 	old := view{status: c.status, leases: c.leases}
 	if !c.fresh && len(c.seen) > 0 {
@@ -112,7 +112,7 @@ func (c *contest) state(i int) (State, Decision) {
 	return state, Decision{NodeNames: c.wishes[i]}
 }
 
-// turn is one turn of the controller of a benchmark. A benchmark with all of its nodes finishes at once.
+// turn is one reconciliation of a benchmark. A benchmark that has all of its nodes finishes at once.
 func (c *contest) turn(i int) {
 	if slices.Contains(c.had, i) {
 		return
@@ -124,9 +124,9 @@ func (c *contest) turn(i int) {
 	for _, action := range decision.Actions {
 		holder := c.leases[action.Node]
 		switch {
-		case action.Kind == TakeLease && holder == "": // else the API server says that it exists
+		case action.Kind == TakeLease && holder == "": // otherwise creating it fails with AlreadyExists
 			c.leases[action.Node] = c.uid(i)
-		case action.Kind == ReleaseLease && holder == c.uid(i): // else it is not ours any more
+		case action.Kind == ReleaseLease && holder == c.uid(i): // otherwise it is not ours any more
 			delete(c.leases, action.Node)
 		}
 	}
@@ -189,7 +189,8 @@ func (c *contest) remember() {
 	c.seen = append(c.seen, view{slices.Clone(c.status), leases})
 }
 
-// inOrder: with complete views, no benchmark is served before one that joined a common queue earlier and is before it there.
+// inOrder checks that, with complete views, no benchmark is served before another one that joined a common queue earlier and is ahead of it
+// there.
 func (c *contest) inOrder(i int) {
 	for k, status := range c.status {
 		shared := slices.ContainsFunc(c.wishes[k], func(node string) bool { return slices.Contains(c.wishes[i], node) })

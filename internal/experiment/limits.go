@@ -13,16 +13,16 @@ import (
 	"github.com/storagebench/storagebench/internal/foresee"
 )
 
-// Limits are what the admin lets a benchmark request. The zero value limits only priority classes and tolerations.
+// Limits are the limits that the admin sets for benchmarks. The zero value limits only priorities, priority classes and tolerations.
 type Limits struct {
 	// MaxHold is how long a benchmark may hold its nodes, and the longest spec.deadline.
 	MaxHold time.Duration
 	// MaxStartDeadline is the longest startDeadline that a phase may request: a node is idle while a pod waits to start.
 	MaxStartDeadline time.Duration
-	// MaxPriority is the highest spec.priority of a namespace, and QueueWeights are the shares of the queues, by namespace. The key
-	// "*" is for all others. Defaults to 0 and to equal shares.
+	// MaxPriority is the highest spec.priority of a namespace, and QueueWeights are the shares of the queues, by namespace. The key "*" is
+	// for all other namespaces. The defaults are priority 0 and equal shares.
 	MaxPriority, QueueWeights map[string]int32
-	// PriorityClasses that workload pods may name.
+	// PriorityClasses are the PriorityClasses that workload pods may name.
 	PriorityClasses []string
 	// TolerationKeys are the taint keys that workload pods may tolerate. A key that ends in '*' matches a prefix. Empty allows
 	// every key except those of Kubernetes itself.
@@ -31,8 +31,8 @@ type Limits struct {
 	NodesPerNamespace int
 	// LinePerNamespace is the number of benchmarks of a namespace that may hold nodes or be queued at the same time.
 	LinePerNamespace int
-	// ForbidKeeping forbids pools that hold their disks while no run uses them: by target.zfs.keepFor from one scheduled experiment to the
-	// next, by spec.retain after a run.
+	// ForbidKeeping forbids pools that hold their disks while no run uses them: because of target.zfs.keepFor between scheduled
+	// experiments, or because of spec.retain after a run.
 	ForbidKeeping bool
 }
 
@@ -41,7 +41,7 @@ func DefaultLimits() Limits {
 	return Limits{MaxHold: 24 * time.Hour, MaxStartDeadline: time.Hour, NodesPerNamespace: 8, LinePerNamespace: 4}
 }
 
-// Validate refuses limits that would let nothing run, or that contain mistakes.
+// Validate returns an error for limits that would let nothing run, or that contain mistakes.
 func (l Limits) Validate() error {
 	for _, key := range l.TolerationKeys {
 		if name := strings.TrimSuffix(key, "*"); name == "" || strings.ContainsAny(name, "* \t") {
@@ -53,7 +53,7 @@ func (l Limits) Validate() error {
 		return fmt.Errorf("a priority class without a name: write a comma-separated list of PriorityClasses")
 	}
 	if l.MaxStartDeadline > 0 && l.MaxStartDeadline < foresee.DefaultStartDeadline {
-		return fmt.Errorf("the longest startDeadline is %s, and that of a phase that names none is %s: allow at least as much, or write 0 for "+
+		return fmt.Errorf("the maximum startDeadline %s is below the default, %s: allow at least the default, or write 0 for "+
 			"no limit",
 			l.MaxStartDeadline, foresee.DefaultStartDeadline)
 	}
@@ -63,7 +63,7 @@ func (l Limits) Validate() error {
 	return l.validateShares()
 }
 
-// Check refuses a spec that could never run within the limits.
+// Check returns an error for a spec that could never run within the limits.
 func (l Limits) Check(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot) error {
 	if err := l.checkTime("spec.deadline", spec.Deadline, l.MaxHold, "max-hold"); err != nil {
 		return err
@@ -112,7 +112,8 @@ func (l Limits) checkKeeping(spec *v1alpha1.StorageBenchmarkSpec, slots []design
 	return nil
 }
 
-// retain is what a run of a slot may keep. The spec may have changed since it was checked: retain is not part of the experiment's hash.
+// retain returns the retain policy that a run of a slot gets. The policy in the spec may have changed since it was checked, because it is
+// not part of the experiment's hash.
 func (l Limits) retain(asked v1alpha1.RetainPolicy, slot *design.Slot) v1alpha1.RetainPolicy {
 	if l.ForbidKeeping && slot.Target.ZFS != nil && asked != "" {
 		return v1alpha1.RetainNever
@@ -159,7 +160,7 @@ func oneOf(none, some string, names []string) string {
 	return some + ": " + strings.Join(names, ", ")
 }
 
-// exceeds names the owner of a limit, because a user cannot raise it.
+// exceeds returns an error that says who sets the limit, because a user cannot raise it.
 func exceeds(format string, values ...any) *design.SpecError {
 	return design.Refuse(v1alpha1.ReasonLimitExceeded, format+", or ask the cluster's admin, who sets this limit", values...)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestLimits: what can never fit is refused with the field, the limit, and who sets it.
+// TestLimits: a spec that can never fit is refused, and the error names the field, the limit, and who sets the limit.
 func TestLimits(t *testing.T) {
 	tolerate := func(tolerations ...corev1.Toleration) func(*v1alpha1.StorageBenchmark) {
 		return func(b *v1alpha1.StorageBenchmark) { b.Spec.PodTemplate.Tolerations = tolerations }
@@ -89,7 +89,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestKeptDisksAreLimited: where pools may not be kept, no run of a zfs target keeps its disks by retain, also if that is set later.
+// TestKeptDisksAreLimited: if keeping pools is forbidden, no run of a zfs target keeps its disks with retain, even if retain is set later.
 func TestKeptDisksAreLimited(t *testing.T) {
 	forbidden := Limits{ForbidKeeping: true}
 	for _, test := range []struct {
@@ -122,7 +122,7 @@ func TestKeptDisksAreLimited(t *testing.T) {
 	}
 }
 
-// TestLimitsAreValid: the admin's own mistakes are found at the start of the manager.
+// TestLimitsAreValid: mistakes of the admin are found when the manager starts.
 func TestLimitsAreValid(t *testing.T) {
 	for says, limits := range map[string]Limits{
 		"":                       DefaultLimits(),
@@ -141,7 +141,7 @@ func TestLimitsAreValid(t *testing.T) {
 	}
 }
 
-// TestPriorityIsLimited: a namespace gets the priority that the admin allows, and no other is refused for it.
+// TestPriorityIsLimited: a namespace gets at most the priority that the admin allows, and a higher one is refused.
 func TestPriorityIsLimited(t *testing.T) {
 	limits := Limits{MaxPriority: map[string]int32{"lab": 5, "*": 1}, QueueWeights: map[string]int32{"lab": 3}}
 	for _, test := range []struct {

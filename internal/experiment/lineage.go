@@ -11,16 +11,16 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// lineageOf is a hash of what the experiments of a benchmark measure, whatever their scheduled time or rerun. Experiments with the same
-// lineage may pass a pool on to each other.
+// lineageOf is a hash of everything that the experiments of a benchmark measure, without their scheduled time or rerun. Experiments with
+// the same lineage may pass a pool on to each other.
 func lineageOf(benchmark *v1alpha1.StorageBenchmark, targetDigest string) string {
 	if benchmark.Spec.Schedule == nil {
 		return ""
 	}
-	return naming.Digest([]string{design.Question(benchmark), targetDigest})
+	return naming.Digest([]string{design.ComparisonHash(benchmark), targetDigest})
 }
 
-// lineageFor is the lineage within which the pools of a slot are kept. Empty if each experiment has its own.
+// lineageFor is the lineage within which the pools of a slot are kept. It is empty if each experiment has its own pools.
 func lineageFor(state State, slot *design.Slot) string {
 	if !design.KeepsForSchedule(slot) {
 		return ""
@@ -28,8 +28,8 @@ func lineageFor(state State, slot *design.Slot) string {
 	return state.Lineage
 }
 
-// between are the pools that stay for the next experiment of the schedule. Their condition is judged only when that experiment begins, so
-// that the reboot of a node or an update of the agent does not cost a pool. Neither does a StorageTarget that is missing for a moment:
+// between returns the pools that stay for the next experiment of the schedule. Their condition is judged only when that experiment begins,
+// so that no pool is lost because a node reboots or the agent is updated. Nor is a pool lost while a StorageTarget is missing for a moment:
 // without it, the lineage of the next experiment is unknown.
 func between(state State) map[string]bool {
 	spec := &state.Benchmark.Spec
@@ -47,8 +47,8 @@ func between(state State) map[string]bool {
 }
 
 // passesOn reports whether a run of an earlier experiment still owns one of the pools that stay. Until the next experiment takes the pool
-// over, the run has to stay too: its outcome says what is on the pool, and deleting the run would delete the pool. So do later runs: the
-// cache may lag behind, and one of them may already own the pool.
+// over, the run must stay too: its outcome tells the state of the pool, and deleting the run would delete the pool. Later runs must also
+// stay: the cache may lag behind, and one of them may already own the pool.
 func passesOn(state State, run *v1alpha1.BenchmarkRun, stay map[string]bool) bool {
 	return slices.ContainsFunc(state.Pools, func(pool KeptPool) bool {
 		if !stay[pool.Name] {
@@ -67,8 +67,8 @@ func passedOn(state State, old *v1alpha1.BenchmarkRun) bool {
 	})
 }
 
-// keptNodes are the nodes of the pools that the next experiment takes over. On other nodes the age would begin again. Nil if there are
-// none, or one of them cannot be used.
+// keptNodes returns the nodes of the pools that the next experiment takes over. On other nodes, the age of the pool would start again. It
+// returns nil if there are no such pools, or if one of them cannot be used.
 func keptNodes(state State) (nodes []string) {
 	stay := between(state)
 	for _, pool := range state.Pools {
@@ -90,12 +90,12 @@ func waitForItsNode(state State, decision *Decision) bool {
 		return false
 	}
 	decision.say(PositionWaiting, v1alpha1.ReasonNoNode, "the pool that earlier experiments have aged is on node %s, which is not Ready or "+
-		"does not fit: make it ready, or set spec.suspend to true for a moment to begin on a new pool", JoinNodes(nodes))
+		"does not fit: make it ready, or set spec.suspend to true and back to false to begin with a new pool", JoinNodes(nodes))
 	releaseIfIdle(state, decision)
 	return true
 }
 
-// PoolAge is that of the pool of a run, if experiments pass it on to each other.
+// PoolAge returns the age of the pool of a run, or nil if experiments do not pass that pool on to each other.
 func PoolAge(run *v1alpha1.BenchmarkRun) *results.PoolAge {
 	for _, volume := range run.Status.Volumes {
 		if age := volume.PoolAge; age != nil {
@@ -105,7 +105,7 @@ func PoolAge(run *v1alpha1.BenchmarkRun) *results.PoolAge {
 	return nil
 }
 
-// sayKept says which pools stay, and how old they are.
+// sayKept adds to the message which pools stay, and how old they are.
 func sayKept(state State, decision *Decision) {
 	stay := between(state)
 	for _, pool := range state.Pools {

@@ -23,7 +23,7 @@ func nightly(b *v1alpha1.StorageBenchmark) {
 	b.Spec.Target.ZFS.KeepFor, b.Spec.Schedule = v1alpha1.KeepForSchedule, &v1alpha1.Schedule{Cron: "0 3 * * *"}
 }
 
-// aged is a benchmark whose last experiment is over, and whose pool three of them have used.
+// aged is the state of a benchmark whose last experiment is over, and whose pool three experiments have used.
 func aged() State {
 	state := keeping(v1alpha1.ResetNone, nightly)
 	state = endedRuns(state, 0, len(state.Slots), runstest.ValidEnding)
@@ -131,7 +131,7 @@ func TestPoolsOfALineage(t *testing.T) {
 }
 
 // TestAMissingTargetCostsNoAge: while a StorageTarget is being replaced, the pool and the run that used it last stay. The contents of the
-// new StorageTarget decide.
+// new StorageTarget decide whether they are deleted.
 func TestAMissingTargetCostsNoAge(t *testing.T) {
 	target := keeping(v1alpha1.ResetNone, nightly).Benchmark.Spec.Target
 	other := *target.DeepCopy()
@@ -186,7 +186,7 @@ func TestAMissingTargetCostsNoAge(t *testing.T) {
 	}
 }
 
-// TestLineage: it is the same for each time of the schedule and each rerun, and another one for whatever else is measured.
+// TestLineage: the lineage is the same for each scheduled time and each rerun, and changes with anything that changes the measurement.
 func TestLineage(t *testing.T) {
 	of := func(changes ...func(*v1alpha1.StorageBenchmark)) string {
 		return keeping(v1alpha1.ResetNone, append(changes, nightly)...).Lineage
@@ -236,7 +236,7 @@ func TestLineage(t *testing.T) {
 	}
 }
 
-// TestKeepForInTheSpec: what cannot be passed on is refused, with what to write instead.
+// TestKeepForInTheSpec: a spec whose pool cannot be passed on is refused, and the error says what to write instead.
 func TestKeepForInTheSpec(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*v1alpha1.StorageBenchmark)

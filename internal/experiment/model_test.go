@@ -30,14 +30,14 @@ type world struct {
 	benchmark *v1alpha1.StorageBenchmark // nil once it is gone
 	classes   []ClassState
 	nodes     []string
-	// lease holder by node
+	// leases has the holder of the Lease of each node.
 	leases map[string]string
-	// since and heldFor say when a Lease of ours was taken, and for which experiment.
+	// since and heldFor say when a Lease of ours was taken and for which experiment, by node.
 	since     map[string]time.Time
 	heldFor   map[string]string
 	limits    Limits
 	neighbour []Neighbour
-	// taken says that an object of another owner has a name of ours. finalizers says that a finalizer keeps a deleted run.
+	// taken is true if an object of another owner has one of our names. finalizers is true if a finalizer keeps a deleted run.
 	taken      bool
 	finalizers bool
 	abandoned  bool
@@ -45,8 +45,8 @@ type world struct {
 	runs       map[string]*worldRun
 	results    []StoredExperiment
 	history    HistoryState
-	foreign    bool // a namesake of the results
-	full       bool // a quota forbids results: the turn ends with an error
+	foreign    bool // a ConfigMap of another owner has the name of the results
+	full       bool // a quota forbids results: the reconciliation ends with an error
 	uids       int
 	decisions  int
 	wake       time.Time
@@ -54,7 +54,7 @@ type world struct {
 	broken     bool // a gate that does not compile
 	// begun are the scheduled times for which runs were created.
 	begun []time.Time
-	all   []string // nodes that there can be
+	all   []string // all nodes that may exist
 	last  Decision
 }
 
@@ -62,15 +62,15 @@ type worldRun struct {
 	run    v1alpha1.BenchmarkRun
 	volume *runs.Claims
 	phases []runs.PhaseState
-	// arrives says whether the document of a phase can be read.
+	// arrives says for each phase whether its document can be read.
 	arrives []bool
 	outcome []results.Outcome
-	// starts counts the Jobs made.
+	// starts counts the Jobs created for each phase.
 	starts []int
 	// startedAt are the agreed start times of the phases of a group.
 	startedAt []time.Time
-	// strays are pods without their Job, straysAtWork those that have not ended. A kept claim is not deleted. Kept pods are not deleted
-	// either, but end.
+	// strays counts the pods without their Job, straysAtWork those that have not ended. A kept claim is not deleted. Kept pods are not
+	// deleted either, but they end.
 	strays, straysAtWork int
 	keepClaim, keepPod   bool
 }
@@ -107,7 +107,7 @@ func newWorld(t *rapid.T) *world {
 	return w
 }
 
-// schedule is one of a few, often enough to meet experiments at work.
+// schedule returns one of a few schedules, some of them frequent enough to be due while an experiment is running.
 func (w *world) schedule() *v1alpha1.Schedule {
 	return &v1alpha1.Schedule{Cron: []string{"*/7 * * * *", "0 * * * *", "30 3 * * 1"}[w.draw(3, "cron")], TimeZone: "Europe/Berlin"}
 }
@@ -126,7 +126,7 @@ func (w *world) names() []string {
 // expansions caches expanded specs: there are only a few different ones.
 var expansions = map[string]State{}
 
-// observe is what the controller would observe.
+// observe returns the state that the controller would observe.
 func (w *world) observe() State {
 	state, known := expansions[design.ID(unscheduled(w.benchmark))]
 	if !known {
@@ -171,21 +171,21 @@ func (w *world) observe() State {
 	return state
 }
 
-// unscheduled has the runs of the benchmark, whatever the time.
+// unscheduled returns the benchmark without its status, so that its slots do not depend on the time.
 func unscheduled(benchmark *v1alpha1.StorageBenchmark) *v1alpha1.StorageBenchmark {
 	bare := benchmark.DeepCopy()
 	bare.Status = v1alpha1.StorageBenchmarkStatus{}
 	return bare
 }
 
-// reconcile is one turn of the benchmark's controller. With crash, it ends before the status is written.
+// reconcile is one reconciliation by the benchmark's controller. With crash, it ends before the status is written.
 func (w *world) reconcile(crash bool) {
 	if w.benchmark == nil {
 		return
 	}
 	state := w.observe()
 	decision := Plan(state)
-	if decision.Position == PositionRehearsing { // a question that changes nothing, and the same turn goes on with the answer
+	if decision.Position == PositionRehearsing { // this changes nothing, and the same reconciliation continues with the answer
 		if i := slices.IndexFunc(decision.Actions, func(a Action) bool { return a.Kind != Rehearse }); i >= 0 || len(decision.Actions) == 0 {
 			w.t.Fatalf("a rehearsal is asked for with %v", kinds(decision.Actions))
 		}
@@ -199,7 +199,7 @@ func (w *world) reconcile(crash bool) {
 	w.checkBenchmark(state, decision)
 	w.last = decision
 	for _, action := range decision.Actions {
-		if w.full && action.Kind == WriteResults { // what comes after an action that fails is not done
+		if w.full && action.Kind == WriteResults { // actions after a failed one are not executed
 			break
 		}
 		w.applyBenchmark(state, decision, action)
@@ -232,7 +232,7 @@ func (w *world) wakeAt(at time.Time) {
 	}
 }
 
-// summarise keeps what the real status keeps and the planner reads.
+// summarise writes the fields of the real status that the planner reads.
 func (w *world) summarise(state State, decision Decision) {
 	status := &w.benchmark.Status
 	if status.Experiment != state.Experiment {
@@ -323,7 +323,7 @@ func (w *world) checkBenchmark(state State, decision Decision) {
 	}
 }
 
-// benchmarkProblem is a contradiction in a decision, whatever the state.
+// benchmarkProblem returns the first violation of an invariant by a decision, or "" if there is none.
 func benchmarkProblem(state State, decision Decision) string {
 	if decision.Reason == "" || decision.Message == "" || decision.Position == "" {
 		return "nothing is said"
@@ -332,7 +332,7 @@ func benchmarkProblem(state State, decision Decision) string {
 	for i := range state.Runs {
 		if run := &state.Runs[i]; !runs.Settled(run) || !run.DeletionTimestamp.IsZero() {
 			working[run.Spec.NodeName] = working[run.Spec.NodeName] || !runs.Resting(run)
-			going = going || !runs.Resting(run) && !runs.NotStopped(run) // beside one that does not stop, others can have the other nodes
+			going = going || !runs.Resting(run) && !runs.NotStopped(run) // if a run does not stop, others can have the other nodes
 			earlier := busyElse
 			busyElse = func(action Action) bool {
 				return earlier(action) || run.Spec.Group == nil || run.Spec.Index != action.Slot.Index || run.Spec.Attempt != action.Attempt
@@ -392,7 +392,7 @@ func benchmarkProblem(state State, decision Decision) string {
 	return ""
 }
 
-// observeRun is what the run's controller would see.
+// observeRun returns the state that the run's controller would observe.
 func (w *world) observeRun(r *worldRun) runs.State {
 	state := runs.State{Now: w.now, Timings: runs.DefaultTimings(), Run: r.run.DeepCopy(), Owner: runstest.OwnUID,
 		LeaseHolder: w.leases[r.run.Spec.NodeName], LeaseHolderName: "lab/thief", Phases: slices.Clone(r.phases), Pods: r.strays,
@@ -428,7 +428,7 @@ func (w *world) observeRun(r *worldRun) runs.State {
 	return state
 }
 
-// peers are the names of the other runs of a group.
+// peers returns the names of the other runs of the group.
 func (w *world) peers(r *worldRun) []string {
 	var names []string
 	for member := range RunNodes(&r.run) {
@@ -600,7 +600,7 @@ func (w *world) applyRun(r *worldRun, action runs.Action) {
 	}
 }
 
-// recorded reports whether the making of a phase's Job is in the status.
+// recorded reports whether the creation of a phase's Job is recorded in the status.
 func (r *worldRun) recorded(i int) bool {
 	return slices.ContainsFunc(r.run.Status.Phases, func(p v1alpha1.RunPhaseStatus) bool {
 		return p.Name == r.run.Spec.Phases[i].Name && p.ExecutorUID != ""
@@ -610,7 +610,7 @@ func (r *worldRun) recorded(i int) bool {
 // statesTried counts decisions over all tests.
 var statesTried int
 
-// countStates prints how many states a test has tried.
+// countStates prints how many states a test has tried since before.
 func countStates(t *testing.T, before int) {
 	t.Helper()
 	t.Logf("%d states tried", statesTried-before)

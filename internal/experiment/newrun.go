@@ -16,11 +16,11 @@ import (
 // Images are the runner images of new experiments.
 type Images struct {
 	Runner string
-	// Postgres replaces it in experiments with the workload postgres, if set: it is the same image with PostgreSQL.
+	// Postgres replaces Runner in experiments with the workload postgres, if set. It is the same image plus PostgreSQL.
 	Postgres string
 }
 
-// NewRun is the run for a slot, or one of its group, with all values resolved.
+// NewRun returns the run for a slot, or one run of its group, with all values resolved.
 func NewRun(state State, action Action, nodes []string, defaultClass string) *v1alpha1.BenchmarkRun {
 	benchmark, slot, node := state.Benchmark, action.Slot, nodes[action.Member]
 	name := naming.RunName(benchmark.Name, state.Experiment, slot.Index, action.Attempt)
@@ -59,7 +59,7 @@ func NewRun(state State, action Action, nodes []string, defaultClass string) *v1
 	return run
 }
 
-// ImageInUse is the runner image of the first run of the experiment. Empty before that run exists.
+// ImageInUse is the runner image of the first run of the experiment. It is empty before that run exists.
 func ImageInUse(state State) string {
 	for _, run := range state.Runs {
 		if run.Spec.Experiment == state.Experiment {
@@ -69,8 +69,8 @@ func ImageInUse(state State) string {
 	return ""
 }
 
-// runnerImage is the image of the next run: that of the first run, because an upgrade of the operator during an experiment must not
-// change the runner. All slots are checked, so that the runs of one experiment differ only in their variant.
+// runnerImage is the image of the next run: the image of the first run, because an upgrade of the operator during an experiment must not
+// change the runner. All slots are checked for the workload postgres, so that the runs of one experiment differ only in their variant.
 func runnerImage(state State) string {
 	if used := ImageInUse(state); used != "" {
 		return used
@@ -86,7 +86,7 @@ func runnerImage(state State) string {
 	return state.Images.Runner
 }
 
-// ScheduledAnnotation marks what belongs to a scheduled time.
+// ScheduledAnnotation returns the annotation that marks objects of a scheduled time.
 func ScheduledAnnotation(at time.Time) map[string]string {
 	if at.IsZero() {
 		return nil
@@ -99,8 +99,8 @@ func OwnerReference(benchmark *v1alpha1.StorageBenchmark) metav1.OwnerReference 
 	return *metav1.NewControllerRef(benchmark, v1alpha1.GroupVersion.WithKind("StorageBenchmark"))
 }
 
-// stepRehearse asks the API server about runs of all variants, so that an invalid value is found before the first run and not in the
-// middle of the experiment. A Stalled benchmark is asked about again in every turn.
+// stepRehearse validates runs of the variants with the API server, so that an invalid value is found before the first run and not in the
+// middle of the experiment. For a Stalled benchmark, it does so in every reconciliation.
 func stepRehearse(state State, decision *Decision) bool {
 	status := state.Benchmark.Status
 	if state.Rehearsed || state.SpecError != nil || !state.Benchmark.DeletionTimestamp.IsZero() ||
@@ -118,7 +118,7 @@ func stepRehearse(state State, decision *Decision) bool {
 	return true
 }
 
-// Rehearsals are runs that are only checked, with placeholders for what is not chosen yet.
+// Rehearsals returns runs that are only validated, with placeholders for the values that are not chosen yet.
 func Rehearsals(state State) (rehearsals []*v1alpha1.BenchmarkRun) {
 	const placeholder = "rehearsal"
 	for _, slot := range rehearsed(state.Slots) {
@@ -133,11 +133,11 @@ func Rehearsals(state State) (rehearsals []*v1alpha1.BenchmarkRun) {
 	return rehearsals
 }
 
-// mostRehearsals is up to how many variants all are rehearsed.
+// mostRehearsals is the largest number of variants for which each variant is rehearsed.
 const mostRehearsals = 64
 
-// rehearsed are the variants to rehearse: all, or in a large matrix each value at least once, because the API server checks most values by
-// themselves.
+// rehearsed returns the variants to rehearse: all of them, or in a large matrix enough to have each value at least once, because the API
+// server checks most values independently of each other.
 func rehearsed(slots []design.Slot) (variants []design.Slot) {
 	all := design.OneOfEach(slots)
 	if len(all) <= mostRehearsals {
@@ -159,7 +159,7 @@ func rehearsed(slots []design.Slot) (variants []design.Slot) {
 	return variants
 }
 
-// RefusedRun is the error of a spec whose run the API server has refused.
+// RefusedRun returns the error for a spec whose run the API server has rejected.
 func RefusedRun(run *v1alpha1.BenchmarkRun, refusal error) *design.SpecError {
 	return &design.SpecError{Reason: v1alpha1.ReasonSpecInvalid, Message: fmt.Sprintf("variant %q cannot be run: %v", run.Spec.Variant,
 		refusal)}

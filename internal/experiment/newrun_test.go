@@ -45,7 +45,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestRehearsal: a new or Stalled benchmark asks the API server about a run of each variant before it does anything else.
+// TestRehearsal: a new or Stalled benchmark validates a run of each variant with the API server before it does anything else.
 func TestRehearsal(t *testing.T) {
 	fresh := func() State {
 		state := testState()
@@ -98,7 +98,7 @@ func TestRehearsal(t *testing.T) {
 	}
 }
 
-// TestRehearsalOfAMatrix: each value is asked about, and not each combination.
+// TestRehearsalOfAMatrix: in a large matrix, each value is rehearsed, but not each combination.
 func TestRehearsalOfAMatrix(t *testing.T) {
 	var slots []design.Slot
 	for size := range 13 {

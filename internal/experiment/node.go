@@ -40,8 +40,8 @@ func zfsNodes(state State) string {
 	return ", target.zfs.nodes.matchLabels, and the label " + v1alpha1.LabelLabNode + "=true of nodes with an agent"
 }
 
-// stepUnfit waits for a node of the experiment that no longer fits: a run there would end, and not be repeated. Meanwhile others can have
-// the nodes, unless a pool with the data of earlier repetitions is kept on one.
+// stepUnfit waits for a node of the experiment that no longer fits: a run there would fail without another attempt. Meanwhile other
+// benchmarks can use the nodes, unless a pool with the data of earlier repetitions is kept on one of them.
 func stepUnfit(state State, decision *Decision) bool {
 	node, next := unfitNode(state, decision.NodeNames), decision.Tally.Next
 	if node == "" || next == nil || unsettled(state) != nil {
@@ -56,7 +56,7 @@ func stepUnfit(state State, decision *Decision) bool {
 	return true
 }
 
-// unfitNode is a node of the experiment that no pod can be started on now. Empty if there is none, or if that cannot be known.
+// unfitNode returns a node of the experiment on which no pod can start now, or "" if there is none or the manager cannot know.
 func unfitNode(state State, nodes []string) string {
 	at := slices.IndexFunc(nodes, func(node string) bool { return !offered(state.Nodes, node) })
 	if state.ClusterUnread || at < 0 {

@@ -65,7 +65,7 @@ func TestHistories(t *testing.T) {
 	countStates(t, before)
 }
 
-// move is one step: a turn of a controller or something that happens in the cluster.
+// move is one step: a reconciliation by a controller or an event in the cluster.
 func (w *world) move() {
 	names := w.names()
 	kind := w.draw(20, "move")
@@ -142,7 +142,7 @@ func (w *world) at() *time.Time {
 	return &now
 }
 
-// advance does the next thing that happens to a phase if all is well.
+// advance makes the next step of a phase happen, as if all goes well.
 func (w *world) advance(r *worldRun, i int) {
 	phase := &r.phases[i]
 	if r.volume != nil && !r.volume.Bound && !r.volume.Lost {
@@ -177,7 +177,7 @@ func (w *world) endPod(r *worldRun, i, how int) {
 	}
 }
 
-// moveCluster changes what surrounds the benchmark.
+// moveCluster changes the cluster around the benchmark.
 func (w *world) moveCluster() {
 	node := w.all[w.draw(len(w.all), "node")]
 	switch w.draw(11, "cluster") {
@@ -212,7 +212,7 @@ func (w *world) moveCluster() {
 	}
 }
 
-// movePeople changes the benchmark.
+// movePeople changes the benchmark, as its users do.
 func (w *world) movePeople() {
 	if w.benchmark == nil {
 		return
@@ -244,11 +244,11 @@ func (w *world) movePeople() {
 	}
 }
 
-// collect is what Kubernetes does by itself: it finishes deletions.
+// collect does the part of Kubernetes: it finishes deletions.
 func (w *world) collect() {
 	for _, name := range w.names() {
 		r := w.runs[name]
-		if r.straysAtWork > 0 || r.strays > 0 && !r.keepPod { // they work for one step
+		if r.straysAtWork > 0 || r.strays > 0 && !r.keepPod { // they run for one more step
 			if r.straysAtWork, w.changed = 0, true; !r.keepPod {
 				r.strays = 0
 			}
@@ -287,7 +287,7 @@ func (w *world) behave() {
 	}
 	pace := []time.Duration{time.Second, 3 * time.Minute}[w.draw(2, "pace")] // slow enough to meet spec.deadline, too
 	for round := 0; ; round++ {
-		if round == roundsMost/4 && w.benchmark != nil { // at this pace one experiment may follow the other for ever
+		if round == roundsMost/4 && w.benchmark != nil { // at this pace, experiments may follow each other forever
 			w.benchmark.Spec.Schedule = nil
 		}
 		if round > roundsMost {
@@ -309,7 +309,7 @@ func (w *world) behave() {
 		case w.changed:
 			w.now = w.now.Add(pace)
 		case w.wake.IsZero() || w.last.Position == PositionFinished && w.scheduled(w.wake):
-			return // the next experiment of a schedule is another history
+			return // the next scheduled experiment would be another history
 		case !w.wake.After(w.now):
 			w.t.Fatalf("nothing has changed, and the planner wants to be woken in the past: %s", w.last.Message)
 		default:
@@ -318,7 +318,7 @@ func (w *world) behave() {
 	}
 }
 
-// end says how a history has ended, and whether that is what was asked for.
+// end returns how a history has ended, and checks that this is what the user requested.
 func (w *world) end() string {
 	if w.benchmark == nil {
 		if len(w.runs) > 0 || slices.Contains(slices.Collect(maps.Values(w.leases)), runstest.OwnUID) {
@@ -354,7 +354,7 @@ func (w *world) end() string {
 	return string(expected)
 }
 
-// groupsAreWhole: where all runs of a group are valid, they had agreed on the same moments.
+// groupsAreWhole checks that the runs of each valid group have agreed on the same start times.
 func (w *world) groupsAreWhole(state State) {
 	for i := range state.Slots {
 		for _, group := range attemptsAt(state, state.Slots[i].Index) {
@@ -373,11 +373,11 @@ func (w *world) groupsAreWhole(state State) {
 	}
 }
 
-// groupsTried counts the groups that came to a good end.
+// groupsTried counts the groups that ended valid.
 var groupsTried int
 
-// waiting says that a run has lost the node between two phases and waits until the spec is repaired: nothing of it runs, and nothing is
-// lost.
+// waiting reports whether a run has lost the node between two phases and waits until the spec is repaired: nothing of it runs, and nothing
+// is lost.
 func (w *world) waiting(run *v1alpha1.BenchmarkRun) bool {
 	if run == nil || w.last.Position != PositionStalled {
 		return false

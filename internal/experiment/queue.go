@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/runs"
 )
 
-// held are the nodes that the benchmark holds, sorted.
+// held returns the nodes that the benchmark holds, sorted.
 func held(state State) []string {
 	var nodes []string
 	for _, lease := range state.Leases {
@@ -26,13 +26,13 @@ func holds(state State) bool {
 }
 
 // releaseIfIdle releases the nodes once nothing of the benchmark runs on them. While a run does not stop, because its node is lost, it
-// releases those on which the other runs of the group were.
+// releases the nodes of the other runs of the group.
 func releaseIfIdle(state State, decision *Decision) {
 	if !busy(state) {
 		release(state, decision)
 		return
 	}
-	if len(lostRuns(state)) > 0 {
+	if len(onlyLostRuns(state)) > 0 {
 		releaseNodes(state, decision, atRest(state, held(state)))
 	}
 }
@@ -40,10 +40,12 @@ func releaseIfIdle(state State, decision *Decision) {
 // release releases all nodes.
 func release(state State, decision *Decision) { releaseNodes(state, decision, held(state)) }
 
-// releaseNodes releases nodes after their disks: kept pools are deleted first, unless one is stuck, or stays for the next experiment.
+// releaseNodes releases nodes once their disks are free: kept pools are deleted first, except pools that are stuck or stay for the next
+// experiment.
 func releaseNodes(state State, decision *Decision, nodes []string) {
 	giveBack(state, decision, between(state))
-	if slices.ContainsFunc(nodes, func(node string) bool { return KeepsNode(state, node) }) { // what is held stays a prefix of the order
+	// All nodes are released or none, so that the held nodes stay a prefix of the order.
+	if slices.ContainsFunc(nodes, func(node string) bool { return KeepsNode(state, node) }) {
 		for _, pool := range state.Pools {
 			if pool.Deleting && state.TeardownGrace > 0 && state.Now.Before(pool.DeletedAt.Add(state.TeardownGrace)) {
 				decision.wake(pool.DeletedAt.Add(state.TeardownGrace))
@@ -53,7 +55,7 @@ func releaseNodes(state State, decision *Decision, nodes []string) {
 	}
 	for _, node := range nodes {
 		decision.do(Action{Kind: ReleaseLease, Node: node})
-		decision.wake(state.Now.Add(runs.ForeignRecheck)) // in case the API server knows of something that is still running
+		decision.wake(state.Now.Add(runs.ForeignRecheck)) // in case the API server still reports something as running
 	}
 }
 
@@ -64,8 +66,9 @@ func releaseBehind(state State, decision *Decision, runs []v1alpha1.BenchmarkRun
 	}
 }
 
-// ChosenNodes are the nodes of the experiment, sorted: those of its runs, else those in the status, else those with the shortest
-// queues. All runs use the same nodes, because only then are they comparable. Nil if there are not enough.
+// ChosenNodes returns the nodes of the experiment, sorted: those of its runs, else those of Wish if they fit, else those with the shortest
+// queues. All runs use the same nodes, because only then are they comparable. It returns nil if there are not enough nodes, or if the nodes
+// of a kept pool do not fit.
 func ChosenNodes(state State) []string {
 	for _, run := range state.Runs {
 		if run.Spec.Experiment == state.Experiment {
@@ -97,7 +100,7 @@ func ChosenNodes(state State) []string {
 	return nodes
 }
 
-// Wish are the nodes that a benchmark without runs keeps if they still fit: those of a pool that it takes over, those that it holds, or
+// Wish returns the nodes that a benchmark without runs keeps if they still fit: those of a pool that it takes over, those that it holds, or
 // those in its status.
 func Wish(state State) []string {
 	if nodes := keptNodes(state); nodes != nil {
@@ -115,14 +118,14 @@ func wishFits(state State) bool {
 	return len(wish) == nodeCount(state) && !slices.ContainsFunc(wish, func(node string) bool { return !offered(state.Nodes, node) })
 }
 
-// Chooses says that the benchmark chooses among all nodes: it has no run, and the nodes that it would keep do not fit.
+// Chooses reports whether the benchmark chooses among all nodes: it has no run, and the nodes that it would keep do not fit.
 func Chooses(state State) bool {
 	return !wishFits(state) && !slices.ContainsFunc(state.Runs, func(run v1alpha1.BenchmarkRun) bool {
 		return run.Spec.Experiment == state.Experiment
 	})
 }
 
-// Next reports whether no benchmark is ahead of this one, or it already holds a node: then it matters whether a holder is gone.
+// Next reports whether no benchmark is ahead of this one, or it already holds a node. Only then does it matter whether a holder is gone.
 func Next(state State) bool {
 	return holds(state) || ahead(state, state.Benchmark.Status.Queue != nil) == 0
 }
@@ -140,14 +143,15 @@ func without(some, others []string) []string {
 
 // stepLease queues for the nodes and takes them when they are free.
 //
-// Why every benchmark gets its nodes eventually, however many each wants:
-//   - A benchmark without nodes starts taking them only when all are free and no benchmark before it waits for one of them. The positions
-//     in all queues follow one order (Place.Before), so the first one waits only for holders.
-//   - Nodes are taken one by one in the order of their names, without regard to the queues. What a benchmark holds is a prefix of what it
-//     wants; if not, it releases everything. It therefore waits only for a node after all of its own, whose holder has all of its nodes
-//     or waits for a later one: the last in such a chain has all of them, and finishes.
-//   - While it waits it keeps its turn, and every namespace's later benchmarks get later turns: only a limited number can be served
-//     before it. The exception is a higher priority, which the admin limits.
+// Every benchmark eventually gets its nodes, however many it wants, for these reasons:
+//   - A benchmark without nodes starts taking them only when all are free and no benchmark ahead of it waits for one of them. The
+//     positions in all queues follow one order (Place.Before), so the first benchmark waits only for holders.
+//   - Nodes are taken one by one in the order of their names, without regard to the queues. The nodes that a benchmark holds are a prefix
+//     of those that it wants; otherwise it releases all of them. So it waits only for a node that comes after all of its own. The holder
+//     of that node either has all of its nodes or waits for a later one: the last benchmark in such a chain has all of its nodes, and
+//     finishes.
+//   - While a benchmark waits, it keeps its turn, and the later benchmarks of each namespace get later turns, so only a limited number
+//     can be served before it. The exception is a higher priority, which the admin limits.
 func stepLease(state State, decision *Decision) bool {
 	nodes, has := decision.NodeNames, held(state)
 	switch {
@@ -170,15 +174,15 @@ func stepLease(state State, decision *Decision) bool {
 	return true
 }
 
-// heldForAnother says that a node was taken for an earlier experiment. Whoever changes the spec has to queue again for each change,
-// as with a new benchmark.
+// heldForAnother reports whether a node was taken for an earlier experiment. After each change of the spec, the benchmark must queue again,
+// like a new benchmark.
 func heldForAnother(state State) bool {
 	return slices.ContainsFunc(state.Leases, func(lease LeaseState) bool {
 		return lease.Holder == string(state.Benchmark.UID) && lease.Experiment != "" && lease.Experiment != state.Experiment
 	})
 }
 
-// takeRest takes the missing nodes, in order. During active runs it takes what it can get: they end if another benchmark holds the
+// takeRest takes the missing nodes, in order. While runs are active, the order does not matter: a run ends if another benchmark holds its
 // node.
 func takeRest(state State, decision *Decision, has []string) {
 	nodes := decision.NodeNames
@@ -193,9 +197,9 @@ func takeRest(state State, decision *Decision, has []string) {
 	if current != nil {
 		missing = without(missing, atRest(state, missing))
 	}
-	if len(missing) == 0 { // they were released beside a lost node, and are useless until the run there has stopped
+	if len(missing) == 0 { // the others were released beside a lost node, and are useless until the run there has stopped
 		decision.Current = current
-		if group := attemptOf(state, current); group.broken() { // the run would wait for the others forever
+		if group := attemptOf(state, current); group.broken() { // its run would wait for the others forever
 			stopGroup(decision, group)
 			return
 		}
@@ -221,7 +225,7 @@ func takeRest(state State, decision *Decision, has []string) {
 	decision.say(PositionQueued, v1alpha1.ReasonQueued, "taking node %s", missing[0])
 }
 
-// atRest are the nodes on which no run of the benchmark can be running.
+// atRest returns the nodes on which no run of the benchmark can be running.
 func atRest(state State, nodes []string) []string {
 	return slices.DeleteFunc(slices.Clone(nodes), func(node string) bool {
 		return slices.ContainsFunc(state.Runs, func(run v1alpha1.BenchmarkRun) bool {
@@ -254,7 +258,7 @@ func joinLine(state State, decision *Decision) {
 	}
 }
 
-// ahead counts the benchmarks that are served before this one. One that joins now may be behind all of them.
+// ahead counts the benchmarks that are served before this one. If it has not joined yet, all benchmarks in the queue count.
 func ahead(state State, joined bool) (count int) {
 	own := PlaceOf(state.Benchmark, state.Limits)
 	for _, other := range state.Waiting {
@@ -265,7 +269,7 @@ func ahead(state State, joined bool) (count int) {
 	return count
 }
 
-// waitForHolder names the holder of a node in the message of the benchmark that is next.
+// waitForHolder handles a benchmark that is next but must wait for the holder of a node: the message names the holder.
 func waitForHolder(state State, decision *Decision, line string) bool {
 	for _, node := range decision.NodeNames {
 		lease := leaseOn(state, node)
@@ -283,7 +287,7 @@ func waitForHolder(state State, decision *Decision, line string) bool {
 	return false
 }
 
-// leaseOn is the Lease that another benchmark holds on a node.
+// leaseOn returns the Lease that another benchmark holds on a node, or nil.
 func leaseOn(state State, node string) *LeaseState {
 	for i := range state.Leases {
 		if lease := &state.Leases[i]; lease.Node == node && lease.Holder != string(state.Benchmark.UID) {
@@ -293,7 +297,8 @@ func leaseOn(state State, node string) *LeaseState {
 	return nil
 }
 
-// breakAbandoned takes a node from a holder that is gone. No watch reports the end of the holder's leftovers.
+// breakAbandoned takes a node from a holder that is gone. It also checks again later, because no watch reports when the holder's leftover
+// objects are gone.
 func breakAbandoned(state State, decision *Decision, lease *LeaseState) {
 	if lease.Vanished {
 		decision.wake(state.Now.Add(runs.ForeignRecheck))

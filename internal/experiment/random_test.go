@@ -23,7 +23,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// dice draws parts of states that no history leads to.
+// dice draws parts of random states, including states that no history leads to.
 type dice struct{ t *rapid.T }
 
 func (d dice) yes() bool                  { return rapid.Bool().Draw(d.t, "yes") }
@@ -75,7 +75,7 @@ func (d dice) runState() runs.State {
 	if onPools {
 		run.Spec.Target = v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{}}
 	}
-	if onPools && state.Claims.Foreign { // what the run's own claim has left behind
+	if onPools && state.Claims.Foreign { // leftovers of the run's own claim
 		state.Claims.Some = d.yes()
 	}
 	if state.Pools.Needed && d.yes() {
@@ -229,7 +229,7 @@ func (d dice) surroundings(state *State) {
 	}
 }
 
-// TestRandomRuns decides on states that no history leads to: whatever is observed, there is an answer.
+// TestRandomRuns plans random states, including states that no history leads to: every state has a valid decision.
 func TestRandomRuns(t *testing.T) {
 	before := statesTried
 	explore(t, itoa(randomStates), func(t *rapid.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// ScheduledTime is the scheduled time that the current experiment belongs to. Zero for the first, which starts at once. It is in
-// the status before anything starts. If the status is lost, the created objects show it.
+// ScheduledTime is the scheduled time that the current experiment belongs to. It is zero for the first experiment, which starts at once.
+// The time is written to the status before anything starts. If the status is lost, it is read from the created objects.
 func ScheduledTime(benchmark *v1alpha1.StorageBenchmark, runs []v1alpha1.BenchmarkRun, stored []StoredExperiment, now time.Time) time.Time {
 	known := design.LastTime(benchmark)
 	consider := func(at time.Time) {
@@ -29,7 +29,7 @@ func ScheduledTime(benchmark *v1alpha1.StorageBenchmark, runs []v1alpha1.Benchma
 	return known
 }
 
-// TimeOf is the scheduled time in the annotations of a run or of results. Zero if there is none.
+// TimeOf returns the scheduled time in the annotations of a run or of results, or zero if there is none.
 func TimeOf(annotations map[string]string) time.Time {
 	at, err := time.Parse(time.RFC3339, annotations[v1alpha1.AnnotationScheduledTime])
 	if err != nil {
@@ -38,8 +38,8 @@ func TimeOf(annotations map[string]string) time.Time {
 	return at.UTC()
 }
 
-// followSchedule computes the state of the schedule after all other decisions. A finished experiment gives way to the next when its
-// time has come. That is first written into the status, and the next turn starts the new experiment.
+// followSchedule computes the state of the schedule after all other decisions. A finished experiment gives way to the next one at its
+// scheduled time. This is first written to the status, and the next reconciliation starts the new experiment.
 func followSchedule(state State, decision *Decision) {
 	before, spec := state.Benchmark.Status.Schedule, state.Benchmark.Spec.Schedule
 	status := &v1alpha1.ScheduleStatus{LastTime: stampAt(state.ScheduledTime)}
@@ -75,12 +75,12 @@ func followSchedule(state State, decision *Decision) {
 	case finished:
 		next(state, decision, times, latestOf(begun, over))
 	default:
-		decision.planNext(times, state.Now) // to report that it is skipped
+		decision.planNext(times, state.Now) // to report then that this time is skipped
 	}
 }
 
-// next starts the next experiment if a scheduled time passed since the end of the last one, or says when. The latest of several
-// times counts.
+// next starts the next experiment if a scheduled time has passed since the end of the last one; otherwise it says when the next one starts.
+// If several times have passed, the latest one counts.
 func next(state State, decision *Decision, times timetable, since time.Time) {
 	decision.planNext(times, state.Now)
 	status, due := decision.Schedule, times.latest(since, state.Now)
@@ -113,8 +113,8 @@ func (d *Decision) planNext(times timetable, now time.Time) {
 	}
 }
 
-// overAt is when the experiment finished: its last run had ended and its results were first written. Rewriting them for other gates
-// does not change it.
+// overAt returns the time at which the experiment finished: its last run had ended and its results were first written. Rewriting the
+// results for changed gates does not change this time.
 func overAt(state State) time.Time {
 	var over time.Time
 	if stored := findResults(state, state.Experiment); stored != nil {

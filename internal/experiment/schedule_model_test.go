@@ -7,7 +7,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// timeOf is the time of the schedule that an experiment's runs were made for.
+// timeOf returns the scheduled time for which the runs of an experiment were created.
 func (w *world) timeOf(state State, experiment string) time.Time {
 	for _, run := range state.Runs {
 		if run.Spec.Experiment == experiment {
@@ -17,7 +17,7 @@ func (w *world) timeOf(state State, experiment string) time.Time {
 	return state.ScheduledTime
 }
 
-// begin notes that runs are made for a time: never for one before that of runs made earlier.
+// begin records that runs are created for a scheduled time, and checks that this time is not before that of earlier runs.
 func (w *world) begin(at time.Time) {
 	if n := len(w.begun); n > 0 && at.Before(w.begun[n-1]) && len(w.results)+len(w.runs) > 0 {
 		w.t.Fatalf("runs are made for %v, after those for %v", at, w.begun[n-1])
@@ -28,15 +28,15 @@ func (w *world) begin(at time.Time) {
 	schedulesTried[len(w.begun)]++
 }
 
-// schedulesTried counts the runs made by the number of times begun so far.
+// schedulesTried counts the created runs by the number of scheduled times that had begun by then.
 var schedulesTried = map[int]int{}
 
-// scheduled reports whether the benchmark waits for that moment by its schedule.
+// scheduled reports whether at is the next scheduled time that the benchmark waits for.
 func (w *world) scheduled(at time.Time) bool {
 	return w.last.Schedule != nil && w.last.Schedule.NextTime != nil && w.last.Schedule.NextTime.Time.Equal(at)
 }
 
-// checkSchedule looks for a next experiment that begins when it must not.
+// checkSchedule fails if the next experiment begins when it must not.
 func (w *world) checkSchedule(state State, decision Decision) {
 	status := decision.Schedule
 	if status == nil {

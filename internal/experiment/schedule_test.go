@@ -91,7 +91,7 @@ func TestScheduleThatIsWrong(t *testing.T) {
 	}
 }
 
-// TestLatest compares with going through all times.
+// TestLatest compares latest with a search through all times.
 func TestLatest(t *testing.T) {
 	for _, cron := range []string{"* * * * *", "*/7 3 * * *", "30 2 * * *", "0 0 29 2 *", "0 5 1 1 *", "*/5 * 27 11 *"} {
 		times, err := readSchedule(&v1alpha1.Schedule{Cron: cron, TimeZone: "Europe/Berlin"})
@@ -143,7 +143,7 @@ func mustTimes(t *testing.T, cron string) timetable {
 	return times
 }
 
-// hourly is finished since noon, and goes on every hour: at 13:00, 14:00 and so on.
+// hourly is the state of a benchmark that has been finished since noon, and runs again every hour: at 13:00, 14:00 and so on.
 func hourly() State {
 	state := finished()
 	freeNode(&state)
@@ -168,7 +168,7 @@ func both(changes ...func(*State)) func(*State) {
 	}
 }
 
-// stands checks the status: the last time and the next, in hours after noon, and what was skipped.
+// stands checks the status of the schedule: the last and the next time, as durations after noon, and the number of skipped times.
 func stands(last, next time.Duration, skipped int32) func(*testing.T, State, Decision) {
 	return func(t *testing.T, _ State, d Decision) {
 		t.Helper()
@@ -245,7 +245,8 @@ func TestSchedule(t *testing.T) {
 	})
 }
 
-// TestScheduleGoesOn follows a benchmark through three times, and takes away what a crash or a person may.
+// TestScheduleGoesOn: the next experiment follows at its scheduled time, and stays the same if its schedule is changed or its status is
+// lost.
 func TestScheduleGoesOn(t *testing.T) {
 	state := hourly()
 	state.Now = runstest.Noon.Add(time.Hour)
@@ -284,7 +285,7 @@ func TestScheduleGoesOn(t *testing.T) {
 			t.Errorf("%s: %v", name, kinds(decision.Actions))
 		}
 	}
-	// Only results are left, and no status: they tell too. A time to come does not.
+	// If only results are left, and no status, the scheduled time is read from them. A time in the future is ignored.
 	state.Runs, state.Benchmark.Status = nil, v1alpha1.StorageBenchmarkStatus{}
 	state.Results = []StoredExperiment{{ConfigMap: "a", Experiment: second, ScheduledTime: runstest.Noon.Add(time.Hour)},
 		{ConfigMap: "b", ScheduledTime: runstest.Noon.Add(9 * time.Hour)}}

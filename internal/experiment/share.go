@@ -11,16 +11,16 @@ import (
 type Neighbour struct {
 	UID, Name string
 	Created   time.Time
-	// Holds says that it holds a node. Since is when it joined the queue. Nil if it is not queued.
+	// Holds is true if it holds a node. Since is when it joined the queue, or nil if it is not queued.
 	Holds bool
 	Since *time.Time
-	// Nodes that it holds or wants.
+	// Nodes is the number of nodes that it holds or wants.
 	Nodes int
 }
 
-// stepShare lets a benchmark join the queue only while its namespace has a share left, so that no namespace fills all queues.
-// Queued benchmarks already count: the limit of a namespace never blocks a position in the queue. Waiting benchmarks are admitted
-// in the order of creation, so that small ones do not overtake a large one forever.
+// stepShare lets a benchmark join the queue only while its namespace has a share left, so that no namespace fills all queues. Queued
+// benchmarks already count towards the share, so the limit of a namespace never blocks a position in the queue. Waiting benchmarks are
+// admitted in the order of creation, so that small ones do not overtake a large one forever.
 func stepShare(state State, decision *Decision) bool {
 	if holds(state) || state.Limits.LinePerNamespace == 0 && state.Limits.NodesPerNamespace == 0 {
 		return false
@@ -37,7 +37,7 @@ func stepShare(state State, decision *Decision) bool {
 	namespace := state.Benchmark.Namespace
 	say := func(format string, values ...any) bool {
 		decision.say(PositionWaiting, v1alpha1.ReasonNamespaceLimit,
-			format+": it joins the queue when one of them has finished (the admin sets this limit)", values...)
+			format+": it joins the queue once one of them finishes (the admin sets this limit)", values...)
 		return true
 	}
 	switch wanted := nodeCount(state); {
@@ -48,14 +48,14 @@ func stepShare(state State, decision *Decision) bool {
 		return say("the benchmarks of namespace %s hold or wait for %d nodes, and the limit is %d; this one wants %d",
 			namespace, nodes, state.Limits.NodesPerNamespace, wanted)
 	case before != "":
-		return say("benchmark %s of the namespace is older and already waits for its share of the queue", before)
+		return say("benchmark %s of the namespace is older and must join the queue first", before)
 	}
 	return false
 }
 
 func (n Neighbour) admitted() bool { return n.Holds || n.Since != nil }
 
-// admittedBefore says that another benchmark was admitted before this one: it holds a node, or an earlier position in the queue.
+// admittedBefore reports whether another benchmark was admitted before this one: it holds a node, or has an earlier position in the queue.
 func admittedBefore(other Neighbour, own *v1alpha1.StorageBenchmark) bool {
 	queue := own.Status.Queue
 	switch {

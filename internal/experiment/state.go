@@ -17,22 +17,23 @@ type State struct {
 	// Experiment is the hash of the current experiment. Slots are its runs.
 	Experiment string
 	Slots      []design.Slot
-	// Lineage is the hash of what the experiments of the schedule have in common. Empty without a schedule.
+	// Lineage is the hash that the experiments of the schedule have in common. Empty without a schedule.
 	Lineage string
 	// ScheduledTime is the scheduled time that the experiment belongs to. Zero for the first.
 	ScheduledTime time.Time
 	// SpecError is set if the spec cannot be expanded or a gate does not compile.
 	SpecError *design.SpecError
-	// TargetDigest is the digest of the StorageTargets of the experiment. TargetError is set if they are not what it needs.
+	// TargetDigest is the digest of the StorageTargets of the experiment. TargetError is set if they are missing or have changed.
 	TargetDigest string
 	TargetError  *design.SpecError
 	// Undecidable says which gates cannot be decided with the repetitions of the spec. Empty if all can.
 	Undecidable string
-	// Warnings are about what this release does not know, and what says less than it seems to. They are shown until the experiment begins.
+	// Warnings are about settings that this release does not know, and settings that mean less than they seem to. They are shown until the
+	// experiment begins.
 	Warnings []foresee.Warning
-	// Rehearsed says that the API server was asked in this turn about a run of each variant.
+	// Rehearsed is true if runs of the variants were validated with the API server in this reconciliation.
 	Rehearsed bool
-	// Images of new experiments.
+	// Images are the runner images of new experiments.
 	Images Images
 	// Limits are set by the admin. TeardownGrace is how long a teardown without progress holds the nodes.
 	Limits        Limits
@@ -41,19 +42,20 @@ type State struct {
 	Neighbours []Neighbour
 	// Runs are all runs of this benchmark, including those of earlier experiments.
 	Runs []v1alpha1.BenchmarkRun
-	// Nodes that fit the pods, each with its queue.
+	// Nodes are the nodes that fit the pods, each with the length of its queue.
 	Nodes []NodeState
 	// Classes are the storage classes of the cluster.
 	Classes []ClassState
-	// Drivers of the provisioners, by provisioner, observed if a target uses pools.
+	// Drivers are the drivers of the provisioners, by provisioner. They are observed only if a target uses pools.
 	Drivers map[string]volume.DriverState
-	// WithoutAgent says that no agent is installed.
+	// WithoutAgent is true if no agent is installed.
 	WithoutAgent bool
-	// ClusterUnread says that the manager may read neither nodes nor StorageClasses. It knows only those that the spec names.
+	// ClusterUnread is true if the manager may read neither nodes nor StorageClasses. It then knows only those that the spec names.
 	ClusterUnread bool
 	// Leases are all Leases that this benchmark holds, and those that others hold on the chosen nodes.
 	Leases []LeaseState
-	// Waiting are the other benchmarks in the queue for one of the chosen nodes: all, or the first PlacesShown before this one.
+	// Waiting are the other benchmarks in the queue for one of the chosen nodes: all of them, or only the first PlacesShown ahead of this
+	// one.
 	Waiting []Place
 	// Turn is the turn in the queue that the benchmark gets if it joins now.
 	Turn int64
@@ -70,9 +72,9 @@ type State struct {
 // HistoryState is the ConfigMap with the history of a benchmark.
 type HistoryState struct {
 	Exists bool
-	// Folded are the results merged into it, by FoldKey.
+	// Folded are the FoldKeys of the results that are merged into it.
 	Folded []string
-	// Foreign says that a ConfigMap of that name belongs to another owner.
+	// Foreign is true if a ConfigMap of that name belongs to another owner.
 	Foreign bool
 }
 
@@ -99,7 +101,7 @@ type LeaseState struct {
 	Since      time.Time
 	Experiment string
 	Turn       int64
-	// Vanished says that the holder no longer exists. Abandoned says that nothing of it can be running either.
+	// Vanished is true if the holder no longer exists. Abandoned is true if, in addition, nothing of it can be running.
 	Vanished  bool
 	Abandoned bool
 }
@@ -111,10 +113,10 @@ type StoredExperiment struct {
 	Fingerprint string
 	Verdict     string
 	StoredAt    time.Time
-	// Extended says that more repetitions are planned, because the gates were undecided.
+	// Extended is true if more repetitions are planned, because the gates were undecided.
 	Extended bool
 	// ScheduledTime is the scheduled time that the results belong to.
 	ScheduledTime time.Time
-	// Foreign says that a ConfigMap of that name belongs to another owner.
+	// Foreign is true if a ConfigMap of that name belongs to another owner.
 	Foreign bool
 }

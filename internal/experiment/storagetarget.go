@@ -11,7 +11,7 @@ import (
 )
 
 // Identify sets the hash of the experiment, and replaces references to StorageTargets by their contents. An experiment that has begun keeps
-// its hash: changed StorageTargets count for the next one.
+// its hash: changes to StorageTargets take effect in the next experiment.
 func Identify(state *State, found map[string]v1alpha1.Target) {
 	benchmark := state.Benchmark
 	names := design.TargetNames(&benchmark.Spec)
@@ -36,8 +36,8 @@ func Identify(state *State, found map[string]v1alpha1.Target) {
 	}
 }
 
-// keepTargets handles an experiment that began with other StorageTargets than exist now. Once it has finished, only the names and numbers
-// of its runs are needed, so the target of any run will do. An unfinished experiment gets a TargetError.
+// keepTargets handles an experiment that began with StorageTargets that have changed since. Once it has finished, only the names and
+// numbers of its runs are needed, so the target of any run will do. An unfinished experiment gets a TargetError.
 func keepTargets(state *State, names []string, found map[string]v1alpha1.Target) {
 	benchmark := state.Benchmark
 	at := slices.IndexFunc(state.Runs, func(run v1alpha1.BenchmarkRun) bool { return run.Spec.Experiment == state.Experiment })

@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 )
 
-// TestIdentify: what a StorageTarget holds is part of the experiment, and one that has begun or ended stays what it is.
+// TestIdentify: the contents of StorageTargets are part of the experiment's hash, but an experiment that has begun or ended keeps its hash.
 func TestIdentify(t *testing.T) {
 	first, second := map[string]v1alpha1.Target{"a": runstest.Target()}, map[string]v1alpha1.Target{"a": runstest.Target()}
 	other := runstest.Target()

@@ -18,15 +18,15 @@ type Tally struct {
 	Invalid int
 	// GivenUp describes the runs that will not become valid.
 	GivenUp []string
-	// Over says that no further run will be created.
+	// Over is true if no further run will be created.
 	Over bool
-	// Expired says that it ended because of spec.deadline, or of the admin's limit: then Held is that limit.
+	// Expired is true if the experiment ended because of spec.deadline or the admin's limit. In the latter case, Held is that limit.
 	Expired bool
 	Held    time.Duration
-	// Next is the next run to create, with its attempt, if not Over.
+	// Next is the next run to create, and NextAttempt its attempt, unless Over is true.
 	Next        *design.Slot
 	NextAttempt int32
-	// MeanDuration of a done run, for the estimate.
+	// MeanDuration is the mean duration of the done runs, for the estimate.
 	MeanDuration time.Duration
 }
 
@@ -86,7 +86,7 @@ func (a attempt) took() time.Duration {
 	return ended.Sub(began)
 }
 
-// countSlot evaluates the attempts at one slot. hopeless says that further attempts at any slot would fail as well.
+// countSlot evaluates the attempts at one slot. hopeless is true if further attempts at any slot would fail as well.
 func (t *Tally) countSlot(state State, slot *design.Slot, attempts []attempt) (hopeless bool) {
 	last := int32(0)
 	var failure *runs.Ending
@@ -119,7 +119,8 @@ func expired(state State) bool {
 	return !DeadlineAt(state).IsZero() && !state.Now.Before(DeadlineAt(state))
 }
 
-// DeadlineAt is when the whole experiment must end, by its spec or by the admin's limit. Zero if neither applies yet.
+// DeadlineAt returns the time by which the whole experiment must end, because of its spec or the admin's limit. It is zero if neither
+// applies yet.
 func DeadlineAt(state State) time.Time {
 	at := holdUntil(state)
 	if begun := begunAt(state); state.Benchmark.Spec.Deadline != nil && !begun.IsZero() {
@@ -130,8 +131,8 @@ func DeadlineAt(state State) time.Time {
 	return at
 }
 
-// begunAt is when the first run of the experiment was created. The status remembers it after that run was deleted: otherwise a
-// deadline that deletes the only run would start again forever.
+// begunAt returns the time at which the first run of the experiment was created. The status keeps it after that run is deleted: otherwise a
+// deadline that deletes the only run would start again, forever.
 func begunAt(state State) time.Time {
 	var begun time.Time
 	if status := state.Benchmark.Status; status.Experiment == state.Experiment && status.StartedAt != nil {
@@ -146,7 +147,7 @@ func begunAt(state State) time.Time {
 	return begun
 }
 
-// unsettled is the run that is in progress or being torn down.
+// unsettled returns a run that is in progress or being torn down, or nil.
 func unsettled(state State) *v1alpha1.BenchmarkRun {
 	for i := range state.Runs {
 		if !runs.Settled(&state.Runs[i]) || !state.Runs[i].DeletionTimestamp.IsZero() {

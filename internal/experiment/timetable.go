@@ -33,7 +33,7 @@ func readSchedule(schedule *v1alpha1.Schedule) (timetable, error) {
 		return timetable{}, design.Refuse(v1alpha1.ReasonScheduleInvalid, format, arguments...)
 	}
 	zone, err := time.LoadLocation(schedule.TimeZone)
-	if err != nil || schedule.TimeZone == "Local" { // Go takes that for the time zone of the manager's machine
+	if err != nil || schedule.TimeZone == "Local" { // Go would use the time zone of the manager's machine
 		return wrong("spec.schedule.timeZone %q is unknown: write a name of the tz database, such as Europe/Berlin or Etc/UTC",
 			schedule.TimeZone)
 	}
@@ -85,13 +85,13 @@ func sundays(expression string) string {
 	return strings.Join(fields, " ")
 }
 
-// next is the first scheduled time after a moment. Zero if there is none within five years.
+// next returns the first scheduled time after the given time, or zero if there is none within five years.
 func (t timetable) next(after time.Time) time.Time {
 	return t.cron.Next(after.In(t.zone))
 }
 
-// latest is the last scheduled time after one moment and not after another. Zero if there is none. It uses bisection, because the
-// range may span years of minutes.
+// latest returns the last scheduled time that is after the first argument and not after the second, or zero if there is none. It uses
+// bisection, because the range may span years of minutes.
 func (t timetable) latest(after, until time.Time) time.Time {
 	in := func(at time.Time) bool { return !at.IsZero() && !at.After(until) }
 	found, end := t.next(after), until
@@ -112,10 +112,10 @@ func (t timetable) latest(after, until time.Time) time.Time {
 	}
 }
 
-// maxSkipped limits the counting.
+// maxSkipped is where count stops.
 const maxSkipped = 100
 
-// count is the number of scheduled times after one moment and not after another, at most maxSkipped.
+// count returns the number of scheduled times that are after the first argument and not after the second, at most maxSkipped.
 func (t timetable) count(after, until time.Time) int {
 	n := 0
 	for at := t.next(after); n < maxSkipped && !at.IsZero() && !at.After(until); at = t.next(at) {
@@ -129,7 +129,7 @@ func (t timetable) say(at time.Time) string {
 	return at.In(t.zone).Format(time.RFC3339)
 }
 
-// latestOf is the latest of some moments.
+// latestOf returns the latest of the given times.
 func latestOf(moments ...time.Time) time.Time {
 	return slices.MaxFunc(moments, time.Time.Compare)
 }

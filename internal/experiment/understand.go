@@ -13,8 +13,8 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
-// Understand expands the spec of a benchmark into its slots, compiles its gates and checks the limits of the admin. What is wrong with
-// the spec becomes its SpecError.
+// Understand expands the spec of a benchmark into its slots, compiles its gates and checks the limits of the admin. It stores mistakes in
+// the spec as state.SpecError.
 func Understand(state *State) (*gate.Set, error) {
 	gates, err := understand(state)
 	if state.SpecError = design.Combined(err); state.SpecError != nil {
@@ -54,14 +54,14 @@ func understand(state *State) (*gate.Set, error) {
 	return gates, cmp.Or(state.Limits.Check(spec, slots), state.Limits.CheckPriority(state.Benchmark))
 }
 
-// begun says that a run of the experiment was created: later limits of the admin do not invalidate it.
+// begun reports whether a run of the experiment was created. If so, limits that the admin sets later do not invalidate it.
 func begun(state State) bool {
 	status := state.Benchmark.Status
 	return status.Experiment == state.Experiment && status.StartedAt != nil ||
 		slices.ContainsFunc(state.Runs, func(run v1alpha1.BenchmarkRun) bool { return run.Spec.Experiment == state.Experiment })
 }
 
-// stalled says that an earlier turn has stopped at the spec, or at what the cluster lacks.
+// stalled reports whether an earlier reconciliation stopped because of the spec, or because the cluster lacks something.
 func stalled(benchmark *v1alpha1.StorageBenchmark) bool {
 	return kstatus.Stuck(benchmark.Status.Conditions) != nil
 }

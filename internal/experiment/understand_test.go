@@ -34,7 +34,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	}
 }
 
-// TestWarningsAreShown until the experiment begins.
+// TestWarningsAreShown: warnings are shown until the experiment begins.
 func TestWarningsAreShown(t *testing.T) {
 	decision := Decision{Position: PositionQueued, Message: "waiting"}
 	state := State{Warnings: []foresee.Warning{{Field: "spec.x", Message: "not known"}, {Field: "spec.y", Message: "neither"}}}
@@ -48,7 +48,7 @@ func TestWarningsAreShown(t *testing.T) {
 	}
 }
 
-// TestWhatHasBegunIsNotAskedAgain: a newer release may know more, but does not stop a running experiment.
+// TestWhatHasBegunIsNotAskedAgain: a newer release may detect more mistakes, but does not stop a running experiment.
 func TestWhatHasBegunIsNotAskedAgain(t *testing.T) {
 	state := testState()
 	onNodes(state.Benchmark, 1)
@@ -65,7 +65,7 @@ func TestWhatHasBegunIsNotAskedAgain(t *testing.T) {
 	}
 }
 
-// TestLookedAtOncePerVariant: what is looked for in each turn costs no more with more repetitions.
+// TestLookedAtOncePerVariant: the checks in each reconciliation do not cost more with more repetitions.
 func TestLookedAtOncePerVariant(t *testing.T) {
 	cost := func(repetitions int32) (foreseen, provided float64) {
 		state := onDriver(volume.ProvisionerLocal)

@@ -9,7 +9,7 @@ import (
 // anyNamespace is the key of the limits of all namespaces that are not named.
 const anyNamespace = "*"
 
-// Weight is the share of the queues that a namespace gets, compared with the others that wait.
+// Weight is the share of the queues that a namespace gets, relative to the other namespaces that wait.
 func (l Limits) Weight(namespace string) int64 {
 	weight, named := l.QueueWeights[namespace]
 	if !named {
@@ -26,13 +26,13 @@ func (l Limits) maxPriority(namespace string) int32 {
 	return most
 }
 
-// priority is the requested priority, but at most what the namespace may request: a reduced limit also applies to benchmarks already
-// queued.
+// priority returns the requested priority, or the limit of the namespace if that is lower: a reduced limit also applies to benchmarks that
+// are already queued.
 func (l Limits) priority(namespace string, requested int32) int32 {
 	return min(requested, l.maxPriority(namespace))
 }
 
-// CheckPriority refuses a priority that the namespace may not request.
+// CheckPriority returns an error if the namespace may not request the priority of the benchmark.
 func (l Limits) CheckPriority(benchmark *v1alpha1.StorageBenchmark) error {
 	requested, most := benchmark.Spec.Priority, l.maxPriority(benchmark.Namespace)
 	if requested <= most {
@@ -42,7 +42,7 @@ func (l Limits) CheckPriority(benchmark *v1alpha1.StorageBenchmark) error {
 		requested, benchmark.Namespace, most)
 }
 
-// validateShares refuses priorities and weights that make no sense.
+// validateShares returns an error for priorities and weights that make no sense.
 func (l Limits) validateShares() error {
 	for namespace, most := range l.MaxPriority {
 		if namespace == "" || most < 0 || most > 1000 {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// allowed are the options that a user's job file may set, each with what its value may look like. What is not here is
-// refused: it could run commands, leave the volume, or make the report unreadable.
+// allowed are the options that a user's job file may set, each with what its value may look like. Other options are refused: they could run
+// commands, leave the volume, or make the report unreadable.
 var allowed = allowedOptions()
 
 var (

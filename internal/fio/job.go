@@ -1,4 +1,4 @@
-// Package fio describes, runs and reads fio, the load generator. It knows fio and nothing of benchmarks.
+// Package fio writes job files for fio, the load generator, runs fio and reads its reports. It knows nothing about benchmarks.
 package fio
 
 import (
@@ -46,7 +46,7 @@ type Job struct {
 	BlockSizes []BlockShare
 	// WritePercent of the operations of a RandomMix.
 	WritePercent int
-	// Duration, if set, repeats the job until it is over.
+	// Duration, if set, repeats the job until this time is over.
 	Duration time.Duration
 	// Think is the pause between two operations of a worker.
 	Think time.Duration
@@ -65,9 +65,9 @@ type Job struct {
 	Create bool
 	// EndSync makes everything durable before the job ends.
 	EndSync bool
-	// After lets the job begin when all jobs before it have ended.
+	// After makes the job wait until all jobs before it have ended.
 	After bool
-	// LatencyLog, if set, is the path prefix of a log with the largest latency of every LogWindow, or of all without a window.
+	// LatencyLog, if set, is the path prefix of a log with the largest latency of every LogWindow, or with all latencies if LogWindow is 0.
 	LatencyLog string
 	LogWindow  time.Duration
 }
@@ -107,7 +107,7 @@ func NewFile(jobs ...Job) File {
 func (j Job) options() []Option {
 	o := options{}
 	o.add("filename", joinPaths(j.Paths))
-	o.when(len(j.Paths) > 1 && !j.random(), "file_service_type", "sequential") // else one block of each in turn
+	o.when(len(j.Paths) > 1 && !j.random(), "file_service_type", "sequential") // otherwise fio would take one block of each file in turn
 	o.add("rw", string(j.Mode))
 	o.add("offset", number(j.Offset))
 	o.add("size", number(j.Size))
@@ -122,7 +122,7 @@ func (j Job) options() []Option {
 	o.flag(j.Direct, "direct")
 	o.when(j.KeepCache, "invalidate", "0")
 	o.flag(j.random() && !j.RandomMap, "norandommap")
-	if j.random() || j.Seed != 0 { // what is written is random too, and should not repeat what was there
+	if j.random() || j.Seed != 0 { // written data is random too, and should not repeat the data that was there
 		o.list = append(o.list, seed(j.Seed)...)
 	}
 	o.flag(j.Duration > 0, "time_based")
@@ -200,7 +200,7 @@ func (f File) Text() (string, error) {
 		for _, option := range section.Options {
 			if strings.Contains(option.Value, "$") || hasControl(option.Value) || strings.TrimSpace(option.Value) != option.Value {
 				return "",
-					fmt.Errorf("fio job %q: %s=%q holds '$', spaces at an end or control characters, which fio would misread: use another "+
+					fmt.Errorf("fio job %q: %s=%q contains '$', leading or trailing spaces, or control characters, which fio would misread: use another "+
 						"name",
 						section.Name, option.Name, option.Value)
 			}

@@ -59,7 +59,7 @@ func (l *Latency) Observe(nanoseconds int64) {
 // significantBits of a latency determine its bin.
 const significantBits = 7
 
-// Mean in nanoseconds; false if there was no operation.
+// Mean returns the mean in nanoseconds; false if there was no operation.
 func (l Latency) Mean() (int64, bool) {
 	if l.Count == 0 {
 		return 0, false
@@ -76,7 +76,7 @@ type Bin struct {
 	Count       int64
 }
 
-// Bins in the order of their latency.
+// Bins returns the bins in the order of their latency.
 func (l Latency) Bins() []Bin {
 	bins := make([]Bin, 0, len(l.bins))
 	for value, count := range l.bins {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestObserve keeps the mean exact, and each latency within 1.6%.
+// TestObserve: the mean is exact, and each latency is within 1.6%.
 func TestObserve(t *testing.T) {
 	for _, one := range []int64{0, 1, 2, 127, 128, 129, 1000, 999_999, 1 << 40, 1<<62 + 12345} {
 		var latency Latency
@@ -27,8 +27,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestPercentilesLieWithinBins: latencies that are 1% longer have percentiles that are 1% longer. Named by the middle of their bins, they would
-// be as long as before, or 1.6% longer.
+// TestPercentilesLieWithinBins: latencies that are 1% longer have percentiles that are 1% longer. If a percentile were the middle of its
+// bin, it would be as long as before, or 1.6% longer.
 func TestPercentilesLieWithinBins(t *testing.T) {
 	const count = 200_000
 	latencies := func(factor float64) Latency { // exponential, 1 ms on average, without chance

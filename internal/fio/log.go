@@ -28,12 +28,12 @@ type Samples struct {
 	random  *rand.Rand
 }
 
-// NewSamples keeps at most limit samples, a quarter of them the largest.
+// NewSamples returns Samples that keep at most limit samples, a quarter of them the largest ones.
 func NewSamples(limit int, seed int64) *Samples {
 	return &Samples{limit: max(limit, 4), random: rand.New(rand.NewPCG(uint64(seed), 0x5a))}
 }
 
-// EachSample reads what fio has written as a latency log: lines of "milliseconds, nanoseconds, direction, block size, ...".
+// EachSample reads a latency log of fio: lines of "milliseconds, nanoseconds, direction, block size, ...".
 func EachSample(log io.Reader, visit func(Sample)) error {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(make([]byte, 4096), 4096)

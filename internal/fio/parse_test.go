@@ -94,7 +94,7 @@ const small = `{
 }
 `
 
-// TestParseVariants: these reports were written by hand, after the output of fio versions and wrappers.
+// TestParseVariants: these reports were written by hand, like the output of fio versions and wrappers.
 func TestParseVariants(t *testing.T) {
 	for name, output := range map[string]string{
 		"plain":           small,

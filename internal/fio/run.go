@@ -47,7 +47,7 @@ func (e *KilledError) Error() string {
 	return fmt.Sprintf("fio was ended by signal %d (%v)", e.Signal, e.Signal)
 }
 
-// Version of fio, such as 3.33.
+// Version returns the version of fio, such as 3.33.
 func (p Program) Version(ctx context.Context) (string, error) {
 	command := exec.CommandContext(ctx, p.Path, "--version")
 	output, err := command.Output()
@@ -96,8 +96,8 @@ func (p Program) command(ctx context.Context, folder string, args ...string) *ex
 	return command
 }
 
-// execute starts the command and waits for its end. asked says that it has asked the command to end early. The thread is locked, because
-// Pdeathsig applies when the thread that started the process ends, not the whole program. A process that hangs in the kernel is abandoned.
+// execute starts the command and waits for its end. asked says that fio was asked to end early. The thread is locked, because Pdeathsig
+// applies when the thread that started the process ends, not the whole program. A process that hangs in the kernel is abandoned.
 func execute(ctx context.Context, command *exec.Cmd, watch func(Usage) bool) (asked bool, err error) {
 	started, done := make(chan error, 1), make(chan error, 1) // buffered: the receiver may be gone
 	go func() {
@@ -191,7 +191,7 @@ func readReport(path string, ended error, messages string, asked bool) (Report, 
 	return report, nil
 }
 
-// signalled reports whether a signal ended fio early: on SIGTERM and SIGINT, it reports as if all was well.
+// signalled reports whether a signal ended fio early: after SIGTERM and SIGINT, its report looks as if all was well.
 func signalled(notes []string) bool {
 	return slices.ContainsFunc(notes, func(note string) bool { return strings.Contains(note, "terminating on signal") })
 }

@@ -75,13 +75,13 @@ func TestRunEndings(t *testing.T) {
 	}
 }
 
-// TestRunCancelled: the end of the context kills also what fio has started, at once, and leaves no file behind.
+// TestRunCancelled: when the context ends, fio and everything that it has started are killed at once, and no file is left.
 func TestRunCancelled(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// All that the program starts holds the pipe open.
+	// Everything that the program starts holds the pipe open.
 	program := fake(t, "trap '' TERM INT\nexec 3>"+pipe+"\nsleep 60 &\necho started >&3\nwait\n")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("the pod was told to end")

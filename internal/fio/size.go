@@ -36,7 +36,7 @@ func (f UserFile) Moves(filled int64) int64 {
 	return total
 }
 
-// workersOf a job is its numjobs.
+// workersOf returns the number of workers of a job.
 func workersOf(job UserJob) int64 {
 	workers, err := strconv.ParseInt(job.Set["numjobs"], 10, 64)
 	if err != nil {
@@ -56,7 +56,7 @@ func (f UserFile) laysOut(section Section, job UserJob) bool {
 	return job.Reads() || f.has(section, "overwrite")
 }
 
-// canonical is the main name of an option that has two.
+// canonical returns the main name of an option that matters here and has two names.
 func canonical(name string) string {
 	switch name {
 	case "readwrite":

@@ -2,7 +2,7 @@ package fio
 
 import "testing"
 
-// TestLaidOut: what fio writes before the jobs begin is known, where it is.
+// TestLaidOut: the space of files that fio writes before the jobs begin, as far as it is known.
 func TestLaidOut(t *testing.T) {
 	const gib = 1 << 30
 	for text, want := range map[string]int64{

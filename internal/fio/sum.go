@@ -44,20 +44,22 @@ func (j JobReport) Runtime() time.Duration {
 	return time.Duration(min(max(j.Read.RuntimeMilliseconds, j.Write.RuntimeMilliseconds), int64(1)<<40)) * time.Millisecond
 }
 
-// ForgetLatencies leaves only counts and bytes.
+// ForgetLatencies removes all latencies, but keeps the number of syncs.
 func (s *Sum) ForgetLatencies() {
-	s.Read.Latency, s.Write.Latency, s.Sync = Latency{}, Latency{}, Latency{}
+	s.Read.Latency, s.Write.Latency = Latency{}, Latency{}
+	s.ForgetSyncTimes()
 }
 
-// ForgetLatencies leaves only counts and bytes.
+// ForgetLatencies removes all latencies, but keeps the number of syncs.
 func (j *JobReport) ForgetLatencies() {
-	j.Read.Latency, j.Write.Latency, j.Sync = Latency{}, Latency{}, Latency{}
+	j.Read.Latency, j.Write.Latency = Latency{}, Latency{}
+	j.ForgetSyncTimes()
 }
 
-// ForgetSyncTimes leaves only the number of syncs.
+// ForgetSyncTimes removes the latencies of syncs, but keeps their number.
 func (s *Sum) ForgetSyncTimes() { s.Sync = Latency{Count: s.Sync.Count} }
 
-// ForgetSyncTimes leaves only the number of syncs.
+// ForgetSyncTimes removes the latencies of syncs, but keeps their number.
 func (j *JobReport) ForgetSyncTimes() { j.Sync = Latency{Count: j.Sync.Count} }
 
 // Flushed adds the time until all writes had reached the disk. It belongs to writes that only went to a cache.

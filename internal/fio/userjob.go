@@ -12,7 +12,7 @@ type UserJob struct {
 	Set  map[string]string
 }
 
-// Jobs are those of the file, each with the options of [global].
+// Jobs returns the jobs of the file, each with the options of [global].
 func (f UserFile) Jobs() []UserJob {
 	var jobs []UserJob
 	for _, section := range f.Sections {
@@ -25,7 +25,7 @@ func (f UserFile) Jobs() []UserJob {
 	return jobs
 }
 
-// Mode is its rw, without what follows a colon.
+// Mode returns the rw of the job without the part after a colon. Without rw, a job reads.
 func (j UserJob) Mode() Mode {
 	mode, _, _ := strings.Cut(j.Set["rw"], ":")
 	return Mode(cmp.Or(mode, string(Read)))

@@ -45,7 +45,8 @@ type UserFile struct {
 	Seeded bool
 }
 
-// ParseUserFile checks a user's job file against what is allowed, and names every line that is not, with what to do.
+// ParseUserFile checks a user's job file against what is allowed. The error names the lines that are not allowed, and says what to do about
+// each.
 func ParseUserFile(text string) (UserFile, error) {
 	if len(text) > maxUserBytes {
 		return UserFile{}, fmt.Errorf("the fio job file has %d bytes: shorten it to %d", len(text), maxUserBytes)
@@ -138,7 +139,7 @@ func readOption(file *UserFile, section *Section, line string, number int, probl
 	case name == "filename":
 		file.UsesData = true
 		section.Options = append(section.Options, option)
-	case slices.Contains([]string{"thread", "group_reporting", "new_group"}, name): // set for all jobs in any case
+	case slices.Contains([]string{"thread", "group_reporting", "new_group"}, name): // On sets these for all jobs anyway
 	default:
 		file.Ramps = file.Ramps || name == "ramp_time"
 		file.Seeded = file.Seeded || name == "randseed" || name == "randrepeat" || name == "allrandrepeat"
@@ -212,12 +213,12 @@ func (f UserFile) Unsized() string {
 	return ""
 }
 
-// isShare says whether an option sets a size in percent, which refers to a file that does not exist yet.
+// isShare reports whether an option sets a size in percent, which refers to a file that does not exist yet.
 func (o Option) isShare() bool {
 	return slices.Contains([]string{"size", "filesize", "file_size"}, o.Name) && strings.HasSuffix(o.Value, "%")
 }
 
-// sizes says whether an option sets the size of a job's files.
+// sizes reports whether an option sets the size of a job's files.
 func (o Option) sizes() bool {
 	switch o.Name {
 	case "filename":
@@ -233,10 +234,10 @@ func (f UserFile) Paced() []string {
 	return f.jobsWith(UserJob.Paced)
 }
 
-// Paced says that a job sends its requests at a fixed rate.
+// Paced reports whether a job sends its requests at a fixed rate.
 func (j UserJob) Paced() bool { return strings.Trim(j.Set["rate"]+j.Set["rate_iops"], "0,") != "" }
 
-// Readers are the jobs that read. Without rw, a job does.
+// Readers are the jobs that read. Without rw, a job reads.
 func (f UserFile) Readers() []string {
 	return f.jobsWith(UserJob.Reads)
 }
@@ -252,7 +253,7 @@ func (f UserFile) UntimedSyncs() []string {
 	return f.jobsWith(UserJob.UntimedSyncs)
 }
 
-// UntimedSyncs says that fio does not time the syncs of a job.
+// UntimedSyncs reports whether fio does not time the syncs of a job.
 func (j UserJob) UntimedSyncs() bool {
 	return j.Set["ioengine"] == "libaio" && strings.Trim(j.Set["fsync"]+j.Set["fdatasync"], "0") != ""
 }
@@ -263,13 +264,13 @@ func WhyPaced(jobs []string) string {
 		"measure latencies", strings.Join(jobs, ", "))
 }
 
-// WhyUntimedSyncs is like WhyPaced.
+// WhyUntimedSyncs says why the syncs of jobs have no latencies, and what to do.
 func WhyUntimedSyncs(jobs []string) string {
 	return fmt.Sprintf("with ioengine=libaio, fio times the preceding write with the syncs of %s: use psync to measure them",
 		strings.Join(jobs, ", "))
 }
 
-// checkWhole checks what no single line shows.
+// checkWhole checks the file as a whole, after its single lines.
 func (f *UserFile) checkWhole(problems *refusals) {
 	if len(f.Sections) == 0 && len(problems.errs) == 0 {
 		problems.add(1, "there is no job: write a section in brackets, such as [job1]")
@@ -294,7 +295,7 @@ func (f *UserFile) checkWhole(problems *refusals) {
 		}
 		workers += count
 	}
-	if stages := f.Stages(); f.Ramps && len(stages) > 0 && stages[len(stages)-1] > 0 { // each has a ramp, and nothing tells when
+	if stages := f.Stages(); f.Ramps && len(stages) > 0 && stages[len(stages)-1] > 0 { // each stage has a ramp, and its time is unknown
 		problems.add(1, "ramp_time together with stonewall or wait_for_previous: the work of the disks in the ramps of later jobs cannot be "+
 			"separated from the measurement: remove ramp_time, or put each job into its own phase")
 	}
@@ -303,7 +304,8 @@ func (f *UserFile) checkWhole(problems *refusals) {
 	}
 }
 
-// On applies the jobs to the volume. What they do stays as written. Only where they do it, and what is reported, is set.
+// On applies the jobs to the volume. Their operations stay as written. It only sets their files or device, their seed if the file sets
+// none, a sync at their end if one is needed, and the options of every job file.
 func (f UserFile) On(place Place, random int64) File {
 	file := File{Global: common()}
 	if !f.Seeded {
@@ -322,7 +324,7 @@ func (f UserFile) On(place Place, random int64) File {
 		}
 		file.Sections = append(file.Sections, Section{Name: section.Name, Options: append(options, own...)})
 	}
-	if !f.endsAtOnce() { // else a job would leave its writes to those that come after it, or go on
+	if !f.endsAtOnce() { // otherwise the writes that a job leaves in memory would be missing from its figures
 		for i := range file.Sections {
 			file.Sections[i].Options = append(file.Sections[i].Options, Option{"end_fsync", "1"})
 		}
@@ -373,7 +375,7 @@ func withoutFilename(given []Option) (kept []Option, data bool) {
 	return kept, data
 }
 
-// options say where a job works.
+// options returns the options that say where a job works.
 func (p Place) options(data bool) []Option {
 	switch {
 	case p.Device != "":

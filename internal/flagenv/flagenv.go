@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// Prefix begins the name of each variable. No variable that Kubernetes sets for a Service begins with it, unless the Service is called
-// flag-...
+// Prefix begins the name of each variable. No variable that Kubernetes sets for a Service begins with it, unless the Service is called flag
+// or flag-...
 const Prefix = "FLAG_"
 
-// Variable is the name of the variable that sets a flag.
+// Variable returns the name of the variable that sets a flag.
 func Variable(flagName string) string {
 	return Prefix + strings.ToUpper(strings.ReplaceAll(flagName, "-", "_"))
 }
 
-// Apply sets the flags that the command line has not set from the environment, as os.Environ returns it. An empty variable sets nothing.
-// The variable of a repeatable flag has a value on each line. A variable with the prefix and without a flag is an error.
+// Apply sets flags from the environment, in the form of os.Environ. Flags on the command line take precedence, and empty variables are
+// ignored. The variable of a repeatable flag has one value per line. A variable that has the prefix but matches no flag is an error.
 func Apply(flags *flag.FlagSet, environment []string, repeatable ...string) error {
 	given, known := map[string]bool{}, map[string]string{}
 	flags.Visit(func(one *flag.Flag) { given[one.Name] = true })

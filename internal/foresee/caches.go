@@ -7,7 +7,7 @@ import (
 	"github.com/storagebench/storagebench/internal/design"
 )
 
-// checkCaches refuses a phase that expects its reads from a cache that may not hold them: each attempt would be Invalid.
+// checkCaches refuses a phase that expects its reads from memory although primarycache keeps no data there: each attempt would be Invalid.
 func checkCaches(_ *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) error {
 	if slot.Target.ZFS == nil {
 		return nil

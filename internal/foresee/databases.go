@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// unseen stands for an unknown database: the volume was made of a dataset that is not a volume of the target.
+// unseen stands for an unknown database: the volume was made from a dataset that is not a volume of the target.
 var unseen = &v1alpha1.PostgresWorkload{}
 
 // checkDatabases tracks the database on each volume, phase by phase: a kept database has to exist in the same form. A clone has the
@@ -42,8 +42,8 @@ func checkDatabases(_ *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) error {
 	return errors.Join(problems...)
 }
 
-// cannotKeep says why a phase cannot keep the database of an earlier one, and what to write instead. A volume that a phase has made may
-// have its log on another one than its source.
+// cannotKeep says why a phase cannot keep the database of an earlier one, and what to write instead. The database on a volume that a phase
+// has made may have its log on another volume than the source.
 func cannotKeep(before, now *v1alpha1.PostgresWorkload, maker v1alpha1.PhaseName) string {
 	switch {
 	case before == unseen:
@@ -54,11 +54,11 @@ func cannotKeep(before, now *v1alpha1.PostgresWorkload, maker v1alpha1.PhaseName
 	case before == nil:
 		return "there is no database on the volume by then: put a postgres phase without keep before it"
 	case sizeOf(before) != sizeOf(now):
-		return "the database that is there has another databaseSize: write the same"
+		return "the existing database has another databaseSize: write the same"
 	case ptr.Deref(before.DataChecksums, true) != ptr.Deref(now.DataChecksums, true):
-		return "the database that is there has other dataChecksums: write the same"
+		return "the existing database has other dataChecksums: write the same"
 	case before.WALVolume != now.WALVolume && (maker == "" || before.WALVolume == "" || now.WALVolume == ""):
-		return "the log of the database that is there is on another volume: write the same walVolume"
+		return "the write-ahead log of the existing database is on another volume: write the same walVolume"
 	}
 	return ""
 }

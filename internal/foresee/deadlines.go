@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// checkDeadlines refuses a phase that its deadline ends before its own workload does: each attempt would be Invalid, after its fill.
+// checkDeadlines refuses a phase whose deadline passes before its workload can finish: each attempt would be Invalid, after its fill.
 func checkDeadlines(_ *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) error {
 	var problems []error
 	for i := range slot.Phases {
@@ -18,7 +18,7 @@ func checkDeadlines(_ *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) error {
 			deadline = phase.Deadline.Duration.Duration
 		}
 		lasting := workloadTime(phase)
-		if lasting < deadline || workload.EndsWithOperation(phase) { // the latter may end earlier
+		if lasting < deadline || workload.EndsWithOperation(phase) { // such a phase may end earlier
 			continue
 		}
 		field := slot.PhaseField(i) + ".deadline"
@@ -29,7 +29,7 @@ func checkDeadlines(_ *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) error {
 	return errors.Join(problems...)
 }
 
-// workloadTime is the least time that the workload of a phase takes, if the spec shows it: the ramp and each required round.
+// workloadTime returns the least time that the workload of a phase takes, if the spec shows it: the ramp and each required round.
 func workloadTime(phase *v1alpha1.Phase) time.Duration {
 	traits, measures := workload.PhaseTraits(phase)
 	if !measures {
@@ -42,7 +42,7 @@ func workloadTime(phase *v1alpha1.Phase) time.Duration {
 	return traits.RampUp + traits.Duration*rounds
 }
 
-// Defaults of the API for the deadlines of a phase. The first may exceed the limit: then the limit ends the phase.
+// Defaults of the API for the deadlines of a phase. DefaultDeadline may exceed the admin's limit (max-hold), which then ends the phase.
 const (
 	DefaultDeadline      = 6 * time.Hour
 	DefaultStartDeadline = 10 * time.Minute

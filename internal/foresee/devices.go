@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/operate"
 )
 
-// targetField is the field in which the target of a variant is written.
+// targetField returns the field that has the target of a variant.
 func targetField(spec *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) string {
 	for i, variant := range spec.Variants {
 		if variant.Target != nil && slot.Base == string(variant.Name) {
@@ -25,7 +25,7 @@ func targetField(spec *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) string 
 	return "spec.target"
 }
 
-// datasetAt is the field of the dataset of a volume, by its place among the volumes: the first is that of the target itself.
+// datasetAt returns the field of the dataset of the volume with index i. The first volume is that of the target itself.
 func datasetAt(spec *v1alpha1.StorageBenchmarkSpec, slot *design.Slot, i int) string {
 	at := targetField(spec, slot) + ".zfs."
 	if i > 0 {
@@ -38,12 +38,12 @@ func datasetAt(spec *v1alpha1.StorageBenchmarkSpec, slot *design.Slot, i int) st
 type poolPlan struct {
 	volume, field string
 	vdevs         []v1alpha1.Vdev
-	others        map[v1alpha1.DevicePath]string // what else they are, such as a spare
+	others        map[v1alpha1.DevicePath]string // the uses of all other devices, such as spare
 	mirrors       []v1alpha1.AuxiliaryVdev       // those of log and special vdevs
 }
 
-// checkDevices refuses devices that are used twice, and operations on devices that are not where they would have to be. The API server sees
-// neither what an override makes of a pool, nor the operations.
+// checkDevices refuses devices that are used twice, and operations whose devices are not where the operation needs them. The API server
+// checks neither pools with overrides applied, nor operations.
 func checkDevices(spec *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) error {
 	zfs := slot.Target.ZFS
 	if zfs == nil {
@@ -59,7 +59,7 @@ func checkDevices(spec *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) error 
 	}
 	plans := append([]*poolPlan{planPool(naming.VolumeData, at+".pool", &zfs.Pool)}, others...)
 	sharedDevices(f, slot, plans)
-	for i := range zfs.PerNode { // the pool of the node takes the place of the first
+	for i := range zfs.PerNode { // the pool of the node replaces the first one
 		field := fmt.Sprintf("%s.perNode[%d].pool", at, i)
 		sharedDevices(f, slot, append([]*poolPlan{planPool(naming.VolumeData, field, &zfs.PerNode[i].Pool)}, others...))
 	}
@@ -68,7 +68,7 @@ func checkDevices(spec *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) error 
 			f.refuse(plan.field+".vdevs", problem+inVariant(slot))
 		}
 	}
-	if len(f.mistakes) > 0 || len(zfs.PerNode) > 0 { // with perNode, paths mean other disks on other nodes
+	if len(f.mistakes) > 0 || len(zfs.PerNode) > 0 { // with perNode, a path refers to another disk on each node
 		return f.Err()
 	}
 	return followDevices(slot, plans)
@@ -140,19 +140,20 @@ func sharedDevices(f *Foresight, slot *design.Slot, plans []*poolPlan) {
 	}
 }
 
-// mixed refuses data vdevs that tolerate the loss of different numbers of disks: zpool creates such a pool only by force.
+// mixed refuses data vdevs of different types or numbers of disks: zpool creates such a pool only by force.
 func mixed(vdevs []v1alpha1.Vdev) string {
 	kind := func(vdev v1alpha1.Vdev) v1alpha1.VdevType { return cmp.Or(vdev.Type, "stripe") }
 	for _, vdev := range vdevs[min(1, len(vdevs)):] {
 		if first := vdevs[0]; kind(vdev) != kind(first) || kind(vdev) != "stripe" && len(vdev.Devices) != len(first.Devices) {
-			return fmt.Sprintf("a %s of %d and a %s of %d devices are in one pool, which ZFS creates only with force: make all data vdevs alike",
+			return fmt.Sprintf("a %s of %d and a %s of %d devices are in one pool, which ZFS mostly creates only with force: make all data "+
+				"vdevs alike",
 				kind(first), len(first.Devices), kind(vdev), len(vdev.Devices))
 		}
 	}
 	return ""
 }
 
-// followDevices follows the operations of a run in their order.
+// followDevices checks the operations of a run in their order.
 func followDevices(slot *design.Slot, plans []*poolPlan) error {
 	var problems []error
 	pools := design.PoolsOf(slot)
@@ -161,7 +162,7 @@ func followDevices(slot *design.Slot, plans []*poolPlan) error {
 		on := pools[design.VolumeOf(phase)]
 		at := slices.IndexFunc(plans, func(plan *poolPlan) bool { return plan.volume == on })
 		if at < 0 {
-			continue // there is no such volume, which is reported
+			continue // there is no such volume, which is reported elsewhere
 		}
 		for _, action := range operate.Of(phase) {
 			if problem := plans[at].after(action, plans); problem != "" {
@@ -173,7 +174,7 @@ func followDevices(slot *design.Slot, plans []*poolPlan) error {
 	return errors.Join(problems...)
 }
 
-// after changes the devices as the action does, or says why it would fail, and what to write instead.
+// after changes the devices as the action does, or returns why the action would fail and what to write instead.
 func (p *poolPlan) after(action *v1alpha1.PoolAction, plans []*poolPlan) (problem string) {
 	var named v1alpha1.DevicePath
 	if disks := operate.Disks(action); len(disks) > 0 {
@@ -205,10 +206,11 @@ func (p *poolPlan) after(action *v1alpha1.PoolAction, plans []*poolPlan) (proble
 	case action.Trim != nil && named != "":
 		return p.absent(named)
 	}
-	return problem // the others name no device
+	return problem // other actions name no device
 }
 
-// expands says that a single disk would be added to raidz. ZFS can attach one to a vdev since 2.3, which no operation does.
+// expands returns a problem if a single disk would be added to a pool of raidz. Since 2.3, ZFS can attach one to a raidz vdev, but no
+// operation does that.
 func (p *poolPlan) expands(added v1alpha1.Vdev) string {
 	if len(added.Devices) != 1 || len(p.vdevs) == 0 || !strings.HasPrefix(string(p.vdevs[0].Type), "raidz") {
 		return ""
@@ -220,7 +222,7 @@ func (p *poolPlan) expands(added v1alpha1.Vdev) string {
 
 var distributedSpare = regexp.MustCompile(`^draid[1-3]-[0-9]+-[0-9]+$`)
 
-// distributed says that a device is a spare within a draid, which has no path.
+// distributed returns a problem if a device is a distributed spare of a draid, which has no path.
 func distributed(device v1alpha1.DevicePath) string {
 	if !distributedSpare.MatchString(string(device)) {
 		return ""
@@ -248,7 +250,7 @@ func (p *poolPlan) absent(device v1alpha1.DevicePath) string {
 	return fmt.Sprintf("%s is not in this pool by then: name one of %s", device, strings.Join(names, ", "))
 }
 
-// alone says that the pool would lose data without a device.
+// alone returns a problem if the pool would lose data without a device.
 func (p *poolPlan) alone(device v1alpha1.DevicePath) string {
 	has := func(devices []v1alpha1.DevicePath) bool { return len(devices) > 1 && slices.Contains(devices, device) }
 	redundant := slices.ContainsFunc(p.vdevs, func(vdev v1alpha1.Vdev) bool {
@@ -261,7 +263,7 @@ func (p *poolPlan) alone(device v1alpha1.DevicePath) string {
 		"disk of one, or write a vdev with redundancy into the target", device)
 }
 
-// replace takes a free disk. A spare is not free: ZFS keeps it as such, and the agent refuses it.
+// replace replaces a disk with a free one. A spare is not free: ZFS keeps it as a spare, and the agent refuses it.
 func (p *poolPlan) replace(old, with v1alpha1.DevicePath, plans []*poolPlan) string {
 	if problem := taken(with, plans); problem != "" {
 		return problem
@@ -283,7 +285,7 @@ func (p *poolPlan) replace(old, with v1alpha1.DevicePath, plans []*poolPlan) str
 	return ""
 }
 
-// remove takes a vdev away. ZFS empties a data vdev onto the others, which raidz and draid do not allow.
+// remove removes a vdev. ZFS moves the data of a data vdev to the others, which raidz and draid do not allow.
 func (p *poolPlan) remove(device v1alpha1.DevicePath) string {
 	if _, other := p.others[device]; other {
 		delete(p.others, device)
@@ -299,7 +301,7 @@ func (p *poolPlan) remove(device v1alpha1.DevicePath) string {
 		devices := slices.DeleteFunc(slices.Clone(p.vdevs[at].Devices), func(one v1alpha1.DevicePath) bool { return one == device })
 		p.vdevs = slices.Concat(p.vdevs[:at], vdevs{{Type: kind, Devices: devices}}, p.vdevs[at+1:])
 	case len(p.vdevs) == 1:
-		return "it is the only data vdev of the pool: add another one before, with addVdev"
+		return "it is the only data vdev of the pool: add another one first, with addVdev"
 	default:
 		p.vdevs = slices.Concat(p.vdevs[:at], p.vdevs[at+1:])
 	}

@@ -62,7 +62,7 @@ func TestDevices(t *testing.T) {
 		}, "spec.target.zfs.volumes[0].pool: /dev/disk/by-id/b is also in"},
 		"mixed redundancy": {func(s *spec) {
 			s.Target.ZFS.Pool.Vdevs = []v1alpha1.Vdev{vdev("mirror", a, b), vdev("stripe", c)}
-		}, "spec.target.zfs.pool.vdevs: a mirror of 2 and a stripe of 1 devices are in one pool, which ZFS creates only with force"},
+		}, "spec.target.zfs.pool.vdevs: a mirror of 2 and a stripe of 1 devices are in one pool, which ZFS mostly creates only with force"},
 		"on the pool of another volume": {func(s *spec) {
 			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", PoolOf: "data"}}
 			s.Phases[0].Fill = &v1alpha1.FillPhase{Size: &v1alpha1.Amount{Quantity: resource.MustParse("1Gi")}}
@@ -133,7 +133,7 @@ func TestDevices(t *testing.T) {
 	})
 }
 
-// TestDistributedSpares: a spare within a draid is no disk that an operation can name.
+// TestDistributedSpares: an operation cannot name a distributed spare of a draid.
 func TestDistributedSpares(t *testing.T) {
 	for with, says := range map[v1alpha1.DiskRef]string{
 		"draid2-0-0":        "draid2-0-0 is a distributed spare, and operations name only disks: write a free disk of zfs.disks",

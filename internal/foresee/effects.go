@@ -40,18 +40,18 @@ func foreseeEffects(spec *v1alpha1.StorageBenchmarkSpec, variants []design.Slot,
 	foreseeCheckpoints(variants, f)
 }
 
-// comparison has the volumes on pools of all variants.
+// comparison holds the volumes of all variants that are on ZFS pools.
 type comparison struct {
 	spec    *v1alpha1.StorageBenchmarkSpec
 	volumes []places
-	// arrives says that an operation writes data to some volume. The data is of unknown kind, and may exist already.
+	// arrives is true if an operation writes data to some volume. The kind of that data is unknown, and it may duplicate existing data.
 	arrives bool
 }
 
 // places are one volume in all variants that have it.
 type places []place
 
-// place is a volume of one variant, with what the phases do on it.
+// place is a volume of one variant, with the tasks of the phases on it.
 type place struct {
 	volume.RunVolume
 	slot  *design.Slot
@@ -60,7 +60,7 @@ type place struct {
 	changed map[string]bool
 }
 
-// task is what a phase does on a volume, with the jobs of its job file.
+// task is a phase, or one of its workloads, that works on a volume, with the jobs of its job file.
 type task struct {
 	workload.Part
 	file fileJobs
@@ -69,7 +69,7 @@ type task struct {
 func compare(spec *v1alpha1.StorageBenchmarkSpec, variants []design.Slot, files jobsByFile) *comparison {
 	c := &comparison{spec: spec}
 	for i := range variants {
-		all := worked(&variants[i], files)
+		all := placesWithTasks(&variants[i], files)
 		c.arrives = c.arrives || len(all) > 0 && brings(&variants[i])
 		for _, one := range all {
 			c.add(one)
@@ -78,8 +78,8 @@ func compare(spec *v1alpha1.StorageBenchmarkSpec, variants []design.Slot, files 
 	return c
 }
 
-// worked are the volumes of a variant on pools, with what the phases do on them.
-func worked(slot *design.Slot, files jobsByFile) places {
+// placesWithTasks returns the volumes of a variant on a zfs target, with their tasks. It returns nil for other targets.
+func placesWithTasks(slot *design.Slot, files jobsByFile) places {
 	if slot.Target.ZFS == nil {
 		return nil
 	}
@@ -88,7 +88,7 @@ func worked(slot *design.Slot, files jobsByFile) places {
 		for _, part := range workload.Measured(&slot.Phases[i]) {
 			on := string(design.VolumeOf(&part.Phase))
 			if !slices.ContainsFunc(targets, func(one volume.RunVolume) bool { return one.Name == on }) {
-				on = "" // a phase makes it, and it may inherit anything
+				on = "" // a phase makes this volume, and it may inherit its properties from any other
 			}
 			tasks[on] = append(tasks[on], task{part, files.of(&part.Phase)})
 		}
@@ -100,7 +100,7 @@ func worked(slot *design.Slot, files jobsByFile) places {
 	return all
 }
 
-// placesOf are the volumes of a variant, without what the phases do on them.
+// placesOf returns the volumes of a variant, without their tasks.
 func placesOf(slot *design.Slot) (all places) {
 	changed := map[string]bool{}
 	for i := range slot.Phases {
@@ -139,8 +139,8 @@ func (c *comparison) add(one place) {
 	c.volumes[at] = append(c.volumes[at], one)
 }
 
-// sharing are all volumes on the pool of a volume, in all variants. None if the volume has no pool of its own, or a different pool on some
-// nodes.
+// sharing returns all volumes on the pool of a volume, in all variants. It returns none if the volume has no pool of its own, or a
+// different pool on some nodes.
 func (c *comparison) sharing(on places) (all places) {
 	alike := func(p *place) bool {
 		return p.PoolOf == p.Name && (p.Name != naming.VolumeData || len(p.slot.Target.ZFS.PerNode) == 0)
@@ -156,7 +156,7 @@ func (c *comparison) sharing(on places) (all places) {
 	return all
 }
 
-// first is the first place for which a condition holds. Nil if there is none.
+// first returns the first place for which a condition holds, or nil.
 func (on places) first(holds func(*place) bool) *place {
 	for i := range on {
 		if holds(&on[i]) {
@@ -168,7 +168,7 @@ func (on places) first(holds func(*place) bool) *place {
 
 func (on places) any(holds func(*place) bool) bool { return on.first(holds) != nil }
 
-// where are the places for which a condition holds.
+// where returns the places for which a condition holds.
 func (on places) where(holds func(*place) bool) (some places) {
 	for i := range on {
 		if holds(&on[i]) {
@@ -183,13 +183,13 @@ func (on places) all(name, value string) bool {
 	return len(on) > 0 && !on.any(func(p *place) bool { return p.get(name) != value })
 }
 
-// differs is the first place whose value of a property differs from that of the very first place.
+// differs returns the first place whose value of a property differs from that of on[0], or nil.
 func (on places) differs(name string) *place {
 	return on.first(func(p *place) bool { return p.get(name) != on[0].get(name) })
 }
 
-// differsParameter is the first place whose value of a module parameter differs from that of the very first place, or that one if only it
-// has a value.
+// differsParameter does the same for a module parameter. If the place that differs does not set the parameter, it returns on[0], which
+// does.
 func (on places) differsParameter(name string) *place {
 	at := on.first(func(p *place) bool { return p.parameter(name) != on[0].parameter(name) })
 	if at != nil && at.parameter(name) == "" {
@@ -198,7 +198,7 @@ func (on places) differsParameter(name string) *place {
 	return at
 }
 
-// does reports whether a phase of any variant does something on the volume.
+// does reports whether a condition holds for a task of any variant.
 func (on places) does(what func(*task) bool) bool {
 	return on.any(func(p *place) bool { return p.does(what) })
 }
@@ -207,14 +207,14 @@ func (p *place) does(what func(*task) bool) bool {
 	return slices.ContainsFunc(p.tasks, func(one task) bool { return what(&one) })
 }
 
-// changes is the value of a property that a phase sets: no single value applies to the whole run.
+// changes stands for the value of a property that a phase sets: no single value applies to the whole run.
 const changes = "changes"
 
-// unset are the values of properties that are not set anywhere, the same in all versions of OpenZFS.
+// unset holds the defaults of properties, as far as they are the same in all versions of OpenZFS.
 var unset = map[string]string{"sync": "standard", "logbias": "latency", "atime": "on", "dedup": "off", "primarycache": "all",
 	"secondarycache": "all", "special_small_blocks": "0"}
 
-// get is the value of a property: its own or that of the pool. Empty if it is unknown.
+// get returns the value of a property: that of the dataset, that of the pool's root dataset, or the default. Empty if it is unknown.
 func (p *place) get(name string) string {
 	if p.changed[name] {
 		return changes
@@ -222,7 +222,7 @@ func (p *place) get(name string) string {
 	return cmp.Or(string(p.Dataset.Properties[name]), string(p.Pool.RootProperties[name]), unset[name])
 }
 
-// parameter is the value of a module parameter. Empty if it is not set.
+// parameter returns the value of a module parameter. Empty if it is not set.
 func (p *place) parameter(name string) string {
 	if p.changed[name] {
 		return changes
@@ -230,7 +230,7 @@ func (p *place) parameter(name string) string {
 	return string(p.slot.Target.ZFS.ModuleParameters[name])
 }
 
-// field is the field that sets a property of the place, or a module parameter: in the matrix, in the variant or in the target.
+// field returns the field that sets a property of the place, or a module parameter: in the matrix, in the variant or in the target.
 func (p *place) field(spec *v1alpha1.StorageBenchmarkSpec, name string) (found string) {
 	value := cmp.Or(string(p.slot.Target.ZFS.ModuleParameters[name]), p.get(name))
 	for _, one := range settingsOf(spec) {
@@ -242,7 +242,7 @@ func (p *place) field(spec *v1alpha1.StorageBenchmarkSpec, name string) (found s
 	return cmp.Or(found, targetField(spec, p.slot))
 }
 
-// wholePath removes the value of the matrix from a field.
+// wholePath removes the index of a matrix value from a field.
 func wholePath(field string) string {
 	if path, _, is := strings.Cut(field, "]["); is {
 		return path + "]"
@@ -262,7 +262,7 @@ func (p *place) covers(spec *v1alpha1.StorageBenchmarkSpec, field string) bool {
 	return strings.Contains(field, ".volumes[") == (p.Name != naming.VolumeData)
 }
 
-// poolField is the field that sets the data, log, cache or special vdevs of its pool.
+// poolField returns the field that sets the data, log, cache or special vdevs of the volume's pool.
 func (p *place) poolField(spec *v1alpha1.StorageBenchmarkSpec, member string) string {
 	for i, variant := range spec.Variants {
 		pool := variant.Pool

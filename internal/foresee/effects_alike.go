@@ -10,8 +10,8 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
-// algorithmsAlike finds algorithms that are compared although all data is synthetic: its random part shrinks with none of them, and the
-// rest with all.
+// algorithmsAlike finds compression algorithms that are compared although all data is synthetic: no algorithm shrinks its random part,
+// and every algorithm shrinks the rest.
 func algorithmsAlike(c *comparison, on places) (field, message string) {
 	algorithms := map[string]*place{}
 	for i := range on {
@@ -24,11 +24,12 @@ func algorithmsAlike(c *comparison, on places) (field, message string) {
 		return "", ""
 	}
 	at := cmp.Or(on.differs("compression"), &on[0])
-	return at.field(c.spec, "compression"), "the space and speed of these algorithms do not differ as with real data, because what fill, " +
+	return at.field(c.spec, "compression"), "these algorithms differ less here than with real data, because what fill, " +
 		"oltp and fio write is random but for a part that any algorithm compresses: compare one of them with off"
 }
 
-// directAlike finds direct=standard, which serves only requests for direct I/O, and no workload makes any.
+// directAlike finds a comparison of direct between standard and disabled, although no workload requests direct I/O. standard acts only on
+// such requests.
 func directAlike(c *comparison, on places) (field, message string) {
 	requests := func(one *task) bool {
 		return one.file.does(func(j job) bool { return j.has("direct") || j.Set["buffered"] == "0" })
@@ -41,7 +42,7 @@ func directAlike(c *comparison, on places) (field, message string) {
 		"with direct=1"
 }
 
-// specialAlike finds limits of small blocks that all act like 0, because no phase writes blocks as small as that.
+// specialAlike finds values of special_small_blocks that all act like 0, because no phase writes blocks that small.
 func specialAlike(c *comparison, on places) (field, message string) {
 	with, largest := on.where(func(p *place) bool { return len(p.Pool.Special) > 0 }), uint64(0)
 	acts := func(p *place) bool {
@@ -58,7 +59,7 @@ func specialAlike(c *comparison, on places) (field, message string) {
 		"a metadata phase, whose files have blocks of their own size, or remove it", settings.Size(largest))
 }
 
-// storesSmall says that a phase may write blocks of at most a limit, compressed as they may be.
+// storesSmall reports whether a phase may write blocks of at most limit bytes, possibly after compression.
 func (p *place) storesSmall(limit uint64) bool {
 	return p.record() <= limit || p.does(func(one *task) bool {
 		percent, _ := written(one)
@@ -69,7 +70,7 @@ func (p *place) storesSmall(limit uint64) bool {
 	})
 }
 
-// clonesAlike: no phase makes the system call that clones blocks.
+// clonesAlike finds a comparison of zfs_bclone_enabled: no phase makes the system call that clones blocks.
 func clonesAlike(c *comparison, on places) (field, message string) {
 	const name = "zfs_bclone_enabled"
 	if at := on.differsParameter(name); at != nil {
@@ -79,7 +80,7 @@ func clonesAlike(c *comparison, on places) (field, message string) {
 	return "", ""
 }
 
-// levelsOfVolume finds fill levels that are compared for ageing, although they are those of a volume, and not of its pool.
+// levelsOfVolume finds fill levels that are compared for ageing, although they are shares of a volume and not of its pool.
 func levelsOfVolume(_ *comparison, on places) (field, message string) {
 	var first v1alpha1.Share
 	for i := range on {
@@ -99,7 +100,7 @@ func levelsOfVolume(_ *comparison, on places) (field, message string) {
 	return "", ""
 }
 
-// smallFiles finds record sizes that the files of metadata phases do not show: a file that is smaller than a record has one block of its
+// smallFiles finds a comparison of recordsize that metadata phases cannot show: a file that is smaller than a record has one block of its
 // own size.
 func smallFiles(c *comparison, on places) (field, message string) {
 	at := on.differs("recordsize")
@@ -110,7 +111,7 @@ func smallFiles(c *comparison, on places) (field, message string) {
 		"write a larger fileSize", settings.Size(at.largestFile()))
 }
 
-// largestFile is the size of the files of the metadata phases.
+// largestFile returns the largest file size of the metadata phases.
 func (p *place) largestFile() (largest uint64) {
 	for i := range p.tasks {
 		if isMetadata(&p.tasks[i]) {

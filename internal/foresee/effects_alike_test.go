@@ -38,7 +38,7 @@ func TestEffectsThatAreAlike(t *testing.T) {
 	})
 }
 
-// TestCachesThatHoldNothing: a phase that expects its reads from memory, where no data stays, would be Invalid each time.
+// TestCachesThatHoldNothing: a phase that expects its reads from memory would always be Invalid if no data stays there.
 func TestCachesThatHoldNothing(t *testing.T) {
 	warm := func(value string) func(*effectSpec) {
 		return func(s *effectSpec) {
@@ -86,7 +86,7 @@ func TestSmallBlocksAlike(t *testing.T) {
 	})
 }
 
-// TestNothingClones: copy is no clone of blocks.
+// TestNothingClones: copy does not clone blocks.
 func TestNothingClones(t *testing.T) {
 	of := func(values ...v1alpha1.MatrixValue) func(*effectSpec) {
 		return func(s *effectSpec) { s.Matrix = v1alpha1.Matrix{"moduleParameters.zfs_bclone_enabled": values} }
@@ -100,7 +100,7 @@ func TestNothingClones(t *testing.T) {
 	})
 }
 
-// TestLevelsOfVolumes: a volume of a large pool may be full, and the pool is not.
+// TestLevelsOfVolumes: a volume of a large pool may be full although the pool is not.
 func TestLevelsOfVolumes(t *testing.T) {
 	levels := func(size, of string) func(*effectSpec) {
 		return func(s *effectSpec) {

@@ -15,24 +15,24 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// inMemory is how much data the memory of a node is taken to hold.
+// inMemory is how much data the memory of a node is assumed to hold.
 const inMemory = 64 << 30
 
-// caches says that the ARC keeps the data of the volume, as far as memory allows.
+// caches reports whether the ARC keeps the data of the volume, as far as memory allows.
 func (p *place) caches() bool {
 	limit := p.parameter("zfs_arc_max")
 	return p.get("primarycache") == "all" && p.get("direct") != "always" && (limit == "" || limit == "0")
 }
 
-// declared is what a phase says about its cache. Any if it says nothing.
+// declared returns the cache expectation of a phase. The default is Any.
 func declared(one *task) v1alpha1.CacheExpectation {
 	return cmp.Or(one.Phase.Measure.Cache, v1alpha1.CacheAny)
 }
 
-// ofPlace says that a phase works on the volume itself, and not on one that a phase makes.
+// ofPlace reports whether a task works on this volume, and not on one that a phase makes.
 func (p *place) ofPlace(one *task) bool { return string(design.VolumeOf(&one.Phase)) == p.Name }
 
-// justWritten finds jobs that read what fio has just written, after the caches were emptied.
+// justWritten finds jobs that read files which fio has only just written, and thus after the caches were emptied.
 func justWritten(_ *comparison, on places) (field, message string) {
 	for i := range on {
 		of, name := on[i].freshRead()
@@ -50,9 +50,9 @@ func justWritten(_ *comparison, on places) (field, message string) {
 	return "", ""
 }
 
-// freshRead is the first job, not about a warm cache, that reads files which fio writes right before it, and that the ARC may hold. It
-// follows the files from phase to phase: they stay, and a job of the same name finds them again. On a pool that is kept, they may be those
-// of an earlier run.
+// freshRead returns the first job that reads files which fio writes right before it and which the ARC may hold, unless its phase expects a
+// warm cache. It follows the files from phase to phase, because they stay and a job of the same name uses them again. It skips kept pools,
+// where the files may be those of an earlier run.
 func (p *place) freshRead() (of *task, name string) {
 	if p.isDevice() || !p.caches() || naming.KeepsPools(p.slot.Target.ZFS) {
 		return nil, ""
@@ -78,7 +78,7 @@ func (p *place) freshRead() (of *task, name string) {
 	return nil, ""
 }
 
-// filled is how much space the fills of the volume take at most. 0 if the spec does not show it.
+// filled returns the most space that the fills of the volume take. 0 if the spec does not show it.
 func (p *place) filled() (bytes int64) {
 	for i := range p.tasks {
 		fill := p.tasks[i].Phase.Fill
@@ -98,7 +98,7 @@ func (p *place) filled() (bytes int64) {
 	return bytes
 }
 
-// readFromMemory finds settings that only act on reads from disks, if all that is read may be in memory since the fill.
+// readFromMemory finds settings that act only on reads from disks, although all data that is read may be in memory since the fill.
 func readFromMemory(c *comparison, on places) (field, message string) {
 	if c.arrives || on.any(func(p *place) bool { return !p.readsMemory() }) {
 		return "", ""
@@ -111,7 +111,7 @@ func readFromMemory(c *comparison, on places) (field, message string) {
 		"scan, or a small zfs_arc_max in moduleParameters", quantity(on[0].filled()))
 }
 
-// readsMemory says that all data that phases read from the volume may be in memory. False if they read none.
+// readsMemory reports whether all data that phases read from the volume may be in memory. It is false if they read none.
 func (p *place) readsMemory() bool {
 	bytes := p.filled()
 	emptied := slices.ContainsFunc(p.slot.Phases, func(phase v1alpha1.Phase) bool {
@@ -124,8 +124,8 @@ func (p *place) readsMemory() bool {
 	return bytes > 0 && bytes <= inMemory && p.caches() && !emptied && p.does(readsData) && !p.does(elsewhere)
 }
 
-// diskSetting is the field of the first setting that differs and only acts on reads from disks. Empty if there is none. Checksums and
-// layouts act on writes too.
+// diskSetting returns the field of the first setting that differs and acts only on reads from disks. Empty if there is none. Checksums and
+// layouts act on writes too, so they count only if no phase measures writes.
 func (on places) diskSetting(spec *v1alpha1.StorageBenchmarkSpec) string {
 	names := map[string]bool{}
 	for i := range on {
@@ -156,14 +156,15 @@ func (on places) diskSetting(spec *v1alpha1.StorageBenchmarkSpec) string {
 	return ""
 }
 
-// A cache device is empty at first, and gets at least feedRate bytes a second by the default of any OpenZFS. A ramp of enoughRamp is enough
-// in any case.
+// A cache device is empty at first. With the default of any OpenZFS version, it is fed at least feedRate bytes a second. A ramp of
+// enoughRamp is always long enough.
 const (
 	feedRate   = 8 << 20
 	enoughRamp = 5 * time.Minute
 )
 
-// cacheCold finds a comparison of a cache device with none, before it has anything. Scans are prefetched, and prefetches do not read there.
+// cacheCold finds comparisons with and without cache devices in which these are still empty, or are only scanned: scans are prefetched,
+// and prefetches do not read from cache devices.
 func cacheCold(c *comparison, on places) (field, message string) {
 	all := c.sharing(on)
 	with := all.where(func(p *place) bool { return len(p.Pool.Cache) > 0 })
@@ -180,13 +181,14 @@ func cacheCold(c *comparison, on places) (field, message string) {
 		return field, fmt.Sprintf("the cache devices are empty at first and are filled little by little (l2arc_write_max), so that few reads "+
 			"come from them: write a rampUp of %ds or longer (fio: ramp_time)", int(with[0].feedTime().Seconds()))
 	case !with.does(again) && with.does(isScan) && passed != nil:
-		return field, "scans read hardly anything from the cache devices, because ZFS prefetches for them, and prefetches do not read there: " +
+		return field, "scans read hardly anything from the cache devices, because ZFS prefetches their data, and prefetches do not use " +
+			"cache devices: " +
 			`write l2arc_noprefetch: "0" in moduleParameters and scan twice, or read with oltp`
 	}
 	return "", ""
 }
 
-// feedTime is how long a cache device takes to get all data, or what is enough.
+// feedTime returns how long it takes to feed all data to a cache device, but at most enoughRamp.
 func (p *place) feedTime() time.Duration {
 	if bytes := p.filled(); bytes > 0 {
 		return min(enoughRamp, max(1, time.Duration(bytes/feedRate))*time.Second)
@@ -194,7 +196,7 @@ func (p *place) feedTime() time.Duration {
 	return enoughRamp
 }
 
-// warmsCache says that a phase begins to measure after reads have fed the cache devices long enough.
+// warmsCache reports whether a phase begins to measure after reads have fed the cache devices long enough.
 func (p *place) warmsCache() bool {
 	fed := time.Duration(0)
 	for i := range p.tasks {

@@ -24,7 +24,7 @@ func limited(change func(*effectSpec)) func(*effectSpec) {
 	}
 }
 
-// TestJustWritten: the ARC has the files that fio has made, unless it may not keep them, or they were there before.
+// TestJustWritten: the ARC holds files that fio has just written, unless it may not keep them, or they existed before.
 func TestJustWritten(t *testing.T) {
 	jobs := func(cache v1alpha1.CacheExpectation, lines ...string) func(*effectSpec) {
 		return func(s *effectSpec) {
@@ -73,7 +73,7 @@ func TestJustWritten(t *testing.T) {
 	})
 }
 
-// TestReadFromMemory: what acts on reads from disks shows nothing if all data fits into memory.
+// TestReadFromMemory: settings that act on reads from disks show nothing if all data fits into memory.
 func TestReadFromMemory(t *testing.T) {
 	type values = v1alpha1.MatrixValues
 	sized := func(size string, change func(*effectSpec)) func(*effectSpec) {
@@ -125,7 +125,7 @@ func TestReadFromMemory(t *testing.T) {
 	})
 }
 
-// TestColdCacheDevices: a cache device has to be fed before it shows what it is worth.
+// TestColdCacheDevices: a cache device has to be filled before it can show an effect.
 func TestColdCacheDevices(t *testing.T) {
 	cached := func(ramp time.Duration, all ...v1alpha1.Workload) func(*effectSpec) {
 		return func(s *effectSpec) {

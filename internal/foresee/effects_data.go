@@ -38,7 +38,7 @@ func (f jobsByFile) of(phase *v1alpha1.Phase) fileJobs {
 	found, read := f[text]
 	if !read {
 		file, err := fio.ParseUserFile(text)
-		found.known, found.laidOut = err == nil, file.LaidOut() // what is wrong with it is another mistake
+		found.known, found.laidOut = err == nil, file.LaidOut() // an invalid file is reported elsewhere
 		for _, one := range file.Jobs() {
 			found.jobs = append(found.jobs, job{one})
 		}
@@ -47,13 +47,13 @@ func (f jobsByFile) of(phase *v1alpha1.Phase) fileJobs {
 	return found
 }
 
-// has says that an option is there and not 0.
+// has reports whether an option is set to something other than 0.
 func (j job) has(name string) bool {
 	value, is := j.Set[name]
 	return is && (value == "" || strings.Trim(value, "0") != "")
 }
 
-// does reports whether any job satisfies a condition. The jobs of an unknown file may.
+// does reports whether any job satisfies a condition. It returns true for an unknown file, because its jobs may do so.
 func (f fileJobs) does(what func(job) bool) bool {
 	return !f.known || slices.ContainsFunc(f.jobs, what)
 }
@@ -66,7 +66,7 @@ func isScan(one *task) bool {
 	return one.Phase.Measure != nil && one.Phase.Measure.Workload.Scan != nil
 }
 
-// onlyMetadata says that all phases that measure something are metadata phases.
+// onlyMetadata reports whether there are metadata phases, and no other phase that measures something.
 func (on places) onlyMetadata() bool {
 	measures := func(one *task) bool { return one.Phase.Measure != nil && !isMetadata(one) }
 	return on.does(isMetadata) && !on.does(measures)
@@ -116,8 +116,8 @@ func syncs(one *task) bool {
 	return one.file.does(job.syncs)
 }
 
-// duplicates says whether a phase may write the same record twice. Empty pages and segments of PostgreSQL are alike, and a segment of a log
-// equals its archived copy. Jobs repeat blocks.
+// duplicates reports whether a phase may write the same record twice. Empty pages and segments of PostgreSQL are alike, and a segment of a
+// log equals its archived copy. Jobs may repeat blocks.
 func duplicates(one *task, record uint64) bool {
 	if databaseOf(&one.Phase) != nil || one.Archives != "" {
 		return true
@@ -146,7 +146,7 @@ func (on places) compresses() bool {
 
 var plainBlock = regexp.MustCompile(`^[0-9]{1,9}[kKmM]?$`)
 
-// block is the size of all requests of a job. 0 if it has several, or that is not known.
+// block returns the size of the requests of a job. 0 if there are several sizes, or if the size is unknown.
 func (j job) block() uint64 {
 	for _, several := range []string{"bssplit", "bsrange", "blocksize_range", "bs_unaligned", "blocksize_unaligned"} {
 		if j.has(several) {
@@ -161,7 +161,7 @@ func (j job) block() uint64 {
 	return bytes
 }
 
-// written is the compressible share of what a fill or fragment phase writes. told is false if the phase does not declare it.
+// written returns the compressible share of the data that a fill or fragment phase writes. told is false if the phase does not declare it.
 func written(one *task) (percent float64, told bool) {
 	var share v1alpha1.Share
 	switch {
@@ -176,20 +176,21 @@ func written(one *task) (percent float64, told bool) {
 
 func fillsSpace(one *task) bool { percent, _ := written(one); return percent > 0 }
 
-// nothingSmaller finds compression that is compared although all data is random, and does not compress.
+// nothingSmaller finds a comparison of compression although all data is random and does not compress.
 func nothingSmaller(c *comparison, on places) (field, message string) {
 	at := on.differs("compression")
 	if at == nil || c.arrives || on.compresses() || on.does(fillsSpace) {
 		return "", ""
 	}
-	return at.field(c.spec, "compression"), "it only costs, because no phase writes data that compresses: write compressibility: 60% in " +
+	return at.field(c.spec, "compression"), "it only costs time, because no phase writes data that compresses: write compressibility: " +
+		"60% in " +
 		"the fill, or buffer_compress_percentage=60 in a fio job"
 }
 
-// chunk is the piece of the data that has the compressible share.
+// chunk is the unit of data that the compressible share applies to.
 const chunk = fio.CompressChunk
 
-// recordsStay finds compression of records too small to shrink: the rest of a record takes whole sectors.
+// recordsStay finds compression of records that are too small to shrink: a compressed record still takes whole sectors.
 func recordsStay(c *comparison, on places) (field, message string) {
 	byRecord, byCompression := on.any(func(p *place) bool { return p.record() != on[0].record() }), on.differs("compression") != nil
 	var stays *place
@@ -219,14 +220,19 @@ func recordsStay(c *comparison, on places) (field, message string) {
 	return at, words + "write 60%, which halves them"
 }
 
-// share is the compressible share that all fills and fragments on the volume have in common, and the field that sets it. 0 if they differ.
+// share returns the compressible share that all fills and fragments on the volume have in common, and the field that sets it. The share is
+// 0 if they differ.
 func (p *place) share() (percent float64, at string) {
 	shares := map[float64]bool{}
 	for i := range p.tasks {
 		if one, told := written(&p.tasks[i]); told {
 			shares[one] = true
 			if at == "" {
-				at = p.phaseField(&p.tasks[i]) + ".fill.compressibility"
+				kind := ".fill"
+				if p.tasks[i].Phase.Fragment != nil {
+					kind = ".fragment"
+				}
+				at = p.phaseField(&p.tasks[i]) + kind + ".compressibility"
 			}
 		}
 	}
@@ -238,7 +244,8 @@ func (p *place) share() (percent float64, at string) {
 
 func (p *place) sector() uint64 { return 1 << cmp.Or(p.Pool.Ashift, 12) }
 
-// shrinks says whether the records of a fill take less space. No algorithm shrinks the random part of a record, and each adds only little.
+// shrinks reports whether compression makes the records of a fill take less space, and whether that is known. No algorithm shrinks the
+// random part of a record, and each adds only a little overhead.
 func (p *place) shrinks() (does, known bool) {
 	percent, _ := p.share()
 	record, algorithm := p.record(), p.get("compression")
@@ -279,7 +286,7 @@ func (p *place) stored() uint64 {
 	return p.inSectors(most)
 }
 
-// PhaseField is the field of the phase of a task.
+// phaseField returns the field of the phase of a task.
 func (p *place) phaseField(does *task) string {
 	return p.slot.PhaseField(slices.IndexFunc(p.slot.Phases, func(one v1alpha1.Phase) bool { return one.Name == does.Phase.Name }))
 }
@@ -287,7 +294,7 @@ func (p *place) phaseField(does *task) string {
 // JobFileField is the field of a job file in its phase.
 const JobFileField = ".measure.workload.fio.jobFile"
 
-// zerosWritten finds jobs that write zeros: with compression, ZFS does not store them.
+// zerosWritten finds jobs that write zeros, which ZFS does not store if compression is on.
 func zerosWritten(_ *comparison, on places) (field, message string) {
 	return on.firstJob(func(p *place, j job) string {
 		value := p.get("compression")

@@ -33,14 +33,14 @@ func foreseeReadOnly(spec *v1alpha1.StorageBenchmarkSpec, variants []design.Slot
 	}
 }
 
-// pageSettings are settings of what a checkpoint makes necessary, with their defaults: the first change of a page after it is logged as a
-// whole page.
+// pageSettings are settings of full page images, with their defaults: at its first change after a checkpoint, PostgreSQL logs the whole
+// page.
 var pageSettings = []struct{ name, otherwise string }{{"full_page_writes", "on"}, {"wal_compression", "off"}}
 
-// rareEnough is how often checkpoints may come, at most, for whole pages to cost about what they do with PostgreSQL's own 5 minutes.
+// rareEnough is the shortest interval of checkpoints at which whole pages cost about as much as with PostgreSQL's default of 5 minutes.
 const rareEnough = 150 * time.Second
 
-// foreseeCheckpoints warns if phases compare settings of whole pages with far more checkpoints than usual.
+// foreseeCheckpoints warns if phases compare settings of whole pages while checkpoints are far more frequent than usual.
 func foreseeCheckpoints(variants []design.Slot, f *Foresight) {
 	seen := map[string]string{}
 	for i := range variants {
@@ -56,7 +56,7 @@ func foreseeCheckpoints(variants []design.Slot, f *Foresight) {
 				if before, known := seen[key]; known && before != value {
 					f.warn(slot.PhaseField(j)+".measure.workload.postgres.settings", fmt.Sprintf("%s acts on the pages that change after a "+
 						"checkpoint, and the runner sets checkpoint_timeout to %ds because the phase is short: write checkpoint_timeout: 5min, which is "+
-						"the default of PostgreSQL, and a duration of several of them", one.name, int(every.Seconds())))
+						"the default of PostgreSQL, and a duration of several such intervals", one.name, int(every.Seconds())))
 					return
 				}
 				seen[key] = value
@@ -65,8 +65,8 @@ func foreseeCheckpoints(variants []design.Slot, f *Foresight) {
 	}
 }
 
-// checkpointsOf is how often a checkpoint comes that the runner asks for. A database that writes nothing has them rarely enough, and so has
-// one whose spec says when they come.
+// checkpointsOf returns the interval of checkpoints that the runner sets. It returns rareEnough for a database that writes nothing, and for
+// one whose spec sets checkpoint_timeout or max_wal_size.
 func checkpointsOf(given *v1alpha1.PostgresWorkload) time.Duration {
 	if given == nil || given.Mode == selectOnly || given.Settings["checkpoint_timeout"] != "" || given.Settings["max_wal_size"] != "" {
 		return rareEnough
@@ -78,7 +78,7 @@ func checkpointsOf(given *v1alpha1.PostgresWorkload) time.Duration {
 	return workload.CheckpointTimeout(duration)
 }
 
-// blankRows finds compression that is compared with the rows of pgbench, which are mostly blanks.
+// blankRows finds a comparison of compression on the rows of pgbench, which are mostly blanks.
 func blankRows(c *comparison, on places) (field, message string) {
 	rows := func(one *task) bool {
 		given := databaseOf(&one.Phase)

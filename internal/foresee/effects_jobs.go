@@ -12,16 +12,16 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
-// ofFill says that a job works on the data of a fill.
+// ofFill reports whether a job works on the data of a fill.
 func (j job) ofFill() bool { return j.has("filename") }
 
-// isDevice says that workloads work on the volume itself, and not on files.
+// isDevice reports whether workloads work on the volume itself, and not on files.
 func (p *place) isDevice() bool { return p.Dataset.Type == settings.Volume && p.Dataset.FSType == "" }
 
-// isFiles says that workloads work on files of ZFS.
+// isFiles reports whether workloads work on files of ZFS.
 func (p *place) isFiles() bool { return p.Dataset.Type != settings.Volume }
 
-// sameBytes finds workers of a job that all read the same bytes: a cache serves all but the first.
+// sameBytes finds jobs whose workers all read the same bytes: a cache serves all workers but the first.
 func sameBytes(_ *comparison, on places) (field, message string) {
 	return on.firstJob(func(p *place, j job) string {
 		workers, _ := strconv.Atoi(j.Set["numjobs"])
@@ -33,8 +33,8 @@ func sameBytes(_ *comparison, on places) (field, message string) {
 	})
 }
 
-// holesWritten finds jobs that write at random into files of their own, which fio makes empty: as long as a record is not there, no write
-// has to read it first.
+// holesWritten finds jobs that write at random into files of their own, which fio creates empty: until a record exists, ZFS does not have
+// to read it before a write.
 func holesWritten(_ *comparison, on places) (field, message string) {
 	return on.firstJob(func(p *place, j job) string {
 		block, record := j.block(), p.record()
@@ -47,7 +47,7 @@ func holesWritten(_ *comparison, on places) (field, message string) {
 	})
 }
 
-// wholeDevice finds jobs on a device that also reach what was never written. ZFS reads that from memory.
+// wholeDevice finds jobs on a device that also reach blocks that were never written. ZFS reads those without the disks.
 func wholeDevice(_ *comparison, on places) (field, message string) {
 	return on.firstJob(func(p *place, j job) string {
 		block, record := j.block(), p.record()
@@ -82,14 +82,14 @@ func foreseeJobs(variants []design.Slot, files jobsByFile, f *Foresight) {
 						f.warn(slot.PhaseField(j)+JobFileField, message)
 					}
 					warned[k] = true
-					break // one is enough to look at the job
+					break // one warning is enough to make the user look at the job
 				}
 			}
 		}
 	}
 }
 
-// filesOnZFS are the volumes of a variant whose file system is ZFS.
+// filesOnZFS returns the volumes of a variant whose file system is ZFS.
 func filesOnZFS(slot *design.Slot) map[v1alpha1.VolumeName]bool {
 	on := map[v1alpha1.VolumeName]bool{}
 	for _, one := range volume.All(slot.Target, slot.Phases) {
@@ -98,8 +98,8 @@ func filesOnZFS(slot *design.Slot) map[v1alpha1.VolumeName]bool {
 	return on
 }
 
-// depthUnused says why a worker of a job has one request under way at a time. ZFS completes each request for a file within io_submit, as if
-// it were psync, with direct=1 too. Other storage does so without direct=1.
+// depthUnused warns of an iodepth without effect, because each worker of the job has only one request in flight. ZFS completes each request
+// for a file within io_submit, like psync, even with direct=1. Other storage does so without direct=1.
 func (j job) depthUnused(_ *v1alpha1.MeasurePhase, onZFS bool) string {
 	depth, err := strconv.Atoi(j.Set["iodepth"])
 	engine := cmp.Or(j.Set["ioengine"], "psync")
@@ -118,7 +118,7 @@ func (j job) depthUnused(_ *v1alpha1.MeasurePhase, onZFS bool) string {
 	return fmt.Sprintf("iodepth=%d of job [%s] has no effect, because %s: %s", depth, j.Name, why, instead)
 }
 
-// blocked says that a job needs what a pod may not have: workload pods have the default seccomp profile of their container runtime.
+// blocked warns of an engine that a pod may not be able to use: workload pods have the default seccomp profile of their container runtime.
 func (j job) blocked(_ *v1alpha1.MeasurePhase, onZFS bool) string {
 	if j.Set["ioengine"] != "io_uring" {
 		return ""
@@ -136,8 +136,8 @@ func (j job) blocked(_ *v1alpha1.MeasurePhase, onZFS bool) string {
 
 func (j job) direct() bool { return j.has("direct") || j.Set["buffered"] == "0" }
 
-// buffered says why a job measures the memory of the node: it does not ask for direct requests, and the phase does not say that it is about
-// a cache. Only ZFS has no use for the page cache. Writes that are synced one by one reach the storage anyway.
+// buffered warns of a job that measures the memory of the node: it does not use direct I/O, and its phase does not declare a cache
+// expectation. ZFS is exempt, because only ZFS does not use the page cache. Writes that are synced one by one reach the storage anyway.
 func (j job) buffered(of *v1alpha1.MeasurePhase, onZFS bool) string {
 	aboutCache := of.Cache != "" && of.Cache != v1alpha1.CacheAny
 	if onZFS || j.direct() || aboutCache || !j.Reads() && j.syncsEach() {
@@ -147,7 +147,7 @@ func (j job) buffered(of *v1alpha1.MeasurePhase, onZFS bool) string {
 		"storage", j.Name)
 }
 
-// untimed says that a job has no latencies, or none of its syncs.
+// untimed warns of a job without latencies, or without latencies of its syncs.
 func (j job) untimed(*v1alpha1.MeasurePhase, bool) string {
 	switch {
 	case j.Paced():
@@ -158,7 +158,7 @@ func (j job) untimed(*v1alpha1.MeasurePhase, bool) string {
 	return ""
 }
 
-// syncs reports whether writes of a job are synced, at its end at least.
+// syncs reports whether writes of a job are synced, at least at its end.
 func (j job) syncs() bool { return j.syncsEach() || j.has("fsync_on_close") }
 
 // syncsEach reports whether writes of a job are synced while it runs.

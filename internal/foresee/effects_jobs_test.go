@@ -45,7 +45,7 @@ func TestEffectsOfPlaces(t *testing.T) {
 	})
 }
 
-// TestUntimedJobs: who declares latencies that fio cannot tell learns it before the run.
+// TestUntimedJobs: jobs whose latencies fio cannot measure are reported before the run.
 func TestUntimedJobs(t *testing.T) {
 	const warns = "warning: spec.phases[1].measure.workload.fio.jobFile: "
 	jobs := func(lines ...string) func(*effectSpec) {
@@ -60,7 +60,7 @@ func TestUntimedJobs(t *testing.T) {
 	})
 }
 
-// TestBufferedJobs: beside ZFS, a job without direct=1 measures the memory of the node.
+// TestBufferedJobs: on storage other than ZFS, a job without direct=1 measures the memory of the node.
 func TestBufferedJobs(t *testing.T) {
 	const buffered = "warning: spec.phases[1].measure.workload.fio.jobFile: job [j] goes through the page cache of the node"
 	class := func(change func(*effectSpec)) func(*effectSpec) {
@@ -77,7 +77,7 @@ func TestBufferedJobs(t *testing.T) {
 		jobs("rw=randread")(s)
 		s.Phases[1].Measure.Cache = v1alpha1.CacheWarm
 	}
-	anyCache := func(s *effectSpec) { // as the API server completes it
+	anyCache := func(s *effectSpec) { // the default of the API server
 		jobs("rw=randread")(s)
 		s.Phases[1].Measure.Cache = v1alpha1.CacheAny
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
-// intentLog: sync, logbias and a log vdev count only for synchronous writes. ZFS writes some at the end of each phase, too.
+// intentLog: sync, logbias and a log vdev matter only for synchronous writes. ZFS also makes a few of these at the end of each phase.
 func intentLog(c *comparison, on places) (field, message string) {
 	if why := logUnused(on); why != "" {
 		for _, name := range []string{"sync", "logbias"} {
@@ -29,7 +29,7 @@ func intentLog(c *comparison, on places) (field, message string) {
 	return "", ""
 }
 
-// logUnused says why nothing that is measured uses the intent log.
+// logUnused says why no measurement uses the intent log. Empty if one may use it.
 func logUnused(on places) string {
 	switch {
 	case len(on) == 0:
@@ -46,15 +46,15 @@ func logUnused(on places) string {
 		"metadata with sync: File, or fio with fsync=1"
 }
 
-// shortest is how long writes should last for what ZFS still has in memory at their end to be a small part of them.
+// shortest is how long writes should last, so that the data that ZFS still holds in memory at their end is only a small part of them.
 const shortest = 10 * time.Minute
 
-// unflushed: with sync: disabled, a device answers a flush at once. Only of a file system the runner can wait for the transaction group.
+// unflushed: with sync: disabled, a device answers a flush at once. Only on a file system can the runner wait for the transaction group.
 func unflushed(c *comparison, on places) (field, message string) {
 	briefly := func(one *task) bool {
 		traits, measures := workload.PhaseTraits(&one.Phase)
 		lasts := max(traits.Duration, traits.Guess)
-		bySize := lasts == 0 && len(one.file.jobs) > 0 // it lasts as long as its data takes
+		bySize := lasts == 0 && len(one.file.jobs) > 0 // it ends when all its data is written
 		return measures && writesData(one) && lasts < shortest && !bySize && (traits.File == nil || one.file.known)
 	}
 	at := on.first(func(p *place) bool {
@@ -68,7 +68,7 @@ func unflushed(c *comparison, on places) (field, message string) {
 		"longer, or type: Filesystem"
 }
 
-// attributes: no workload sets extended ones.
+// attributes: no workload sets extended attributes.
 func attributes(c *comparison, on places) (field, message string) {
 	if at := on.differs("xattr"); at != nil {
 		return at.field(c.spec, "xattr"), "it has almost no effect, because no workload sets extended attributes (only nodes with SELinux " +
@@ -95,7 +95,7 @@ func accessTimes(c *comparison, on places) (field, message string) {
 	return "", ""
 }
 
-// specialUnused: without a special vdev, there is no other place for small blocks. Variants may go without one for comparison.
+// specialUnused: special_small_blocks needs a special vdev. It is enough if one variant has one: the others may lack it for comparison.
 func specialUnused(c *comparison, on places) (field, message string) {
 	set := func(p *place) bool { small, _ := settings.Bytes(p.get("special_small_blocks")); return small > 0 }
 	at := on.first(set)
@@ -106,7 +106,8 @@ func specialUnused(c *comparison, on places) (field, message string) {
 	return at.field(c.spec, "special_small_blocks"), "it has no effect, because the pool has no special vdev: add pool.special, or remove it"
 }
 
-// specialTakesAll finds records that all go to the special vdev, because none is larger than a small block, compressed as it may be.
+// specialTakesAll finds datasets whose records all go to the special vdev, because even after compression none of them is larger than
+// special_small_blocks.
 func specialTakesAll(c *comparison, on places) (field, message string) {
 	at := on.first(func(p *place) bool {
 		small, _ := settings.Bytes(p.get("special_small_blocks"))
@@ -126,7 +127,7 @@ func specialTakesAll(c *comparison, on places) (field, message string) {
 		what, settings.Size(smaller))
 }
 
-// record is the size of a record, or of a block of a volume. 0 if it is unknown.
+// record returns the size of a record, or of a block of a zvol. 0 if it is unknown.
 func (p *place) record() uint64 {
 	name, otherwise := "recordsize", "128k"
 	if p.Dataset.Type == settings.Volume {
@@ -145,9 +146,9 @@ func specialRefused(c *comparison, on places) (field, message string) {
 			continue
 		}
 		data := p.Pool.Vdevs[0]
-		survives := losable(data.Type, len(data.Devices))
+		survives := toleratedLosses(data.Type, len(data.Devices))
 		for _, one := range p.Pool.Special {
-			if losable(one.Type, len(one.Devices)) == survives {
+			if toleratedLosses(one.Type, len(one.Devices)) == survives {
 				continue
 			}
 			instead := fmt.Sprintf("a mirror of %d disks", survives+1)
@@ -161,8 +162,8 @@ func specialRefused(c *comparison, on places) (field, message string) {
 	return "", ""
 }
 
-// losable is how many disks a vdev can lose.
-func losable(kind v1alpha1.VdevType, disks int) int {
+// toleratedLosses returns how many disks a vdev can lose.
+func toleratedLosses(kind v1alpha1.VdevType, disks int) int {
 	switch text := string(kind); {
 	case text == "mirror":
 		return disks - 1
@@ -172,7 +173,8 @@ func losable(kind v1alpha1.VdevType, disks int) int {
 	return 0
 }
 
-// cacheUnused: a cache device holds what memory lets go, if it may. Some variants may do without it for comparison.
+// cacheUnused: a cache device holds data that memory evicts, if primarycache and secondarycache allow it. It is enough if one variant uses
+// it: the others may not, for comparison.
 func cacheUnused(c *comparison, on places) (field, message string) {
 	all := c.sharing(on)
 	with := all.first(func(p *place) bool { return len(p.Pool.Cache) > 0 })
@@ -196,7 +198,7 @@ func cacheUnused(c *comparison, on places) (field, message string) {
 	return "", ""
 }
 
-// nothingTwice: dedup stores once what is written twice.
+// nothingTwice: dedup stores a record once that is written twice.
 func nothingTwice(c *comparison, on places) (field, message string) {
 	at := on.first(func(p *place) bool { return p.get("dedup") != "off" && p.get("dedup") != changes })
 	twice := func(p *place) bool {
@@ -205,6 +207,6 @@ func nothingTwice(c *comparison, on places) (field, message string) {
 	if at == nil || c.arrives || on.any(twice) {
 		return "", ""
 	}
-	return at.field(c.spec, "dedup"), "it only costs, because no phase writes the same record twice (the data of fill, oltp, redo and " +
+	return at.field(c.spec, "dedup"), "it only costs time, because no phase writes the same record twice (the data of fill, oltp, redo and " +
 		"metadata is random): to see what it saves, add a fio job with dedupe_percentage and with blocks of at least a record"
 }

@@ -19,7 +19,7 @@ import (
 
 type effectSpec = v1alpha1.StorageBenchmarkSpec
 
-// measuring are phases that fill and then measure each workload.
+// measuring sets the phases of a spec: its first phase, which fills, and then one phase for each workload.
 func measuring(s *effectSpec, all ...v1alpha1.Workload) {
 	s.Phases = s.Phases[:1]
 	for i, given := range all {
@@ -44,7 +44,7 @@ var (
 	elsewhere = v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFileFrom: &v1alpha1.ConfigMapKey{Name: "jobs", Key: "job.fio"}}}
 )
 
-// comparing sets the values of a property of the dataset in turn, and the workloads that measure it.
+// comparing puts the values of a dataset property into the matrix, and sets the workloads to measure.
 func comparing(name string, values v1alpha1.MatrixValues, all ...v1alpha1.Workload) func(*effectSpec) {
 	return func(s *effectSpec) {
 		s.Matrix = v1alpha1.Matrix{"dataset." + name: values}
@@ -116,7 +116,7 @@ func differing(name string, values ...v1alpha1.PropertyValue) (variants []v1alph
 	return variants
 }
 
-// onLog compares a property of a second volume, on which a phase does something; redo is on the first one.
+// onLog compares logbias of a second volume, on which the given workload runs; redo runs on the first one.
 func onLog(given v1alpha1.Workload) func(*effectSpec) {
 	return func(s *effectSpec) {
 		s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", PoolOf: "data"}}
@@ -130,7 +130,7 @@ func onLog(given v1alpha1.Workload) func(*effectSpec) {
 	}
 }
 
-// TestEffectsOfProperties: properties, and vdevs that they keep unused.
+// TestEffectsOfProperties: properties without effect, and vdevs that properties leave unused.
 func TestEffectsOfProperties(t *testing.T) {
 	type properties = v1alpha1.Properties
 	type values = v1alpha1.MatrixValues
@@ -220,7 +220,7 @@ func withoutSpecial() []v1alpha1.Variant {
 	return []v1alpha1.Variant{{Name: "special"}, {Name: "none", Pool: &v1alpha1.PoolOverride{Special: []v1alpha1.AuxiliaryVdev{}}}}
 }
 
-// TestEffectsOfCompression: data has to compress, and by whole sectors.
+// TestEffectsOfCompression: data has to be compressible, and records have to shrink by whole sectors.
 func TestEffectsOfCompression(t *testing.T) {
 	type values = v1alpha1.MatrixValues
 	type properties = v1alpha1.Properties
@@ -286,7 +286,7 @@ func TestEffectsOfCompression(t *testing.T) {
 	})
 }
 
-// TestEffectsOfJobs: a depth needs an engine that has it, and a setting of the log a transaction that writes.
+// TestEffectsOfJobs: iodepth needs an engine that supports it, and a setting of the log needs transactions that write.
 func TestEffectsOfJobs(t *testing.T) {
 	const job = "warning: spec.phases[1].measure.workload.fio.jobFile: iodepth=32 of job [j] has no effect, because "
 	const blocked = "warning: spec.phases[1].measure.workload.fio.jobFile: as containerd 2 does by default: "
@@ -345,7 +345,7 @@ func settingPages() []v1alpha1.Variant {
 		{Name: "off", Set: map[string]v1alpha1.MatrixValue{settingPath("full_page_writes"): "off"}}}
 }
 
-// TestSamplesHaveEffects: no sample compares what it cannot show. (The experiments of the catalogue are in internal/cli.)
+// TestSamplesHaveEffects: no sample compares settings whose effect it cannot show. (internal/cli has the experiments of the catalogue.)
 func TestSamplesHaveEffects(t *testing.T) {
 	targets, specs := map[string]v1alpha1.Target{}, map[string]*effectSpec{}
 	names, err := fs.Glob(samples.Files, "*.yaml")

@@ -21,18 +21,18 @@ import (
 type level struct {
 	// least and most bound the size of the volume in bytes, if asked bytes were requested. most is 0 if the size is unknown.
 	least, most, asked int64
-	// block says that the volume is a device. plain says that data is stored uncompressed, even if it compresses.
+	// block is true if the volume is a device. plain is true if data is stored uncompressed, even if it is compressible.
 	block, plain bool
-	// reached is the share of an earlier fill and by the phase of that fill, both by what the share refers to.
+	// reached is the share of an earlier fill, and by is its phase. The keys are Volume and Pool, which the share can refer to.
 	reached map[string]float64
 	by      map[string]v1alpha1.PhaseName
-	// taken is the least space that the data takes, data its largest amount. Compressible data can exceed any space.
+	// taken is the least space that the data takes, data the most data there can be. Compressible data can be larger than the space.
 	taken, data  int64
 	compressible bool
 }
 
-// checkFills follows how full the volumes become. A fill that is there already, data that does not fit and parts that are too small would
-// be found only when the phase runs.
+// checkFills tracks how full the volumes become. Otherwise, a level that is already reached, data that does not fit and parts that are too
+// small would be found only when the phase runs.
 func checkFills(_ *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) error {
 	volumes := levelsOf(slot.Target)
 	var problems []error
@@ -55,15 +55,15 @@ func checkFills(_ *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) error {
 	return errors.Join(problems...)
 }
 
-// levels are how full the volumes of a target are.
+// levels maps each volume of a target to how full it is.
 type levels map[string]*level
 
-// after applies a phase, or one of several workloads, to its volume. It says why the volume is too small or too full.
+// after applies a phase, or one of its workloads, to its volume. It returns why the volume is too small or too full.
 func (l levels) after(slot *design.Slot, part *workload.Part) (problem string) {
 	phase := &part.Phase
 	on := l[string(design.VolumeOf(phase))]
 	switch {
-	case on == nil: // a phase has made it, or there is none, which is reported
+	case on == nil: // a phase has made the volume, or it does not exist, which is reported elsewhere
 	case phase.Fill != nil:
 		return on.fill(phase, hasSize(slot.Target, phase))
 	case phase.Free != nil: // a later fill finds room again
@@ -88,8 +88,9 @@ func hasSize(target v1alpha1.Target, phase *v1alpha1.Phase) bool {
 	return true
 }
 
-// levelsOf are the empty volumes. The runner refuses a file system of less than half the requested size, and accepts one that is up to a
-// quarter larger. A device of a StorageClass may be larger by any amount.
+// levelsOf returns the levels of the empty volumes. The runner refuses a file system of less than half the requested size. It fills one
+// that is up to a quarter and 64 MiB larger; of a larger one, it uses only the requested size. A device of a StorageClass may be larger by
+// any amount.
 func levelsOf(target v1alpha1.Target) levels {
 	empty := levels{}
 	if class := target.StorageClass; class != nil {
@@ -118,13 +119,13 @@ func (l *level) fill(phase *v1alpha1.Phase, hasSize bool) string {
 	if of == "Pool" && hasSize {
 		return "fill.of: Pool needs a volume that has its pool for itself: remove size from the dataset, or write of: Volume"
 	}
-	compressible, _ := fill.Compressibility.Percent() // none is an error, and 0
+	compressible, _ := fill.Compressibility.Percent() // an unset share gives 0 and an error
 	l.compressible = l.compressible || compressible > 0
 	if fill.Size != nil {
 		return l.fillSize(fill.Size.Value())
 	}
 	share, err := fill.To.Percent()
-	if err != nil { // the rules of the API say so
+	if err != nil { // the rules of the API report it
 		return ""
 	}
 	if before, filled := l.reached[of]; filled && share <= before {
@@ -175,8 +176,8 @@ func (l *level) measure(given *v1alpha1.Workload) string {
 	case given.Metadata != nil:
 		files := int64(cmp.Or(given.Metadata.Workers, 4)) * int64(cmp.Or(given.Metadata.FilesPerWorker, 1000))
 		return l.lacks(files*blockOf(given.Metadata.FileSize, 4<<10), l.half(), "the files of metadata need", "fill less, write less")
-	case given.FIO != nil && !l.block: // on a device, jobs have all of it
-		file, _ := fio.ParseUserFile(given.FIO.JobFile) // what is wrong with it is another mistake
+	case given.FIO != nil && !l.block: // jobs on a device use all of it, and lay out no files
+		file, _ := fio.ParseUserFile(given.FIO.JobFile) // an invalid file is reported elsewhere
 		return l.lacks(file.LaidOut(), l.room(), "the files of its jobs need", "write a smaller size in the job file, fill less")
 	case given.Postgres != nil:
 		return l.database(given.Postgres)
@@ -184,8 +185,8 @@ func (l *level) measure(given *v1alpha1.Workload) string {
 	return ""
 }
 
-// database says that the volume is too small for the database, or for a log on the same volume if its size is set: PostgreSQL's own limit
-// of 1GB is seldom reached.
+// database returns a problem if the volume is too small for the database, or for a log on the same volume whose max_wal_size is set:
+// PostgreSQL's default of 1GB is seldom reached.
 func (l *level) database(given *v1alpha1.PostgresWorkload) (problem string) {
 	if !given.Keep && l.plain {
 		problem = l.lacks(sizeOf(given), l.room(), "the database needs", "write a smaller databaseSize, fill less")
@@ -196,24 +197,25 @@ func (l *level) database(given *v1alpha1.PostgresWorkload) (problem string) {
 	return problem
 }
 
-// log says that the volume is too small for a write-ahead log: PostgreSQL stops when it is full.
+// log returns a problem if the volume is too small for a write-ahead log: PostgreSQL stops when the volume is full.
 func (l *level) log(given *v1alpha1.PostgresWorkload) string {
 	return l.lacks(workload.WALBytes(given), l.room(), "the write-ahead log (max_wal_size and a quarter) needs up to",
 		"write a smaller max_wal_size in settings")
 }
 
-// tooSmall compares the data with the parts that a phase divides it into.
+// tooSmall returns a problem if there is too little data for the parts that a phase divides it into.
 func (l *level) tooSmall(parts, block int64, what string) string {
 	if l.data == 0 || l.most == 0 || l.compressible || l.data >= parts*block {
 		return ""
 	}
-	return fmt.Sprintf("%s of data are too little for %d %s with blocks of %s: fill at least %s, or use fewer or smaller ones",
+	return fmt.Sprintf("%s of data is too little for %d %s with blocks of %s: fill at least %s, or use fewer or smaller ones",
 		quantity(l.data), parts, what, quantity(block), quantity(parts*block))
 }
 
-// room is the most that the data leaves of the volume, and half what a workload takes of that.
+// room returns the most space that the data leaves on the volume.
 func (l *level) room() int64 { return l.most - l.taken }
 
+// half returns the part of that space that a workload uses: all of a device, or half of a file system.
 func (l *level) half() int64 {
 	if l.block {
 		return l.room()
@@ -221,16 +223,16 @@ func (l *level) half() int64 {
 	return l.room() / 2
 }
 
-// lacks compares the available space with what a workload writes.
+// lacks returns a problem if a workload needs more space than there is room.
 func (l *level) lacks(needed, room int64, what, remedy string) string {
 	if l.most == 0 || needed <= room {
 		return ""
 	}
-	return fmt.Sprintf("%s %s, and at most %s of the volume are left for that%s: %s, or make the volume larger", what, quantity(needed),
+	return fmt.Sprintf("%s %s, and at most %s of the volume is left for that%s: %s, or make the volume larger", what, quantity(needed),
 		quantity(max(room, 0)), l.larger(), remedy)
 }
 
-// larger says why a volume can be larger than requested.
+// larger returns a note if a volume can be larger than requested.
 func (l *level) larger() string {
 	if l.most == l.asked {
 		return ""
@@ -238,7 +240,7 @@ func (l *level) larger() string {
 	return fmt.Sprintf(" (a volume of %s may be a quarter larger)", quantity(l.asked))
 }
 
-// quantity writes bytes as they are written in a spec.
+// quantity formats bytes as in a spec.
 func quantity(bytes int64) string {
 	if bytes%(1<<10) != 0 {
 		return fmt.Sprintf("%d bytes", bytes)

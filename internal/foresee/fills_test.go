@@ -94,18 +94,18 @@ func TestFills(t *testing.T) {
 			s.Phases[0].Fill.Compressibility = "75%"
 		}, ""},
 		"too small for the scan": {func(s *spec) { sized(s, 4*gib); s.Phases = []v1alpha1.Phase{amount("fill", 1<<20-1), s.Phases[1]} },
-			"spec.phases[1]: 1048575 bytes of data are too little for 8 regions of the scan"},
+			"spec.phases[1]: 1048575 bytes of data is too little for 8 regions of the scan"},
 		"no room for logs": {func(s *spec) { sized(s, 1*gib); s.Phases = []v1alpha1.Phase{amount("fill", gib-32<<20), redo(64)} },
-			"spec.phases[1]: the logs of redo need 256Mi, and at most 16Mi of the volume are left"},
+			"spec.phases[1]: the logs of redo need 256Mi, and at most 16Mi of the volume is left"},
 		"room for logs":  {func(s *spec) { sized(s, 1*gib); s.Phases = []v1alpha1.Phase{amount("fill", gib/4), redo(64)} }, ""},
 		"size not known": {func(s *spec) { s.Phases = []v1alpha1.Phase{amount("fill", 3*gib), redo(64)} }, ""},
 		"no room for the WAL": {func(s *spec) { withLog(s, database("")) },
-			"spec.phases[0]: the write-ahead log (max_wal_size and a quarter) needs up to 1280Mi, and at most 1Gi of the volume are left"},
+			"spec.phases[0]: the write-ahead log (max_wal_size and a quarter) needs up to 1280Mi, and at most 1Gi of the volume is left"},
 		"no room for a log beside the database": {func(s *spec) {
 			s.Phases = list(database("100GB"))
 			s.Phases[0].Measure.Workload.Postgres.WALVolume = ""
 			sized(s, 5*gib)
-		}, "spec.phases[0]: the write-ahead log (max_wal_size and a quarter) needs up to 125Gi, and at most 5Gi of the volume are left"},
+		}, "spec.phases[0]: the write-ahead log (max_wal_size and a quarter) needs up to 125Gi, and at most 5Gi of the volume is left"},
 		"a log of the usual size": {func(s *spec) {
 			s.Phases = list(database(""))
 			s.Phases[0].Measure.Workload.Postgres.WALVolume = ""
@@ -115,12 +115,12 @@ func TestFills(t *testing.T) {
 		"the WAL on a filled volume": {func(s *spec) {
 			withLog(s, amount("fill", gib/2), database("512MB"))
 			s.Phases[0].Volume = "log"
-		}, "spec.phases[1]: and at most 512Mi of the volume are left for that: write a smaller max_wal_size"},
+		}, "spec.phases[1]: and at most 512Mi of the volume is left for that: write a smaller max_wal_size"},
 		"files too large": {func(s *spec) {
 			s.Phases = list(amount("fill", gib), jobs("[a]\ndirect=1\nrw=read\nsize=2g"))
 			sized(s, 2*gib)
 		},
-			"spec.phases[1]: the files of its jobs need 2Gi, and at most 1Gi of the volume are left for that: write a smaller size"},
+			"spec.phases[1]: the files of its jobs need 2Gi, and at most 1Gi of the volume is left for that: write a smaller size"},
 		"files that fit":     {func(s *spec) { s.Phases = list(jobs("[a]\ndirect=1\nrw=read\nsize=2g")); sized(s, 2*gib) }, ""},
 		"files not laid out": {func(s *spec) { s.Phases = list(jobs("[a]\ndirect=1\nrw=write\nsize=9g")); sized(s, 2*gib) }, ""},
 		"files on a device": {func(s *spec) {
@@ -128,7 +128,7 @@ func TestFills(t *testing.T) {
 			sized(s, 2*gib)
 		}, ""},
 		"files of a class": {func(s *spec) { s.Phases = list(jobs("[a]\ndirect=1\nrw=read\nsize=5g")); ofClass(s) },
-			"spec.phases[0]: need 5Gi, and at most 1344Mi of the volume are left for that (a volume of 1Gi may be a quarter larger)"},
+			"spec.phases[0]: need 5Gi, and at most 1344Mi of the volume is left for that (a volume of 1Gi may be a quarter larger)"},
 		"a database of a class": {func(s *spec) { s.Phases = list(holding("20Gi", false)); ofClass(s) },
 			"spec.phases[0]: the database needs 20Gi, and at most 1344Mi of the volume"},
 		"a database that fits":   {func(s *spec) { s.Phases = list(holding("1Gi", false)); ofClass(s) }, ""},

@@ -1,6 +1,6 @@
-// Package foresee finds what cannot work, or says less than it seems to, before anything runs. A controller and 'kubectl storagebench
-// validate' ask it, the latter without a cluster. Unlike package design, it may learn more with each release, so it is not asked about an
-// experiment that has begun.
+// Package foresee checks a spec before anything runs. It refuses what cannot work, and warns of comparisons and gates that show less than
+// they seem to. The controller uses it, and so does 'kubectl storagebench validate', without a cluster. Unlike the checks of package
+// design, its checks may grow with each release, so they are never applied to an experiment that has begun.
 package foresee
 
 import (
@@ -16,14 +16,14 @@ type Warning struct {
 	Field, Message string
 }
 
-// Foresight is what is known before anything runs.
+// Foresight holds the mistakes and warnings that are found before anything runs.
 type Foresight struct {
 	Warnings []Warning
 	mistakes []error
 	seen     design.Distinct
 }
 
-// Err lists all mistakes; see design.Mistakes. Nil if there are none.
+// Err returns all mistakes, joined; see design.Mistakes. It returns nil if there are none.
 func (f *Foresight) Err() error { return errors.Join(f.mistakes...) }
 
 // refuse notes a mistake in a field.
@@ -42,8 +42,8 @@ var (
 		checkDeadlines, checkProvisioners, checkCaches}
 )
 
-// Spec finds what cannot work although it is well-formed. It is not used for an experiment that has begun: a newer release may know
-// more, and must not refuse what is already running. gates is nil if one of the gates is wrong.
+// Spec checks a well-formed spec for what cannot work. Do not use it for an experiment that has begun: a newer release may know more,
+// and must not refuse what is already running. gates is nil if one of the gates is invalid.
 func Spec(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gates *gate.Set) *Foresight {
 	f := &Foresight{}
 	for _, check := range specChecks {

@@ -19,7 +19,7 @@ type foreseen struct {
 	want string
 }
 
-// foresee compares what is foreseen for changes of a spec.
+// foresee applies each change to a spec of its own, and compares the mistakes and warnings with the expected ones.
 func foresee(t *testing.T, cases map[string]foreseen) {
 	t.Helper()
 	for name, c := range cases {
@@ -30,8 +30,8 @@ func foresee(t *testing.T, cases map[string]foreseen) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		compiled, _ := gate.Compile(spec.Gates, spec.Phases, design.VariantNames(slots)) // nil if one of them is wrong
-		f, alone := Spec(spec, slots, compiled), Spec(spec, slots, nil)                  // as beside a wrong gate
+		compiled, _ := gate.Compile(spec.Gates, spec.Phases, design.VariantNames(slots)) // nil if one of them is invalid
+		f, alone := Spec(spec, slots, compiled), Spec(spec, slots, nil)                  // as if another gate were invalid
 		if with, without := fmt.Sprint(f.Err(), f.Warnings), fmt.Sprint(alone.Err(), alone.Warnings); with != without {
 			t.Errorf("%s: with the compiled gates %s, without %s", name, with, without)
 		}
@@ -55,14 +55,14 @@ func foresee(t *testing.T, cases map[string]foreseen) {
 	}
 }
 
-// isSaid says whether a message is of the kind and field of what is wanted, and contains its text.
+// isSaid reports whether a message has the kind and the field of the expected one, and contains its text.
 func isSaid(said, want string) bool {
 	field, part, _ := strings.Cut(strings.TrimPrefix(want, "warning: "), ": ")
 	return strings.HasPrefix(want, "warning: ") == strings.HasPrefix(said, "warning: ") &&
 		strings.HasPrefix(strings.TrimPrefix(said, "warning: "), field+": ") && strings.Contains(said, part)
 }
 
-// TestSettings: each place in which a property or a module parameter can be written is looked at, and named.
+// TestSettings: each place in which a property or a module parameter can be written is checked, and named in the message.
 func TestSettings(t *testing.T) {
 	type spec = v1alpha1.StorageBenchmarkSpec
 	wrong, good := v1alpha1.Properties{"recordsze": "8k"}, v1alpha1.Properties{"recordsize": "8k", "compression": "zstd-3"}
@@ -189,7 +189,7 @@ func TestMeantPaths(t *testing.T) {
 	}
 }
 
-// TestSettingsOfDatabases: those of PostgreSQL are looked at in each place where one can be written.
+// TestSettingsOfDatabases: settings of PostgreSQL are checked in each place where they can be written.
 func TestSettingsOfDatabases(t *testing.T) {
 	type spec = v1alpha1.StorageBenchmarkSpec
 	given := func(name string, value v1alpha1.PropertyValue) func(*spec) {
@@ -214,7 +214,7 @@ func TestSettingsOfDatabases(t *testing.T) {
 	})
 }
 
-// TestGatesOnMetrics that a phase cannot have are refused, in the variant in which it cannot.
+// TestGatesOnMetrics: a gate on a metric that a phase cannot have is refused, with the name of the variant in which it cannot.
 func TestGatesOnMetrics(t *testing.T) {
 	type spec = v1alpha1.StorageBenchmarkSpec
 	bound := func(metric string) func(*spec) {
@@ -249,7 +249,7 @@ func TestGatesOnMetrics(t *testing.T) {
 		"reads":        {bound("scan.readBytesPerSecond"), ""},
 		"disks":        {bound("scan.diskReadsPerReadMilli"), ""},
 		"filled":       {expression("phase('fill').filledBytes > 0 && phase('scan').ioErrors == 0"), ""},
-		"unknown":      {bound("scan.readBytes_"), ""}, // the gate itself is wrong
+		"unknown":      {bound("scan.readBytes_"), ""}, // the gate itself is invalid
 		"writes":       {bound("scan.writeBytesPerSecond"), "spec.gates[0].bound.metric: never has writeBytesPerSecond: did you mean readBytesPerSecond? It has readBytesPerSecond, "},
 		"transactions": {bound("scan.transactionsPerSecond"), "spec.gates[0].bound.metric: phase scan (scan on a zfs target) of variant \"default\" never has transactionsPerSecond: it has readBytesPerSecond, readLatencyP99Nanoseconds"},
 		"rounds of one": {bound("scan.steadyStateDriftPartsPerMillion"), "spec.gates[0].bound.metric: phase scan of variant \"default\" has no " +
@@ -302,7 +302,7 @@ func TestGatesOnMetrics(t *testing.T) {
 		"until it ends, a latency": {func(s *spec) {
 			s.Phases = append(s.Phases, untilScrubbed)
 			bound("busy.readLatencyP99Nanoseconds")(s)
-		}, "warning: spec.gates[0].bound.metric: only rates are told apart: run the operation throughout, without operateAfter"},
+		}, "warning: spec.gates[0].bound.metric: only rates are measured before, during and after an operation: run the operation throughout, without operateAfter"},
 		"until it ends, a share": {func(s *spec) {
 			s.Phases = append(s.Phases, untilScrubbed)
 			bound("busy.readLatency.shareOver10ms")(s)
@@ -364,7 +364,7 @@ func TestGatesOnMetrics(t *testing.T) {
 	})
 }
 
-// TestGatesOnKeptPools: repetitions that use the pool of earlier ones decide no ratio and no comparison, which is known before they run.
+// TestGatesOnKeptPools: repetitions that use the pool of earlier ones cannot decide a ratio or a comparison. This is known before they run.
 func TestGatesOnKeptPools(t *testing.T) {
 	type spec = v1alpha1.StorageBenchmarkSpec
 	kept := func(gate v1alpha1.Gate) func(*spec) {

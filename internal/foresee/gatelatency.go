@@ -12,8 +12,8 @@ import (
 
 var writeTimes = regexp.MustCompile(`^(?:(.+)\.)?(writeLatency|createLatency)[A-Z.]`)
 
-// memoryTimed says that a gate judges how long writes took that ZFS acknowledges in memory: such a gate holds on any disk. Empty if the
-// writes are durable, or elsewhere.
+// memoryTimed returns a warning if a gate judges the latency of writes that ZFS acknowledges in memory: such a gate holds on any disk.
+// Empty if the writes are durable, or not on ZFS.
 func memoryTimed(slots []design.Slot, ref gate.Reference, files jobsByFile) string {
 	metric := writeTimes.FindStringSubmatch(ref.Metric)
 	if metric == nil {
@@ -29,13 +29,13 @@ func memoryTimed(slots []design.Slot, ref gate.Reference, files jobsByFile) stri
 			if part.Name != "" && part.Name != metric[1] || !timedInMemory(slot, &task{part, files.of(&part.Phase)}, metric[1]) {
 				continue
 			}
-			return fmt.Sprintf("%s of phase %s is the time that ZFS takes to copy into memory: judge %s", ref.Metric, ref.Phase, durable(&part))
+			return fmt.Sprintf("%s of phase %s is the time that ZFS takes to copy into memory: judge %s", ref.Metric, ref.Phase, judgeInstead(&part))
 		}
 	}
 	return ""
 }
 
-// timedInMemory says that the writes of a workload, or of one job, are timed before they are durable.
+// timedInMemory reports whether the writes of a workload, or of one of its jobs, are timed before they are durable.
 func timedInMemory(slot *design.Slot, does *task, name string) bool {
 	if slot.Target.ZFS == nil {
 		return false
@@ -59,15 +59,15 @@ func timedInMemory(slot *design.Slot, does *task, name string) bool {
 	})
 }
 
-// aroundARC says that writes of blocks of one size go to the disks directly, with OpenZFS 2.3 or later: if they are direct, and of whole
-// records.
+// aroundARC reports whether writes of blocks of one size go directly to the disks, with OpenZFS 2.3 or later: they must be direct, and of
+// whole records.
 func (p *place) aroundARC(block uint64, direct bool) bool {
 	record, property := p.record(), p.get("direct")
 	return p.isFiles() && block > 0 && record > 0 && block%record == 0 && (property == "always" || direct && property != "disabled")
 }
 
-// durable is what to judge of a workload whose writes are timed in memory.
-func durable(part *workload.Part) string {
+// judgeInstead says what to judge instead for a workload whose writes are timed in memory.
+func judgeInstead(part *workload.Part) string {
 	switch given := &part.Phase.Measure.Workload; {
 	case given.Redo != nil:
 		return "syncLatency in its place, or write sync: dsync"

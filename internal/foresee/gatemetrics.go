@@ -14,8 +14,9 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// foreseeGates refuses gates on metrics that their phase cannot have: they would be Inconclusive, after the last run. It warns of those
-// that runs on a kept pool cannot decide, and that depend on how long an operation took. A gate may need the same of several variants.
+// foreseeGates refuses gates on metrics that their phase cannot have: they would be Inconclusive, after the last run. It warns of gates
+// that runs on a kept pool cannot decide, and of gates whose metric misleads, for example because it depends on how long an operation took.
+// A gate may need the same metric of several variants: each warning is given once.
 func foreseeGates(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gates *gate.Set, f *Foresight) {
 	files := jobsByFile{}
 	for i, needed := range references(spec, slots, gates) {
@@ -41,14 +42,14 @@ func foreseeGates(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gate
 	}
 }
 
-// dependentRuns says that a gate will be Inconclusive because the runs that it judges share a pool, and what to write instead. Empty if
-// they do not share a pool, or if the gate accepts such runs.
+// dependentRuns returns a warning if a gate will be Inconclusive because the runs that it judges share a pool. Empty if they do not share a
+// pool, or if the gate accepts such runs.
 func dependentRuns(spec *v1alpha1.StorageBenchmarkSpec, one v1alpha1.Gate, slots []design.Slot, needed []gate.Reference) string {
-	remedy := "write reset: Pool, or a bound or an expression, which take the runs for independent"
+	remedy := "write reset: Pool, or a bound or an expression, which treat the runs as independent"
 	switch {
 	case one.Ratio == nil && (one.Compare == nil || one.Compare.AcceptAgeing):
 		return ""
-	case one.Compare != nil && one.Compare.Variant == "": // those of a variant are never accepted
+	case one.Compare != nil && one.Compare.Variant == "": // comparisons with a variant never accept such runs
 		remedy = "add acceptAgeing: true to ask how the pool ages, or write reset: Pool"
 	}
 	for i := range slots {
@@ -67,8 +68,8 @@ func dependentRuns(spec *v1alpha1.StorageBenchmarkSpec, one v1alpha1.Gate, slots
 	return ""
 }
 
-// references are the metrics that each gate needs. gates is nil if one of them is wrong, which is reported elsewhere: the others are still
-// checked.
+// references returns the metrics that each gate needs. gates is nil if one of the gates is invalid, which is reported elsewhere: the others
+// are still checked.
 func references(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gates *gate.Set) [][]gate.Reference {
 	if gates != nil {
 		return gates.References()
@@ -82,7 +83,7 @@ func references(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gates 
 	return needed
 }
 
-// gateField is the field in which a gate names its metrics.
+// gateField returns the field in which a gate names its metrics.
 func gateField(i int, one v1alpha1.Gate) string {
 	at := fmt.Sprintf("spec.gates[%d]", i)
 	switch {
@@ -98,7 +99,7 @@ func gateField(i int, one v1alpha1.Gate) string {
 	return at
 }
 
-// phaseOf is the index of the phase that a gate needs. Negative if the variant does not have it, or is not the one that the gate names.
+// phaseOf returns the index of the phase that a gate needs. Negative if the variant lacks the phase, or is not the one that the gate names.
 func phaseOf(s *design.Slot, ref gate.Reference) int {
 	return slices.IndexFunc(s.Phases, func(phase v1alpha1.Phase) bool {
 		return string(phase.Name) == ref.Phase && (ref.Variant == "" || naming.IsVariant(s.Variant, ref.Variant))
@@ -108,7 +109,8 @@ func phaseOf(s *design.Slot, ref gate.Reference) int {
 // ofFiles are metrics that only phases on a file system have.
 var ofFiles = []string{"allocatedBytes", "compressionRatioMilli"}
 
-// cannotHave names the first variant in which a phase cannot have the metric that a gate needs, and says what it has.
+// cannotHave returns a problem for the first variant whose phase cannot have the metric that a gate needs. It names the metrics that the
+// phase has.
 func cannotHave(slots []design.Slot, ref gate.Reference) string {
 	for i := range slots {
 		slot := &slots[i]
@@ -136,8 +138,8 @@ func cannotHave(slots []design.Slot, ref gate.Reference) string {
 	return ""
 }
 
-// whereFillEnds says that a gate compares the space at which the fills of variants end. The spec says where, whatever the settings of the
-// variants. Empty if the gate does not.
+// whereFillEnds returns a warning if a gate compares the space at which fills end in different variants: the spec sets it, whatever the
+// settings of the variants are. Empty otherwise.
 func whereFillEnds(one v1alpha1.Gate, slots []design.Slot, ref gate.Reference) string {
 	ratio := one.Ratio
 	if ratio == nil || ratio.ToVariant == "" || ratio.To != "" && ratio.To != ratio.Of {
@@ -160,8 +162,8 @@ func whereFillEnds(one v1alpha1.Gate, slots []design.Slot, ref gate.Reference) s
 	return ""
 }
 
-// mixedBy says that a gate needs a metric of a whole phase that lasts as long as its operation: how much of the phase is beside the
-// operation differs from run to run.
+// mixedBy returns a warning if a gate needs a metric of a whole phase that lasts as long as its operation: the operation takes a different
+// share of the phase in each run.
 func mixedBy(slots []design.Slot, ref gate.Reference) string {
 	for i := range slots {
 		at := phaseOf(&slots[i], ref)
@@ -174,7 +176,8 @@ func mixedBy(slots []design.Slot, ref gate.Reference) string {
 		}
 		use := fmt.Sprintf("use its %s.%s, or that of before or after", workload.During, dated)
 		if dated == "" {
-			use = "only rates are told apart: run the operation throughout, without operateAfter, or use a rate such as " + ref.Phase + "." +
+			use = "only rates are measured before, during and after an operation: run the operation throughout, without operateAfter, or use a " +
+				"rate such as " + ref.Phase + "." +
 				workload.During + ".readBytesPerSecond"
 		}
 		return fmt.Sprintf("phase %s lasts as long as its operation, so its %s mixes the times before, during and after it in shares that "+
@@ -195,7 +198,7 @@ func does(phase *v1alpha1.Phase) string {
 	return what
 }
 
-// instead says which metric was meant, if one is similar, and which there are.
+// instead suggests a similar metric, if there is one, and lists the metrics of the phase.
 func instead(metric string, names []string) string {
 	const shown = 8
 	text := "it has "

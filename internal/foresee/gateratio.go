@@ -13,8 +13,8 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
-// paddedRatio says that a gate judges a ratio of compression that depends on the layout of the pool: padding and copies are in it. Variants
-// of the same layout can be compared, and so can phases of one, and what a variant was before.
+// paddedRatio returns a warning if a gate judges a compression ratio that depends on the layout of the pool, because padding and copies are
+// part of it. Variants of the same layout can be compared, and so can phases of one variant, and a variant with its own earlier results.
 func paddedRatio(one v1alpha1.Gate, slots []design.Slot, needed []gate.Reference) string {
 	other := ""
 	switch {
@@ -51,7 +51,8 @@ func paddedRatio(one v1alpha1.Gate, slots []design.Slot, needed []gate.Reference
 		strings.Join(slices.Sorted(maps.Keys(padded)), "; "))
 }
 
-// paddings are those of the volume of a phase in a variant and, if it is compared with another one, of that. None if both are alike.
+// paddings returns the padding of the volume of a phase in a variant and, if the variant is compared with another one, in that too. It
+// returns none if both are alike.
 func paddings(slots []design.Slot, slot *design.Slot, phase int, other string) []string {
 	name := string(design.VolumeOf(&slot.Phases[phase]))
 	own := paddingOf(slot, name)
@@ -65,7 +66,7 @@ func paddings(slots []design.Slot, slot *design.Slot, phase int, other string) [
 	return []string{own, paddingOf(&slots[at], name)}
 }
 
-// paddingOf is the layout of a pool and the copies of a volume, if they take more space than the data. Empty if they do not.
+// paddingOf describes the layout of a pool and the copies of a volume, if they take more space than the data. Empty otherwise.
 func paddingOf(slot *design.Slot, name string) string {
 	if slot.Target.ZFS == nil {
 		return ""

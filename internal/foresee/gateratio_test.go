@@ -6,7 +6,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestRatiosOfLayouts: what padding, parity and copies take is in the ratio of compression, so no gate should compare layouts by it.
+// TestRatiosOfLayouts: the compression ratio includes the space of padding, parity and copies, so no gate should compare layouts by it.
 func TestRatiosOfLayouts(t *testing.T) {
 	type devices = []v1alpha1.DevicePath
 	raidz := []v1alpha1.Vdev{{Type: "raidz1", Devices: devices{"/dev/disk/by-id/x", "/dev/disk/by-id/y", "/dev/disk/by-id/z"}}}

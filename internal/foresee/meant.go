@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
-// pathSettings are the settings that the values of a path in the matrix or in variants[].set change. Empty if the path is valid and is no
+// pathSettings returns a setting for each value of a path in the matrix or in variants[].set. Empty if the path is valid but is not a
 // setting.
 func pathSettings(spec *v1alpha1.StorageBenchmarkSpec, field, path string, values ...v1alpha1.MatrixValue) (all []setting) {
 	if wrong := meantPath(spec, path); wrong != "" {
@@ -30,7 +30,7 @@ func pathSettings(spec *v1alpha1.StorageBenchmarkSpec, field, path string, value
 	return all
 }
 
-// checkOfPath returns the check of the setting that a path sets. Nil if it is no setting of ZFS or PostgreSQL.
+// checkOfPath returns the name and the check of the setting that a path sets. The check is nil if it is no setting of ZFS or PostgreSQL.
 func checkOfPath(spec *v1alpha1.StorageBenchmarkSpec, path string) (name string, check func(name, value string) settings.Answer) {
 	_, path = ofVolume(path)
 	for prefix, check := range map[string]func(name, value string) settings.Answer{
@@ -49,7 +49,7 @@ func checkOfPath(spec *v1alpha1.StorageBenchmarkSpec, path string) (name string,
 	return "", nil
 }
 
-// databaseOf is the PostgreSQL of a phase, nil if it has none.
+// databaseOf returns the PostgreSQL workload of a phase, or nil.
 func databaseOf(phase *v1alpha1.Phase) *v1alpha1.PostgresWorkload {
 	if phase.Measure == nil {
 		return nil
@@ -70,8 +70,8 @@ func ofVolume(path string) (prefix, below string) {
 	return "", path
 }
 
-// meantPath says which path was meant by one with a setting or phase in the wrong place. The rules of the API only list all forms of paths.
-// Empty if the path is right, or not similar to any.
+// meantPath suggests the right path for one that has a setting or phase in the wrong place. The rules of the API can only list all forms of
+// paths. Empty if the path is right, or if it is not similar to any.
 func meantPath(spec *v1alpha1.StorageBenchmarkSpec, path string) string {
 	volume, path := ofVolume(path)
 	head, rest, _ := strings.Cut(path, ".")

@@ -13,9 +13,9 @@ import (
 // Overwritten is a device whose contents a run replaces.
 type Overwritten struct {
 	Device v1alpha1.DevicePath
-	// Node that the path is meant for. Empty: each node of the target.
+	// Node that the path refers to. Empty for each node of the target.
 	Node string
-	// Volume whose pool it is in, and what it is there.
+	// Volume whose pool has the device, and the use of the device in that pool.
 	Volume, As string
 }
 
@@ -57,7 +57,7 @@ func Overwrites(slot *design.Slot) (all []Overwritten) {
 	return all
 }
 
-// brought are the devices that an action adds to a pool.
+// brought returns the devices that an action adds to a pool.
 func brought(action *v1alpha1.PoolAction) []v1alpha1.DevicePath {
 	switch {
 	case action.AddVdev != nil:
@@ -65,5 +65,5 @@ func brought(action *v1alpha1.PoolAction) []v1alpha1.DevicePath {
 	case action.ReplaceDevice != nil:
 		return []v1alpha1.DevicePath{v1alpha1.DevicePath(action.ReplaceDevice.With)}
 	}
-	return nil // the others name no new device
+	return nil // other actions name no new device
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/design"
 )
 
-// TestOverwrites: no device is missing, whatever it is in its pool and whenever it comes.
+// TestOverwrites: every device is listed, whatever its use in the pool is and whenever it is added.
 func TestOverwrites(t *testing.T) {
 	pool := func(devices ...v1alpha1.DevicePath) v1alpha1.PoolTemplate {
 		return v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{{Devices: devices}}}

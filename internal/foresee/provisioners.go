@@ -8,7 +8,8 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// checkProvisioners refuses what a provisioner named in the spec cannot do in any cluster. The default provisioner depends on the cluster.
+// checkProvisioners refuses datasets that the provisioner named in the spec cannot make in any cluster. It skips datasets without one: the
+// default provisioner depends on the cluster.
 func checkProvisioners(spec *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) error {
 	if slot.Target.ZFS == nil {
 		return nil
@@ -17,7 +18,7 @@ func checkProvisioners(spec *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) e
 	for i, wanted := range volume.TargetVolumes(slot.Target) {
 		problem := ""
 		if wanted.Dataset.Provisioner != "" {
-			problem = design.CannotMake(slot, wanted)
+			problem = design.ProvisionerRefusal(slot, wanted)
 		}
 		if problem == "" {
 			continue

@@ -9,7 +9,8 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// TestWhatANamedDriverCannot is known without a cluster, at the dataset that names it. What a default will be is not.
+// TestWhatANamedDriverCannot: what a named driver cannot do is known without a cluster, and is reported at the dataset that names the
+// driver. The default is not known.
 func TestWhatANamedDriverCannot(t *testing.T) {
 	type spec = v1alpha1.StorageBenchmarkSpec
 	dataset := func(provisioner string) *v1alpha1.DatasetTemplate {
@@ -31,7 +32,7 @@ func TestWhatANamedDriverCannot(t *testing.T) {
 	})
 }
 
-// TestWhereDatasetsAreWritten: what is wrong with a dataset is said of the target that has it, also if that is the target of a variant.
+// TestWhereDatasetsAreWritten: a mistake in a dataset is reported in the target that has it, even if that is the target of a variant.
 func TestWhereDatasetsAreWritten(t *testing.T) {
 	type spec = v1alpha1.StorageBenchmarkSpec
 	device := []v1alpha1.AdditionalVolume{{Name: "log", PoolOf: "data", Dataset: &v1alpha1.DatasetTemplate{Type: "Volume",

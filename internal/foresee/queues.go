@@ -17,11 +17,11 @@ const (
 	leastActive    = "_min_active"
 )
 
-// leastByDefault are the minimums of requests under way at a disk, by their kind, that OpenZFS has if none is set.
+// leastByDefault holds the default minimums of OpenZFS for the active requests of a disk, by kind of request.
 var leastByDefault = map[string]string{"sync_read": "10", "sync_write": "10", "async_read": "1", "async_write": "2", "scrub": "1",
 	"trim": "1", "removal": "1", "initializing": "1", "rebuild": "1"}
 
-// queueBelowLeast finds a maximum of requests under way that is below the minimum of its kind: ZFS gives a disk the minimum first.
+// queueBelowLeast finds a maximum of active requests that is below the minimum of its kind: ZFS gives a disk the minimum first.
 func queueBelowLeast(c *comparison, on places) (field, message string) {
 	on.first(func(p *place) bool {
 		field, message = p.queueBelowLeast(c.spec)
@@ -44,7 +44,7 @@ func (p *place) queueBelowLeast(spec *v1alpha1.StorageBenchmarkSpec) (field, mes
 		if given[other] == "" {
 			whose = " by default"
 		}
-		return p.field(spec, name), fmt.Sprintf("it acts like %d, because %s is %d%s, which ZFS reaches first: write %s: %q too", least,
+		return p.field(spec, name), fmt.Sprintf("it acts like %d, because %s is %d%s, and ZFS fills the minimum first: write %s: %q too", least,
 			other, least, whose, other, given[name])
 	}
 	return "", ""

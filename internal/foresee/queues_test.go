@@ -6,7 +6,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestQueuesBelowLeast: with fewer than the minimum of its kind, a maximum has no effect, and the minimum of synchronous requests is 10.
+// TestQueuesBelowLeast: a maximum below the minimum of its kind has no effect. The default minimum of synchronous requests is 10.
 func TestQueuesBelowLeast(t *testing.T) {
 	with := func(given v1alpha1.ModuleParameters) func(*effectSpec) {
 		return func(s *effectSpec) { s.Target.ZFS.ModuleParameters = given }
@@ -14,9 +14,9 @@ func TestQueuesBelowLeast(t *testing.T) {
 	const reads, writes = "zfs_vdev_sync_read_max_active", "zfs_vdev_async_write_max_active"
 	foresee(t, map[string]foreseen{
 		"below the default": {with(v1alpha1.ModuleParameters{reads: "4"}), "warning: spec.target.zfs.moduleParameters." + reads +
-			": it acts like 10, because zfs_vdev_sync_read_min_active is 10 by default, which ZFS reaches first: write zfs_vdev_sync_read_min_active: \"4\" too"},
+			": it acts like 10, because zfs_vdev_sync_read_min_active is 10 by default, and ZFS fills the minimum first: write zfs_vdev_sync_read_min_active: \"4\" too"},
 		"below one that is set": {with(v1alpha1.ModuleParameters{writes: "4", "zfs_vdev_async_write_min_active": "8"}),
-			"warning: spec.target.zfs.moduleParameters." + writes + ": it acts like 8, because zfs_vdev_async_write_min_active is 8, which"},
+			"warning: spec.target.zfs.moduleParameters." + writes + ": it acts like 8, because zfs_vdev_async_write_min_active is 8, and"},
 		"both":                {with(v1alpha1.ModuleParameters{reads: "4", "zfs_vdev_sync_read_min_active": "4"}), ""},
 		"at the default":      {with(v1alpha1.ModuleParameters{reads: "10", writes: "2"}), ""},
 		"of all kinds":        {with(v1alpha1.ModuleParameters{"zfs_vdev_max_active": "4"}), ""},

@@ -14,11 +14,11 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
-// setting is a property or module parameter where it is written.
+// setting is a ZFS property, a module parameter or a setting of PostgreSQL, with the field that sets it.
 type setting struct {
 	field, name, value string
 	check              func(name, value string) settings.Answer
-	// further says that another value of the same path came before, so that a wrong name is not reported again.
+	// further is true if another value of the same path came before, so that a wrong name is not reported again.
 	further bool
 }
 
@@ -27,7 +27,7 @@ func foreseeSettings(spec *v1alpha1.StorageBenchmarkSpec, f *Foresight) {
 	f.checkSettings(settingsOf(spec))
 }
 
-// Target looks for settings in a StorageTarget that cannot work.
+// Target finds settings of a StorageTarget that cannot work.
 func Target(target *v1alpha1.Target) *Foresight {
 	f := &Foresight{}
 	f.checkSettings(targetSettings("spec", target))
@@ -90,7 +90,7 @@ func settingsOf(spec *v1alpha1.StorageBenchmarkSpec) []setting {
 	return all
 }
 
-// actionSettings are those of the operations of a phase.
+// actionSettings returns the settings of the operations of a phase.
 func actionSettings(i int, phase *v1alpha1.Phase) (all []setting) {
 	at := design.PhaseField(i) + ".operate."
 	if phase.Operate == nil {
@@ -150,7 +150,7 @@ func each[M ~map[string]v1alpha1.PropertyValue](at string, all M, check func(nam
 	return found
 }
 
-// named puts the name in front of the message, if the field does not end with it.
+// named makes a check put the name of the setting in front of its message. It is for fields that do not end with that name.
 func named(check func(name, value string) settings.Answer) func(name, value string) settings.Answer {
 	return func(name, value string) settings.Answer {
 		answer := check(name, value)
@@ -203,7 +203,7 @@ func ofOtherVariants(spec *v1alpha1.StorageBenchmarkSpec, field, name string) st
 	}
 }
 
-// datasetField is where a property of the first dataset of a variant is written.
+// datasetField returns the field that sets a property of the first dataset of a variant.
 func datasetField(spec *v1alpha1.StorageBenchmarkSpec, slot *design.Slot, name string) string {
 	path := "dataset." + name
 	if _, is := spec.Matrix[path]; is {

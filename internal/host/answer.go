@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// Answer reads one block from the disk itself, bypassing the page cache. It blocks as long as a disk is silent, so call it where that does
-// no harm. A disk that returns an error counts as responding.
+// Answer reads one block from the disk itself, bypassing the page cache. It blocks for as long as the disk does not respond, so call it
+// where that does no harm. It also returns the error of a disk that responds with one: such a disk counts as responding.
 func (n *Node) Answer(path string) error {
 	disk, err := n.Identify(path)
 	if err != nil {
@@ -22,8 +22,8 @@ func (n *Node) Answer(path string) error {
 	return err
 }
 
-// careful writes to a disk as long as the caller waits and the path leads to the disk. A write that hangs and continues hours later has to
-// be the last one, because others may use the disk by then.
+// careful writes to a disk only while the caller still waits and the path still leads to that disk. A write can hang and continue hours
+// later. It must then be the last one, because others may use the disk by then.
 type careful struct {
 	*os.File
 	may func() error

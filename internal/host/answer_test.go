@@ -22,7 +22,8 @@ func TestADiskAnswers(t *testing.T) {
 	}
 }
 
-// TestAWipeEndsWithTheOneThatWaits: a write that hangs for an hour must not continue with more writes: the disk may belong to others.
+// TestAWipeEndsWithTheOneThatWaits: after a write that hung for an hour, no more writes may follow, because the disk may belong to others
+// by then.
 func TestAWipeEndsWithTheOneThatWaits(t *testing.T) {
 	for name, stop := range map[string]func(n *fakeNode, wish *Wish){
 		"given up": func(_ *fakeNode, wish *Wish) {
@@ -48,7 +49,7 @@ func TestAWipeEndsWithTheOneThatWaits(t *testing.T) {
 	}
 }
 
-// TestAWipeAsksBeforeEachWrite: between two writes, the path may come to lead to another disk, or the one that waits give up.
+// TestAWipeAsksBeforeEachWrite: between two writes, the path can change to another disk, or the caller can give up.
 func TestAWipeAsksBeforeEachWrite(t *testing.T) {
 	n := newFakeNode(t)
 	file, err := os.OpenFile(n.path("/dev/vdb"), os.O_RDWR, 0)

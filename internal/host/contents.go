@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// headSize and tailSize cover the marks of all known contents, and the labels of ZFS.
+	// headSize and tailSize cover the labels of ZFS and the marks of all known contents, except for the marks that withDistant looks for.
 	headSize = 4 << 20
 	tailSize = 1 << 20
-	// endSize is read as a whole at either end of a disk.
+	// endSize is how much is read completely at each end of a disk.
 	endSize = 16 << 20
 	// gptSize is the size of a GUID partition table without its header.
 	gptSize = 128 * gptEntrySize
 )
 
-// contents finds what is written on a disk.
+// contents finds the contents of a disk.
 func (n *Node) contents(disk *Disk) error {
 	file, err := n.openDirect(disk.Kernel, disk.Number, unix.O_EXCL)
 	if errors.Is(err, unix.EBUSY) {
 		disk.find(InUse, "the kernel has it in exclusive use: a mount in some namespace, a pool, swap, or a device made of it")
-		// What is on the disk is still worth reporting.
+		// The contents of the disk are still worth reporting.
 		file, err = n.openDirect(disk.Kernel, disk.Number, 0)
 	}
 	if err != nil {
@@ -40,7 +40,7 @@ func (n *Node) contents(disk *Disk) error {
 	return n.search(disk, file, time.Now)
 }
 
-// search looks for contents on a disk: first where contents leave marks, and if there are none, in samples of the whole disk.
+// search looks for contents on a disk: first where contents leave marks, and if there are none, in samples of the middle of the disk.
 func (n *Node) search(disk *Disk, file io.ReaderAt, now func() time.Time) error {
 	if disk.SizeBytes < headSize+tailSize {
 		disk.find(TooSmall, "it has %d bytes, less than any pool needs", disk.SizeBytes)
@@ -56,7 +56,7 @@ func (n *Node) search(disk *Disk, file io.ReaderAt, now func() time.Time) error 
 		return err
 	}
 	ends := ends{data: unknownEnds}
-	if !disk.AfterPool { // what a pool leaves may look like anything
+	if !disk.AfterPool { // the data that a pool leaves may look like anything
 		if ends, err = searchEnds(file, disk); err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ type labelLook struct {
 	ends   ends
 	file   io.ReaderAt
 	looked map[int64]bool
-	// front are places where one of the first two labels of a vdev was found.
+	// front has the offsets where one of the first two labels of a vdev would lie, whether or not one was found there.
 	front map[int64]bool
 	found []foundLabel
 }
@@ -153,7 +153,7 @@ func (l *labelLook) tell(imported map[string]bool) {
 	for _, label := range l.found {
 		reason, detail := label.judge(label.kernel, imported)
 		if reason == PoolMember && !l.hasFront(label.PoolLabel) {
-			reason, detail = PoolRemains, detail+"; only labels at its end are left, and what the others said is unknown"
+			reason, detail = PoolRemains, detail+"; only labels at its end are left, so the contents of the missing ones are unknown"
 		}
 		if !told[detail] {
 			told[detail] = true
@@ -162,8 +162,8 @@ func (l *labelLook) tell(imported map[string]bool) {
 	}
 }
 
-// hasFront reports whether one of the first two labels of the same vdev was found: at a place where a vdev may begin, or far before another
-// label of that vdev.
+// hasFront reports whether one of the first two labels of the same vdev was found: at a place where a vdev may begin, or at least two label
+// sizes before another label of that vdev.
 func (l *labelLook) hasFront(label PoolLabel) bool {
 	same := slices.DeleteFunc(slices.Clone(l.found), func(f foundLabel) bool { return f.GUID != label.GUID || f.VdevGUID != label.VdevGUID })
 	return slices.ContainsFunc(same, func(f foundLabel) bool {
@@ -174,7 +174,8 @@ func (l *labelLook) hasFront(label PoolLabel) bool {
 // Left reports whether the disk was taken out of its pool: ZFS then writes a label with transaction group 0.
 func (l PoolLabel) Left() bool { return l.State == PoolActive && l.Txg == 0 }
 
-// judge says what a label means. The label of an active pool is never set aside, because the pool may be in use by another node.
+// judge says what a label means. The label of an active pool that the disk has not left is never set aside, because another node may be
+// using the pool.
 func (l PoolLabel) judge(kernel string, imported map[string]bool) (Reason, string) {
 	pool := fmt.Sprintf("pool %q (guid %d)", l.Name, l.GUID)
 	switch {
@@ -183,13 +184,14 @@ func (l PoolLabel) judge(kernel string, imported map[string]bool) (Reason, strin
 	case l.State == PoolActive && imported[l.Name]:
 		return RunningPool, fmt.Sprintf("%s belongs to the running %s", kernel, pool)
 	case l.State == PoolActive:
-		return ActivePool, fmt.Sprintf("%s belongs to %s, which host %q (id %d) used last and did not export: it may use it", kernel, pool,
+		return ActivePool, fmt.Sprintf("%s belongs to %s, which host %q (id %d) used last and did not export: that host may still use it",
+			kernel, pool,
 			l.HostName, l.HostID)
 	case l.State == PoolSpare || l.State == PoolCache:
 		return ActivePool, fmt.Sprintf("%s is a %s device of a pool that its label does not name: remove it from that pool first", kernel,
 			l.State)
 	default:
-		return PoolMember, fmt.Sprintf("%s belongs to the %s %s, last of host %q", kernel, l.State, pool, l.HostName)
+		return PoolMember, fmt.Sprintf("%s belongs to the %s %s, last used by host %q", kernel, l.State, pool, l.HostName)
 	}
 }
 
@@ -200,8 +202,9 @@ func (d *Disk) add(reason Reason, kind string, offset int64, detail string) {
 // buffers are reused for both ends of a device. Otherwise an agent that checks many disks would hold many buffers.
 var buffers = sync.Pool{New: func() any { return new([headSize + tailSize]byte) }}
 
-// areas checks where contents leave marks: both ends of the disk and of each partition. All of these have to be blank, except for the table
-// that ZFS makes and the marker of a wipe. data is where the ends of the disk contain data, or negative.
+// areas checks the places where contents leave marks: both ends of the disk and of each partition. All of them must be blank, except for
+// the table that ZFS makes, the remains of a cleared pool (see firstData), and the marker of a wipe. data is the offset of the first data
+// in the ends of the disk, or negative.
 func areas(disk *Disk, file io.ReaderAt, data int64) error {
 	buffer := buffers.Get().(*[headSize + tailSize]byte)
 	defer buffers.Put(buffer)
@@ -219,7 +222,7 @@ func areas(disk *Disk, file io.ReaderAt, data int64) error {
 		whole := at == 0
 		known := false
 		marks := named(head, tail, device.size)
-		if !disk.AfterPool { // there may be anything behind a pool's labels: its users wrote it
+		if !disk.AfterPool { // the data behind a pool's labels may look like anything: its users wrote it
 			marks = withDistant(file, device, marks)
 		}
 		for _, mark := range marks {
@@ -237,7 +240,7 @@ func areas(disk *Disk, file io.ReaderAt, data int64) error {
 			offset = data
 		}
 		if offset >= 0 {
-			disk.unknown(device.kernel, offset)
+			disk.unknown(device, offset)
 		}
 	}
 	if disk.AfterPool && len(disk.Pools) == 0 {
@@ -249,14 +252,14 @@ func areas(disk *Disk, file io.ReaderAt, data int64) error {
 	return nil
 }
 
-// behindPool requires that nothing lies between the partition of a pool and the second table.
+// behindPool reports any data between the partition of a pool and the second table: there must be none.
 func (d *Disk) behindPool(file io.ReaderAt) error {
 	data := d.partitions[0]
 	end := d.SizeBytes - max(d.LogicalSectorBytes, sectorUnit) - gptSize
 	return eachChunk(file, data.start+data.size, end, func(at int64, chunk []byte) bool {
 		found := nonZero(chunk, 0, int64(len(chunk)))
 		if found >= 0 && !d.has(UnknownData) && !d.has(Signature) {
-			d.unknown(d.Kernel, at+found)
+			d.unknown(part{kernel: d.Kernel}, at+found)
 		}
 		return found < 0
 	})
@@ -275,7 +278,7 @@ func (d *Disk) forgotten() {
 // staleTable is the type of a finding about the kernel's view, not about the disk.
 const staleTable = "kernel"
 
-// forgive blanks the marker of a wipe in data that was read at an offset.
+// forgive blanks the marker of a wipe, or the part of it that lies in the data. start is the offset of the data on the disk.
 func (d *Disk) forgive(data []byte, start int64) {
 	at := markerPlace(d.LogicalSectorBytes) - start
 	if d.wiped != nil && at+markerSize > 0 && at < int64(len(data)) {
@@ -311,8 +314,8 @@ func withDistant(file io.ReaderAt, device part, found []mark) []mark {
 	return found
 }
 
-// firstData is the offset of the first byte that is not blank, or -1. If the label of a pool was cleared, the partition table may remain,
-// and so may the pool's data between the labels.
+// firstData returns the offset of the first byte of a device that is not blank, or -1. When the label of a pool is cleared, the partition
+// table may remain, and so may the pool's data between the labels: with AfterPool, both are skipped.
 func (d *Disk) firstData(device part, head, tail []byte, whole bool) int64 {
 	skipHead, skipTail := int64(0), int64(0)
 	switch {
@@ -342,7 +345,7 @@ const checksumSize = 40
 
 var zeros [4096]byte
 
-// cleared blanks the checksums of empty boot areas, which zpool labelclear leaves, in what was read of the labels.
+// cleared blanks the checksums of empty boot areas, which zpool labelclear leaves, in the data that was read from the labels.
 func cleared(labels []byte) []byte {
 	for end := configStart; end <= len(labels); end += labelSize {
 		if checksum := labels[end-checksumSize : end]; bytes.HasPrefix(checksum, checksumMagic) {
@@ -363,7 +366,7 @@ func labelsCleared(file io.ReaderAt, vdev part) (bool, error) {
 	return true, nil
 }
 
-// nonZero is the offset of the first byte that is not zero, or -1.
+// nonZero returns the offset of the first byte that is not zero, or -1.
 func nonZero(data []byte, from, to int64) int64 {
 	for to-from >= int64(len(zeros)) && from >= 0 && bytes.Equal(data[from:from+int64(len(zeros))], zeros[:]) {
 		from += int64(len(zeros))
@@ -376,7 +379,7 @@ func nonZero(data []byte, from, to int64) int64 {
 	return -1
 }
 
-// wayOut says what to do if only its contents prevent the use of a disk.
+// wayOut says what to do if only the contents of a disk prevent its use.
 func (e *RefusedError) wayOut() string {
 	if !slices.ContainsFunc(e.Findings, func(f Finding) bool { return f.Type != staleTable }) {
 		return ""

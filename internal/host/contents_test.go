@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// largeSize is more than is read as a whole.
+// largeSize is more than a check reads completely.
 const largeSize = 256 << 20
 
 // newLargeNode is a fake node whose free disk has a middle.
@@ -30,7 +30,7 @@ func (n *fakeNode) resize(size int64) {
 	n.file("/sys/class/block/vdb/size", fmt.Sprintln(size/512))
 }
 
-// endLabels writes the two labels that a vdev ends with, and no other.
+// endLabels writes only the two labels at the end of a vdev.
 func (n *fakeNode) endLabels(state PoolState, start, size int64) {
 	n.t.Helper()
 	for _, offset := range labelOffsets(size)[2:] {
@@ -74,7 +74,8 @@ var buried = []struct {
 	{name: "backup superblock of ext4 on a former partition", spoil: func(n *fakeNode) {
 		n.write("vdb", 129<<20, unpacked(n.t, "ext4-backup.gz"))
 	}, want: Signature, detail: "signature of ext"},
-	// Blocks of 1 KiB: group 3 begins behind three groups of 8 MiB and the first block. By hand: magic and number of the group.
+	// Blocks of 1 KiB: group 3 begins behind three groups of 8 MiB and the first block. The magic and the number of the group are written
+	// by hand.
 	{name: "backup superblock of ext2", spoil: func(n *fakeNode) {
 		n.write("vdb", 24<<20+1024+0x38, []byte{0x53, 0xef})
 		n.write("vdb", 24<<20+1024+0x5a, []byte{3, 0})
@@ -185,7 +186,7 @@ func TestAllOfASmallDiskIsRead(t *testing.T) {
 	}
 }
 
-// countingReader counts what is read, and may be slow by a clock of its own.
+// countingReader counts reads and bytes, and can simulate a slow disk with a clock of its own.
 type countingReader struct {
 	io.ReaderAt
 	bytes, reads int64
@@ -231,12 +232,12 @@ func TestALargeDiskIsReadInBounds(t *testing.T) {
 func TestSlowDisks(t *testing.T) {
 	n := newFakeNode(t)
 	n.resize(1 << 40)
-	// 100 reads a second: some more than the least is read, and the disk taken.
+	// 100 reads a second: somewhat more than the minimum is read, and the disk is taken.
 	disk, reader, err := n.lookAt(10 * time.Millisecond)
 	if err != nil || len(disk.Findings) > 0 || reader.reads < sampleCells || reader.reads > 2*sampleCells {
 		t.Errorf("100 reads a second: %d reads, %v, %+v", reader.reads, err, disk.Findings)
 	}
-	// 10 a second: the least is not reached, and the disk not taken.
+	// 10 a second: the minimum is not reached, and the disk is refused.
 	_, reader, err = n.lookAt(100 * time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "at least 512 are required: it is too slow, busy or failing") {
 		t.Errorf("10 reads a second: %d reads, %v", reader.reads, err)

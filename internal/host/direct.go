@@ -12,12 +12,12 @@ import (
 const (
 	// directUnit is a multiple of the sector size of every disk: direct reads begin and end at such a unit.
 	directUnit = 4096
-	// directBuffer is the size of a direct read.
+	// directBuffer is the maximum size of a direct read.
 	directBuffer = 1 << 20
 )
 
-// direct reads a disk without the page cache. A disk and its partitions have separate caches: the cache of the disk can show zeros where a
-// file system was written since, or a label that was cleared.
+// direct reads a disk without the page cache. A disk and its partitions have separate caches: the cache of the disk can still show zeros
+// where a file system has been written since, or a label that has been cleared since.
 type direct struct {
 	file   *os.File
 	buffer []byte
@@ -32,7 +32,7 @@ func (n *Node) openDirect(kernel, number string, flags int) (*direct, error) {
 	if err != nil {
 		return nil, err
 	}
-	buffer, err := unix.Mmap(-1, 0, directBuffer, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON) // begins with a page
+	buffer, err := unix.Mmap(-1, 0, directBuffer, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON) // aligned to a page
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("getting memory to read %s: %w", kernel, err), file.Close())
 	}
@@ -42,7 +42,7 @@ func (n *Node) openDirect(kernel, number string, flags int) (*direct, error) {
 // Close closes the disk, which was opened for reading.
 func (d *direct) Close() error { return errors.Join(d.file.Close(), unix.Munmap(d.buffer)) }
 
-// ReadAt reads any range, in whole units.
+// ReadAt reads any range. It reads whole units from the disk.
 func (d *direct) ReadAt(data []byte, offset int64) (int, error) {
 	done := 0
 	for done < len(data) {

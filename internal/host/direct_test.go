@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestCachesOfPartitions: what was written to a partition is seen on its disk, whose own page cache still shows what was there before.
+// TestCachesOfPartitions: data that was written to a partition is visible on its disk, although the page cache of the disk still shows the
+// old data.
 func TestCachesOfPartitions(t *testing.T) {
 	disk := loopWithPartition(t)
 	n := NewNode("/")
@@ -21,7 +22,7 @@ func TestCachesOfPartitions(t *testing.T) {
 	if _, err := readAt(cached, disk.partitions[0].start+at, 4); err != nil {
 		t.Fatal(err)
 	}
-	partition, err := os.OpenFile("/dev/"+disk.partitions[0].kernel, os.O_RDWR, 0) // who still has it open has not written it out
+	partition, err := os.OpenFile("/dev/"+disk.partitions[0].kernel, os.O_RDWR, 0) // while it is open, its data is not written out
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func TestCachesOfPartitions(t *testing.T) {
 	}
 }
 
-// loopWithPartition is a block device of the kernel with one partition.
+// loopWithPartition makes a loop device with one partition.
 func loopWithPartition(t *testing.T) Disk {
 	t.Helper()
 	image := filepath.Join(t.TempDir(), "image")
@@ -65,7 +66,7 @@ func loopWithPartition(t *testing.T) Disk {
 	}
 	path := strings.TrimSpace(string(output))
 	t.Cleanup(func() {
-		_ = exec.Command("partx", "--delete", path).Run() // none if it was not added
+		_ = exec.Command("partx", "--delete", path).Run() // fails if it was not added
 		if output, err := exec.Command("losetup", "--detach", path).CombinedOutput(); err != nil {
 			t.Errorf("%v %s", err, output)
 		}

@@ -2,7 +2,7 @@ package host
 
 import "io"
 
-// ends is what was found at both ends of a disk.
+// ends describes the data at both ends of a disk.
 type ends struct {
 	// data is the offset of the first byte that is not zero, or one of the values below.
 	data int64
@@ -37,7 +37,7 @@ func searchEnds(file io.ReaderAt, disk *Disk) (ends, error) {
 	return found, err
 }
 
-// eachChunk reads a range in pieces, until use returns false.
+// eachChunk reads a range in pieces, until use returns false or the range ends.
 func eachChunk(file io.ReaderAt, from, to int64, use func(at int64, chunk []byte) bool) error {
 	buffer := make([]byte, directBuffer)
 	for at := from; at < to; at += directBuffer {

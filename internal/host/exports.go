@@ -15,13 +15,13 @@ import (
 const configs = "sys/kernel/config"
 
 // exports finds targets through which the kernel exports the disk to other machines: NVMe over fabrics and SCSI (LIO). They open the disk
-// without claiming it, and no process has it open for them.
+// without claiming it, and no process has the disk open on their behalf.
 func (n *Node) exports(disk *Disk, members map[string]string) error {
 	for module, folder := range map[string]string{"nvmet": "nvmet", "target_core_mod": "target"} {
 		if !n.there("sys/module", module) || n.there(configs, folder) {
 			continue
 		}
-		return fmt.Errorf("the kernel has %s, but what it exports is not to be seen in /%s: 'mount -t configfs none /%s' on the node shows it",
+		return fmt.Errorf("the kernel has %s, but its exports are not visible in /%s: run 'mount -t configfs none /%s' on the node",
 			module, configs, configs)
 	}
 	return errors.Join(n.nvmeExports(disk, members), n.scsiExports(disk, members))
@@ -29,7 +29,7 @@ func (n *Node) exports(disk *Disk, members map[string]string) error {
 
 func (n *Node) there(parts ...string) bool {
 	_, err := os.Stat(n.path(parts...))
-	return !errors.Is(err, fs.ErrNotExist) // what cannot be looked at fails when it is read
+	return !errors.Is(err, fs.ErrNotExist) // any other error comes up again when the file is read
 }
 
 func (n *Node) nvmeExports(disk *Disk, members map[string]string) error {
@@ -44,7 +44,7 @@ func (n *Node) nvmeExports(disk *Disk, members map[string]string) error {
 	})
 }
 
-// export checks an enabled export.
+// export checks one export, if it is enabled.
 func (n *Node) export(disk *Disk, members map[string]string, at, attribute, as string) error {
 	enabled, err := n.text(at, "enable")
 	if err != nil || enabled == "0" || enabled == "" {
@@ -56,7 +56,8 @@ func (n *Node) export(disk *Disk, members map[string]string, at, attribute, as s
 	}
 	kernel, err := n.exported(path, members)
 	if err != nil {
-		return fmt.Errorf("finding out what is exported %s: %w: end that export with 'echo 0 > /%s/enable', or make the path lead to its "+
+		return fmt.Errorf("cannot tell which device is exported %s: %w: end that export with 'echo 0 > /%s/enable', or make the path lead "+
+			"to its "+
 			"device again", as, err, at)
 	}
 	if kernel != "" {
@@ -65,18 +66,17 @@ func (n *Node) export(disk *Disk, members map[string]string, at, attribute, as s
 	return nil
 }
 
-// exported is the member that a path leads to.
+// exported returns the member that the path of an export leads to. The result is empty if the path leads to something else. If the path
+// leads nowhere, exported returns an error.
 func (n *Node) exported(path string, members map[string]string) (string, error) {
 	if kernel := n.member(path, members); kernel != "" {
 		return kernel, nil
 	}
-	if strings.HasPrefix(path, "/dev/") {
-		if _, err := n.resolve(path); err == nil {
-			return "", nil
-		}
-	}
 	var status unix.Stat_t
 	if err := unix.Stat(n.path(path), &status); err != nil {
+		if _, unresolved := n.resolve(path); unresolved == nil && strings.HasPrefix(path, "/dev/") {
+			return "", nil // the name of another device, which has no device file here
+		}
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	if status.Mode&unix.S_IFMT != unix.S_IFBLK {
@@ -128,7 +128,7 @@ func (n *Node) scsiExport(disk *Disk, members map[string]string, at, name string
 		return nil
 	}
 	if err != nil || info == "" || strings.Contains(info, "DEACTIVATED") {
-		return err // "info" is of devices only; the folder has other things in it
+		return err // only devices have an "info"; the folder has other entries too
 	}
 	udev, err := n.text(at, "udev_path")
 	if err != nil {

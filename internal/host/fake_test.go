@@ -96,7 +96,7 @@ func (n *fakeNode) mountTable(process int, table string) {
 	n.file(fmt.Sprintf("/proc/%d/mountinfo", process), table)
 }
 
-// opened lets a process have a device open, with flags as the kernel writes them.
+// opened makes a process that has a device open, with flags as the kernel writes them.
 func (n *fakeNode) opened(kernel, flags string) {
 	n.t.Helper()
 	n.link("/proc/4711/fd/7", "../../../dev/"+kernel)
@@ -105,7 +105,7 @@ func (n *fakeNode) opened(kernel, flags string) {
 	n.mountTable(4711, "24 1 254:1 / / rw - ext4 /dev/vda1 rw\n")
 }
 
-// write puts data on a disk, from the end if the place is negative.
+// write writes data to a disk. A negative place counts from the end.
 func (n *fakeNode) write(kernel string, at int64, data []byte) {
 	n.t.Helper()
 	if at < 0 {
@@ -135,7 +135,7 @@ func unpacked(t testing.TB, name string) []byte {
 	return data
 }
 
-// label is a whole label of ZFS around the real configuration of one.
+// label returns a whole label of ZFS with the configuration of a real one.
 func label(t testing.TB, state PoolState) []byte {
 	t.Helper()
 	data := make([]byte, labelSize)
@@ -143,7 +143,7 @@ func label(t testing.TB, state PoolState) []byte {
 	return withNumber(t, data, "state", byte(state))
 }
 
-// withNumber changes the first number of a name in a label.
+// withNumber changes the first number with the given name in a label.
 func withNumber(t testing.TB, data []byte, name string, value byte) []byte {
 	t.Helper()
 	// A pair ends with its value: name, type 8, one element, 64 bits.

@@ -21,7 +21,7 @@ func (n *Node) RemoveFolders(top, folder string) error {
 			return err
 		}
 		sealed := n.seal(top, folder, false)
-		err := unix.Rmdir(n.path(folder)) // never a file, and never what is in it
+		err := unix.Rmdir(n.path(folder)) // removes neither files nor the contents of a folder
 		if err != nil && sealed {
 			n.seal(top, folder, true)
 		}
@@ -35,7 +35,8 @@ func (n *Node) RemoveFolders(top, folder string) error {
 	return nil
 }
 
-// seal sets or clears the flag of a mount point, and says whether that changed it. If the flag cannot be cleared, rmdir fails and says so.
+// seal sets or clears the immutable flag of a mount point, and reports whether that changed it. If the flag cannot be cleared, rmdir fails
+// and reports the error.
 func (n *Node) seal(top, at string, set bool) bool {
 	found, err := n.walk(top, at, false)
 	if err != nil {
@@ -46,9 +47,9 @@ func (n *Node) seal(top, at string, set bool) bool {
 }
 
 // covered reports whether anything is mounted on or below a folder of the node, in any mount namespace. The kernel refuses to remove such a
-// folder only if the mount is in the caller's namespace, here that of the pod. Mounts in other namespaces would be unmounted.
+// folder only if the mount is in the caller's namespace, here that of the pod. It would unmount a mount in another namespace.
 func (n *Node) covered(folder string) (bool, error) {
-	// The folder to remove lies below a mount: what is mounted on it does not count here.
+	// Locate the folder in the file system that it lies on: a mount on the folder itself does not count here.
 	above, err := n.mountAt(path.Dir(folder))
 	if err != nil {
 		return false, err

@@ -34,7 +34,7 @@ func TestRemoveFolders(t *testing.T) {
 	}
 }
 
-// TestMountPointsStay: the folder below a mount is empty, and looks as if it could go.
+// TestMountPointsStay: the folder below a mount is empty, and looks as if it could be removed.
 func TestMountPointsStay(t *testing.T) {
 	const root = "24 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n"
 	for name, test := range map[string]struct {
@@ -68,7 +68,7 @@ func TestMountPointsStay(t *testing.T) {
 	}
 }
 
-// TestMountPointsOfTheKernelStay is a node with a mount namespace, seen from another one, as from a pod.
+// TestMountPointsOfTheKernelStay looks at a node that has a mount namespace of its own from another namespace, as a pod does.
 func TestMountPointsOfTheKernelStay(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIP: only root can mount")
@@ -85,7 +85,7 @@ func TestMountPointsOfTheKernelStay(t *testing.T) {
 	timeout := time.AfterFunc(time.Minute, func() { _ = node.Process.Kill() })
 	defer func() {
 		_ = input.Close()
-		_ = node.Wait() // it ends with its input, which it did not expect
+		_ = node.Wait() // its read fails when the input ends
 		timeout.Stop()
 	}()
 	if line, err := bufio.NewReader(output).ReadString('\n'); err != nil {

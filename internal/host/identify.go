@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// Disk is what is known about a disk.
+// Disk describes a disk.
 type Disk struct {
-	// Path is the stable path that was asked for.
+	// Path is the stable path by which the caller named the disk.
 	Path string
-	// Kernel is its name now, such as sdb; it can be another after a reboot.
+	// Kernel is its current name in the kernel, such as sdb. The name can change with a reboot.
 	Kernel string
 	// Number is major:minor.
 	Number string
@@ -31,13 +31,14 @@ type Disk struct {
 	WriteCache string
 	// Findings are all reasons not to use it.
 	Findings []Finding
-	// Pools that have left labels on it.
+	// Pools are the labels of pools that were found on it.
 	Pools []PoolLabel
-	// AfterPool says that it carries the empty partitions that ZFS leaves on a disk whose label was cleared.
+	// AfterPool says that it has the partition table that ZFS makes on a whole disk. ZFS leaves this table when the label of a pool is
+	// cleared.
 	AfterPool bool
 
 	partitions []part
-	// wiped is the marker of a wipe.
+	// wiped is the marker of an earlier wipe, or nil.
 	wiped *marker
 }
 
@@ -71,7 +72,7 @@ func (n *Node) identify(path string) (Disk, error) {
 	return disk, errors.Join(n.measure(&disk, block), n.name(&disk, block))
 }
 
-// Identify finds the disk that a path leads to without opening it, so that its contents and users are unknown.
+// Identify finds the disk that a path leads to. It does not open the disk, so the contents and users remain unknown.
 func (n *Node) Identify(path string) (Disk, error) {
 	disk, err := n.identify(path)
 	if err != nil {
@@ -156,7 +157,7 @@ func (n *Node) serial(kernel, number string) (string, error) {
 	return n.udevProperty(number, "ID_SERIAL_SHORT")
 }
 
-// udevProperty is a property that udev recorded when a device appeared.
+// udevProperty returns a property that udev recorded when a device appeared. It is empty if there is none.
 func (n *Node) udevProperty(number, key string) (string, error) {
 	properties, err := n.text("run/udev/data", "b"+number)
 	if err != nil {
@@ -170,9 +171,10 @@ func (n *Node) udevProperty(number, key string) (string, error) {
 	return "", nil
 }
 
-// notedSerial is the serial number of a disk other than the one being checked. For a virtio disk, the kernel asks the disk each time, and a
-// silent one must not block the check of others.
-func (n *Node) notedSerial(kernel, number string) (string, error) {
+// recordedSerial returns the serial number of any disk of the node, to compare it with that of the disk being checked. The kernel asks a
+// virtio disk each time its number is read, and a silent disk must not block the check of others. So for a virtio disk, it prefers the
+// number that udev recorded.
+func (n *Node) recordedSerial(kernel, number string) (string, error) {
 	if strings.HasPrefix(kernel, "vd") {
 		if serial, err := n.udevProperty(number, "ID_SERIAL"); err != nil || serial != "" {
 			return serial, err
@@ -181,13 +183,13 @@ func (n *Node) notedSerial(kernel, number string) (string, error) {
 	return n.serial(kernel, number)
 }
 
-// special is what udev replaces in serial numbers.
+// special matches the characters of serial numbers that udev replaces.
 var special = regexp.MustCompile(`[^a-zA-Z0-9]`)
 
-// plainSerial is a serial number in the form in which udev records it.
+// plainSerial converts a serial number to the form in which udev records it.
 func plainSerial(serial string) string { return special.ReplaceAllString(serial, "_") }
 
-// sameSerial are the disks of the node with a serial number. There should be one.
+// sameSerial returns the disks of the node that have the serial number. There should be exactly one.
 func (n *Node) sameSerial(serial string) ([]string, error) {
 	names, err := n.names("sys/block")
 	if err != nil {
@@ -199,7 +201,7 @@ func (n *Node) sameSerial(serial string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		other, err := n.notedSerial(name, number)
+		other, err := n.recordedSerial(name, number)
 		if err != nil {
 			return nil, err
 		}
@@ -210,7 +212,7 @@ func (n *Node) sameSerial(serial string) ([]string, error) {
 	return same, nil
 }
 
-// Warnings are what a person should know about the disk before it is measured.
+// Warnings returns facts about the disk that users should know before they measure it.
 func (d Disk) Warnings(ashift int) []string {
 	if d.SizeBytes == 0 {
 		return nil
@@ -218,7 +220,8 @@ func (d Disk) Warnings(ashift int) []string {
 	var warnings []string
 	block := int64(1) << max(ashift, 0)
 	if ashift > 0 && block < d.PhysicalSectorBytes {
-		warnings = append(warnings, fmt.Sprintf("ashift %d writes blocks of %d bytes to sectors of %d: the disk reads and writes each again",
+		warnings = append(warnings, fmt.Sprintf("ashift %d writes blocks of %d bytes to sectors of %d: the disk must read and rewrite a "+
+			"whole sector for each block",
 			ashift, block, d.PhysicalSectorBytes))
 	}
 	if ashift > 0 && d.PhysicalSectorBytes > 0 && block > 4*d.PhysicalSectorBytes {

@@ -33,7 +33,7 @@ func (s PoolState) String() string {
 	return fmt.Sprintf("in state %d", uint64(s))
 }
 
-// PoolLabel is a label of ZFS: which pool the disk belongs to.
+// PoolLabel is a label of ZFS. It says which pool the disk belongs to.
 type PoolLabel struct {
 	// Name and GUID of the pool; a spare or cache device knows neither.
 	Name string
@@ -46,9 +46,9 @@ type PoolLabel struct {
 	// HostID and HostName of the node that had the pool last.
 	HostID   uint64
 	HostName string
-	// Path at which the node that had it last saw the device.
+	// Path of the device, as last seen by the node that had the pool last.
 	Path string
-	// Offset on the disk in bytes where the label stands.
+	// Offset of the label on the disk in bytes.
 	Offset int64
 }
 
@@ -61,16 +61,16 @@ const (
 	uberMagic   = 0x00bab10c
 )
 
-// labelOffsets are where the labels of a vdev of that size stand.
+// labelOffsets returns the offsets of the four labels of a vdev of that size.
 func labelOffsets(size int64) []int64 {
 	size -= size % labelSize
 	return []int64{0, labelSize, size - 2*labelSize, size - labelSize}
 }
 
-// likelyLabels are the offsets of possible labels whose configurations begin in a piece of a disk.
+// likelyLabels returns the offsets of possible labels whose configurations begin in the given piece of a disk.
 func likelyLabels(start int64, data []byte) []int64 {
 	var places []int64
-	const name = 24 // where the first pair has its name
+	const name = 24 // the offset of the name in the first pair
 	for at := 0; at+name+9 <= len(data); at += sectorUnit {
 		if data[at] == 1 && (string(data[at+name:at+name+7]) == "version" || string(data[at+name:at+name+9]) == "pool_guid") {
 			places = append(places, start+int64(at)-configStart)
@@ -79,8 +79,8 @@ func likelyLabels(start int64, data []byte) []int64 {
 	return places
 }
 
-// formerPartitions are partitions of a table at either end of the disk that the kernel may not know, and those that ZFS makes on a whole
-// disk of that size, even if its tables are gone. Labels in the ends of the disk are found elsewhere too.
+// formerPartitions returns the partitions of a table at either end of the disk, which the kernel may not know, and those that ZFS makes on
+// a whole disk of that size, even if its tables are gone. Labels in the ends of the disk are also found without them, see searchEnds.
 func formerPartitions(disk *Disk, file io.ReaderAt) ([]part, error) {
 	var former []part
 	for _, sector := range []int64{512, 4096} {
@@ -90,7 +90,7 @@ func formerPartitions(disk *Disk, file io.ReaderAt) ([]part, error) {
 			if errors.Is(err, unix.EIO) {
 				return nil, err
 			}
-			former = append(former, vdevsOf(entries, disk, sector)...) // a broken table was reported already, or is data at the end
+			former = append(former, vdevsOf(entries, disk, sector)...) // a broken table is reported already, or is data at the end
 		}
 		// The table takes 16 KiB and its header a sector. 16384 sectors after the data are reserved, and everything begins at aligned offsets.
 		const round, reserved = 2048, 16384
@@ -106,7 +106,7 @@ func formerPartitions(disk *Disk, file io.ReaderAt) ([]part, error) {
 	return former, nil
 }
 
-// vdevsOf are the partitions of a table on which a vdev has room for its labels.
+// vdevsOf returns the partitions of a table that have room for the labels of a vdev.
 func vdevsOf(entries []gptEntry, disk *Disk, sector int64) []part {
 	var vdevs []part
 	for _, entry := range entries {
@@ -186,7 +186,7 @@ func parseLabel(config []byte) (*PoolLabel, error) {
 	return label, nil
 }
 
-// ownPath finds this device in the tree of its top-level vdev.
+// ownPath returns the path of this device from the tree of its top-level vdev.
 func ownPath(values map[string]any, guid uint64) string {
 	for name, value := range values {
 		prefix, isGUID := strings.CutSuffix(name, "/guid")
@@ -246,7 +246,7 @@ func (x *xdr) string() (string, error) {
 	return string(data[:length]), nil
 }
 
-// list reads pairs into values, those of inner lists under PATH/NAME.
+// list reads pairs into values. Those of an inner list get names such as NAME[INDEX]/INNER.
 func (x *xdr) list(path string, values map[string]any, depth int) error {
 	if depth > xdrDepth {
 		return errors.New("its lists are nested too deep")

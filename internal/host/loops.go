@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loops finds loop devices on the disk or its partitions. They are not holders of the disk, and no process has it open for them.
+// loops finds loop devices on the disk or its partitions. The kernel does not list them as holders of the disk, and no process has the disk
+// open for them.
 func (n *Node) loops(disk *Disk, members map[string]string) error {
 	devices, err := n.names("sys/class/block")
 	if err != nil {
@@ -34,8 +35,9 @@ func (n *Node) loops(disk *Disk, members map[string]string) error {
 	return nil
 }
 
-// belowLoop asks a loop device for the device below it. The file name in /sys may be that of a container, or of a deleted file. For a file,
-// the result is the device of its file system, which may not be mounted anywhere any more.
+// belowLoop asks a loop device for the device below it, and returns that if it is a member. The file name in /sys may be a path inside a
+// container, or that of a deleted file. If the loop device is on a file, the result is the device of its file system, which may not be
+// mounted anywhere any more.
 func (n *Node) belowLoop(loop, file string, members map[string]string) (string, error) {
 	if n.files {
 		return n.member(file, members), nil
@@ -47,7 +49,7 @@ func (n *Node) belowLoop(loop, file string, members map[string]string) (string, 
 	open, err := n.open(loop, number, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "",
-			fmt.Errorf("what is below %s cannot be asked: it has no device file. Make one ('mknod /dev/%s b' with the numbers %s), or detach it",
+			fmt.Errorf("the device below %s cannot be read: it has no device file. Create one ('mknod /dev/%s b' with the numbers %s), or detach it",
 				loop, loop, number)
 	}
 	if errors.Is(err, unix.ENXIO) { // detached by now

@@ -11,16 +11,17 @@ import (
 	"time"
 )
 
-// marker is left by a wipe, which blanks the ends of a disk and leaves its old contents in the middle, where only samples would find them.
-// It has a checksum over samples of the middle at that time: these contents may be lost, but not what was written since.
+// marker is left on a disk by a wipe. A wipe blanks the ends of the disk and leaves the old contents in its middle, where only samples
+// would find them. The marker has a checksum over samples of the middle at that time: contents from before the wipe may be lost, but not
+// anything that was written since.
 //
-// The marker excuses only the middle, and only as long as that is unchanged. It lies where ZFS writes the first label of a pool, so a new
-// pool overwrites it. Users of a pool, or of a file system on it, cannot write there.
+// The marker excuses only the middle, and only as long as the middle is unchanged. It lies where ZFS writes the first label of a pool, so a
+// new pool overwrites it. Users of a pool, or of a file system on it, cannot write there.
 type marker struct {
 	Serial string `json:"serial"`
 	Bytes  int64  `json:"bytes"`
 	Seed   []byte `json:"seed"`
-	// Samples that were read, of those that the seed chooses.
+	// Samples is how many of the samples that the seed chooses were read.
 	Samples int    `json:"samples"`
 	Digest  string `json:"digest"`
 }
@@ -73,7 +74,8 @@ func newMarker(disk *Disk, file io.ReaderAt, now func() time.Time) (*marker, err
 	return m, err
 }
 
-// same reports whether the middle is unchanged. A disk that has become slower gets the long time, but all samples have to be read.
+// same reports whether the middle is unchanged. A disk that has become slower since then gets the long time, but all recorded samples must
+// be read.
 func (m *marker) same(disk *Disk, file io.ReaderAt, now func() time.Time) (bool, error) {
 	from, to := disk.middle()
 	places := seed(m.Seed).places(from, to)
@@ -102,7 +104,7 @@ func digest(file io.ReaderAt, places []int64, to int64, now func() time.Time) (s
 	return hex.EncodeToString(hash.Sum(nil)), read, err
 }
 
-// block is the marker as it stands on the disk.
+// block returns the marker as it is written to the disk.
 func (m *marker) block() ([]byte, error) {
 	text, err := json.Marshal(m)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// wipedDisk is full of data of an earlier use, and has been wiped.
+// wipedDisk returns a node whose free disk was full of data of an earlier use, and has been wiped.
 func wipedDisk(t *testing.T) *fakeNode {
 	t.Helper()
 	n := newLargeNode(t)
@@ -21,7 +21,7 @@ func wipedDisk(t *testing.T) *fakeNode {
 		_, _ = noise.Read(chunk) // never fails
 		n.write("vdb", at, chunk)
 	}
-	// What the former user has put where a look searches goes with it.
+	// A wipe also removes data that the former user wrote to the places that a check searches.
 	n.write("vdb", 128<<20, unpacked(t, "ext4-backup.gz"))
 	n.endLabels(PoolActive, 8<<20, 176<<20)
 	if _, err := n.Check(Wish{Path: freePath, Reuse: "free-serial", Right: AnyContents}); !errors.Is(err, ActivePool) {
@@ -35,7 +35,7 @@ func wipedDisk(t *testing.T) *fakeNode {
 	return n
 }
 
-// readBack is the marker as it stands on the disk.
+// readBack reads the marker from the disk.
 func (n *fakeNode) readBack() marker {
 	n.t.Helper()
 	disk, err := n.Identify(freePath)
@@ -95,7 +95,7 @@ func TestAWipedDiskIsFree(t *testing.T) {
 	}
 }
 
-// overwritten writes and returns what was there.
+// overwritten writes data and returns the data that was there before.
 func (n *fakeNode) overwritten(at int64, data []byte) []byte {
 	n.t.Helper()
 	file, err := os.Open(n.path("/dev/vdb"))
@@ -106,7 +106,7 @@ func (n *fakeNode) overwritten(at int64, data []byte) []byte {
 	return old
 }
 
-// TestForgedMarkers excuse nothing.
+// TestForgedMarkers: forged markers excuse nothing.
 func TestForgedMarkers(t *testing.T) {
 	n := wipedDisk(t)
 	good := n.readBack()
@@ -145,7 +145,7 @@ func TestForgedMarkers(t *testing.T) {
 	}
 }
 
-// TestAPoolEndsTheMarker: its first label takes the place.
+// TestAPoolEndsTheMarker: the first label of a pool overwrites the marker.
 func TestAPoolEndsTheMarker(t *testing.T) {
 	n := wipedDisk(t)
 	n.write("vdb", 1<<20, label(t, PoolExported))

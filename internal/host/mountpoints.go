@@ -36,7 +36,7 @@ func (f folder) at(name string, how uint64) (folder, error) {
 	at := path.Join(f.path, name)
 	fd, err := unix.Openat2(f.fd(), name, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: how})
 	if err != nil {
-		return folder{}, fmt.Errorf("walk to %s of the node without following links and into mounts: %w", at,
+		return folder{}, fmt.Errorf("open %s on the node without following links or entering mounts: %w", at,
 			&os.PathError{Op: "openat2", Path: at, Err: err})
 	}
 	return folder{os.NewFile(uintptr(fd), at), at}, nil
@@ -51,7 +51,7 @@ func (f folder) make(name string) (folder, error) {
 	return f.at(name, below)
 }
 
-// top opens a folder of the node that belongs to root. Links and mounts on the way are followed. It can make missing folders.
+// top opens a folder of the node whose path belongs to root: links and mounts on the way are followed. It can make missing folders.
 func (f folder) top(at string, missing bool) (folder, error) {
 	inside := path.Join(".", at)
 	found, err := f.at(inside, unix.RESOLVE_IN_ROOT)
@@ -99,8 +99,8 @@ func (n *Node) walk(top, to string, missing bool) (folder, error) {
 	return here, nil
 }
 
-// immutable sets or clears the flag that prevents even root from creating anything in a folder or changing its owner. It does not affect
-// what is mounted on the folder. Some file systems do not have the flag.
+// immutable sets or clears the flag that prevents even root from creating anything in a folder or changing its owner. It does not affect a
+// file system that is mounted on the folder. Some file systems do not have the flag.
 func (f folder) immutable(set bool) (changed bool, err error) {
 	flags, err := unix.IoctlGetUint32(f.fd(), unix.FS_IOC_GETFLAGS)
 	if err != nil {
@@ -117,7 +117,7 @@ func (f folder) immutable(set bool) (changed bool, err error) {
 	return err == nil, err
 }
 
-// unknown says that a file system does not have a flag.
+// unknown reports whether an error means that the file system does not have the flag.
 func unknown(err error) bool {
 	return errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL)
 }
@@ -133,7 +133,7 @@ func (n *Node) MakeMountPoint(top, point string) error {
 }
 
 func (f folder) seal() error {
-	if names, _ := f.Readdirnames(1); len(names) > 0 { // an empty one says EOF
+	if names, _ := f.Readdirnames(1); len(names) > 0 { // an empty folder returns io.EOF
 		return fmt.Errorf("%s of the node contains %s: nothing is mounted on a folder that is not empty; check it, and move it", f.path,
 			names[0])
 	}
@@ -143,8 +143,8 @@ func (f folder) seal() error {
 	return f.Chmod(0)
 }
 
-// Mounted says whether the whole dataset is mounted at a mount point of the node and holds the folder for pods. It checks the mount itself,
-// and follows no link in the path.
+// Mounted reports whether the whole dataset is mounted at a mount point of the node and holds the folder for pods. It checks the mount
+// itself, and follows no link in the path.
 func (n *Node) Mounted(top, point, dataset string) (bool, error) {
 	place, err := n.openMounted(top, point, dataset)
 	if err != nil || place.File == nil {
@@ -158,7 +158,7 @@ func (n *Node) Mounted(top, point, dataset string) (bool, error) {
 	return err == nil && status.Mode&unix.S_IFMT == unix.S_IFDIR, errors.Join(err, place.Close())
 }
 
-// openMounted opens a mounted dataset. The result is empty if it is not mounted.
+// openMounted opens a mounted dataset. The returned folder is empty if the dataset is not mounted.
 func (n *Node) openMounted(top, point, dataset string) (folder, error) {
 	found, err := n.mountAt(point)
 	if err != nil || found.Point != point || found.FSType != "zfs" || found.Source != dataset || found.Root != "/" {
@@ -206,9 +206,9 @@ func (n *Node) MakeVolumeFolder(top, point, dataset string) error {
 	return errors.Join(err, place.Close())
 }
 
-// NestedMounts are datasets of a pool that the node has mounted below some mount points, deepest first. Pods can write there, and the
-// mounts show in their volumes too. Snapshots are left out: the kernel mounts one when a program looks into .zfs/snapshot, and unmounts it
-// with its dataset.
+// NestedMounts returns the datasets of a pool that the node has mounted below the given mount points, deepest first. Pods can write there,
+// and the mounts are visible in their volumes too. Snapshots are left out: the kernel mounts one when a program looks into .zfs/snapshot,
+// and unmounts it with its dataset.
 func (n *Node) NestedMounts(pool string, points ...string) ([]string, error) {
 	var nested []string
 	err := n.mountsOf(nodeProcess, func(mount mountinfo.Mount) error {
@@ -233,13 +233,13 @@ func (n *Node) OpenDataset(dataset string, readOnly bool) (*os.Root, error) {
 	return rootOf(mounted)
 }
 
-// rootOf converts a mount to a Root, which cannot be left.
+// rootOf converts a mount to an os.Root, which confines its users to the mount.
 func rootOf(mounted *os.File) (*os.Root, error) {
 	root, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", mounted.Fd()))
 	return root, errors.Join(err, mounted.Close())
 }
 
-// detached is a mount that is in no mount namespace.
+// detached mounts a file system without adding it to a mount namespace.
 func detached(kind, source string, readOnly bool) (*os.File, error) {
 	fd, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {

@@ -27,14 +27,15 @@ func immutableNow(t *testing.T, at string) (set, known bool) {
 	return flags&flagImmutable != 0, err == nil
 }
 
-// TestMountPointsCannotBeWritten: neither files nor another owner, not even by root, and mounting works all the same.
+// TestMountPointsCannotBeWritten: not even root can create files in a mount point or change its owner, but a file system can be mounted on
+// it.
 func TestMountPointsCannotBeWritten(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIP: only root can set the flag")
 	}
 	n, point := newFakeNode(t), "/var/lib/top/sb-1/lab/data"
 	t.Cleanup(func() { n.seal("/var/lib/top", point, false) })
-	for range 2 { // a second time, nothing is to be done
+	for range 2 { // the second time, there is nothing to do
 		n.must(n.MakeMountPoint("/var/lib/top", point))
 	}
 	at := n.path(point)
@@ -76,7 +77,8 @@ func TestMountPointsCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestMountPointsAreNoLinks: a link in the place of any part is not followed, and a folder that holds something is not covered.
+// TestMountPointsAreNoLinks: a link in place of any part of the path is not followed, and a folder with contents is refused, so no mount
+// covers them.
 func TestMountPointsAreNoLinks(t *testing.T) {
 	for name, plant := range map[string]func(n *fakeNode){
 		"the point":      func(n *fakeNode) { n.must(os.Symlink("/victim", n.path("/top/sb-1/lab"))) },
@@ -107,7 +109,7 @@ func TestMountPointsAreNoLinks(t *testing.T) {
 	n.must(os.MkdirAll(n.path("/elsewhere"), 0o755))
 	n.must(os.Symlink("/elsewhere", n.path("/top")))
 	t.Cleanup(func() { n.seal("/top", "/top/sb-1/lab", false) })
-	n.must(n.MakeMountPoint("/top", "/top/sb-1/lab")) // what is root's may be a link, within the node
+	n.must(n.MakeMountPoint("/top", "/top/sb-1/lab")) // the part of the path that belongs to root may be a link, within the node
 	if _, err := os.Stat(n.path("/elsewhere/sb-1/lab")); err != nil {
 		t.Error(err)
 	}
@@ -116,7 +118,7 @@ func TestMountPointsAreNoLinks(t *testing.T) {
 	}
 }
 
-// TestMountsAreFound: mounted is what the node shows at the very place, as a whole, on the file system of the dataset.
+// TestMountsAreFound: a dataset is mounted only if the node shows it at exactly that place, as a whole, on the file system of the dataset.
 func TestMountsAreFound(t *testing.T) {
 	const root = "24 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n"
 	n := newFakeNode(t)
@@ -176,7 +178,7 @@ func deviceOf(t *testing.T, at string) string {
 	return fmt.Sprintf("%d:%d", unix.Major(status.Dev), unix.Minor(status.Dev))
 }
 
-// TestDetachedMounts are seen in no namespace, take files, and go with their last file.
+// TestDetachedMounts: detached mounts are visible in no namespace, take files, and are unmounted with their last open file.
 func TestDetachedMounts(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIP: only root can mount")

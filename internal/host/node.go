@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Node is the file system of a node, in which /dev, /sys and /proc are looked at.
+// Node reads /dev, /sys and /proc in the file system of a node.
 type Node struct {
 	root string
 	// files lets regular files stand for devices, in tests.
@@ -34,10 +34,10 @@ type Node struct {
 // NodeRoot is the node's file system, as seen by a privileged pod with hostPID.
 const NodeRoot = "/proc/1/root"
 
-// NewNode uses the file system below a root: "/" on the node itself, NodeRoot in a pod.
+// NewNode returns a Node for the file system below a root: "/" on the node itself, NodeRoot in a pod.
 func NewNode(root string) *Node { return &Node{root: root} }
 
-// NewFake looks below a root made by a test, in which regular files stand for devices.
+// NewFake returns a Node for a root made by a test, in which regular files stand for devices.
 func NewFake(root string) *Node { return &Node{root: root, files: true} }
 
 func (n *Node) path(parts ...string) string {
@@ -93,7 +93,7 @@ func (n *Node) resolve(path string) (string, error) {
 		if errors.Is(err, unix.EINVAL) {
 			name, inDev := strings.CutPrefix(path, "/dev/")
 			if !inDev || !kernelPattern.MatchString(name) {
-				return "", fmt.Errorf("%s is no device directly below /dev", path)
+				return "", fmt.Errorf("%s is not a device directly below /dev", path)
 			}
 			return name, nil
 		}
@@ -108,7 +108,8 @@ func (n *Node) resolve(path string) (string, error) {
 	return "", fmt.Errorf("%s leads through more than %d symlinks", path, linkLimit)
 }
 
-// StablePath is a path below /dev/disk that leads to the same disk as another path, such as /dev/sdb; that path itself if there is none.
+// StablePath returns a path below /dev/disk that leads to the same disk as the given path, such as /dev/sdb. It returns the given path if
+// there is none.
 func (n *Node) StablePath(path string) (string, error) {
 	kernel, err := n.resolve(path)
 	if err != nil {
@@ -157,7 +158,7 @@ func (n *Node) sameDevice(file *os.File, number string) error {
 		if n.files && status.Mode&unix.S_IFMT == unix.S_IFREG {
 			return nil
 		}
-		return fmt.Errorf("%s is no block device", file.Name())
+		return fmt.Errorf("%s is not a block device", file.Name())
 	}
 	if found := fmt.Sprintf("%d:%d", unix.Major(status.Rdev), unix.Minor(status.Rdev)); found != number {
 		return fmt.Errorf("%s is device %s, while /sys says %s", file.Name(), found, number)
@@ -165,13 +166,13 @@ func (n *Node) sameDevice(file *os.File, number string) error {
 	return nil
 }
 
-// part is a partition as the kernel knows it.
+// part is a partition as the kernel knows it, or another range of a disk.
 type part struct {
 	kernel, number string
 	start, size    int64
 }
 
-// partitions of a disk, from /sys.
+// partitions returns the partitions of a disk from /sys, in the order of their position.
 func (n *Node) partitions(kernel string) ([]part, error) {
 	names, err := n.names("sys/class/block", kernel)
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// searchPatience limits the search through all processes. Tenants can make it long, but not endless: a disk is refused if not everything
-	// was seen in time.
+	// searchPatience limits the search through all processes. Tenants can make the search long, but not endless: a disk is refused if the
+	// search did not finish in time.
 	searchPatience = 30 * time.Second
-	// mapsRounds is how often the mappings of a process are read, until none moves meanwhile.
+	// mapsRounds is how many times the mappings of a process are read at most, until none of them moves during a read.
 	mapsRounds = 5
-	// knownFiles bounds the memory for files that were looked at.
+	// knownFiles bounds the memory for files that were already checked.
 	knownFiles = 100_000
 )
 
@@ -34,7 +34,7 @@ type search struct {
 	deadline time.Time
 	// at is the process being examined.
 	at atomic.Pointer[string]
-	// known are mapped files that are no members, as hashes of their lines in /proc.
+	// known are mapped files that are neither the disk nor a partition of it, as hashes of their lines in /proc.
 	known map[uint64]bool
 	seed  maphash.Seed
 	told  map[string]bool
@@ -42,8 +42,8 @@ type search struct {
 }
 
 // processes finds processes that have the disk or a partition of it open for writing or mapped, such as a database or a virtual machine on
-// a raw block volume: the kernel does not protect them from others. Processes that only read do not count: udev reads a disk after each
-// change. Reading the mappings of a process can hang with that process: the search does not wait for it.
+// a raw block volume: the kernel does not protect them from other writers. Processes that only read do not count: udev reads a disk after
+// each change. Reading the mappings of a process can hang if that process hangs. The search does not wait for it, and fails.
 func (n *Node) processes(disk *Disk, members map[string]string) error {
 	return n.processesWithin(disk, members, searchPatience)
 }
@@ -57,7 +57,7 @@ func (n *Node) processesWithin(disk *Disk, members map[string]string, patience t
 	s.at.Store(new(""))
 	done := make(chan error, 1)
 	go func() { done <- n.eachProcess(s.process) }()
-	timer := time.NewTimer(patience + patience/2) // it ends by itself at the deadline unless the kernel keeps it
+	timer := time.NewTimer(patience + patience/2) // the search ends by itself at the deadline, unless it hangs in the kernel
 	defer timer.Stop()
 	select {
 	case err := <-done:
@@ -97,7 +97,7 @@ func (s *search) process(process string) error {
 		if err := s.inTime(); err != nil {
 			return err
 		}
-		// All threads share their memory, but a first thread that has ended does not show it any more.
+		// All threads share their memory, but a first thread that has ended no longer shows it.
 		if !mapped {
 			read, err := s.mappings(process, filepath.Base(thread))
 			if err != nil {
@@ -115,7 +115,7 @@ func (s *search) process(process string) error {
 	})
 }
 
-// tell notes a use once.
+// tell notes each use once.
 func (s *search) tell(kernel, use, process string) error {
 	if s.told[kernel+use+process] {
 		return nil
@@ -153,8 +153,8 @@ func (s *search) descriptors(process, thread string) error {
 	})
 }
 
-// mappings examines mapped files, which stay mapped after their descriptors are closed. It returns whether there are any. Mappings that
-// move meanwhile are read again.
+// mappings examines mapped files, which stay mapped after their descriptors are closed. It reports whether it read any. If a mapping moves
+// in the meantime, it reads all of them again.
 func (s *search) mappings(process, thread string) (read bool, err error) {
 	for range mapsRounds {
 		moved := false
@@ -192,11 +192,11 @@ func (s *search) mapping(process, thread, line string) (moved bool, err error) {
 	permissions, rest, _ := strings.Cut(rest, " ")
 	_, file, found := strings.Cut(rest, " ")
 	if !found || len(permissions) != 4 {
-		return false, fmt.Errorf("%.80q is no line of maps", line)
+		return false, fmt.Errorf("%.80q is not a line of maps", line)
 	}
 	fields := strings.Fields(file)
 	if len(fields) < 2 {
-		return false, fmt.Errorf("%.80q is no line of maps", line)
+		return false, fmt.Errorf("%.80q is not a line of maps", line)
 	}
 	key := maphash.String(s.seed, file)
 	if permissions[3] != 's' || fields[1] == "0" || s.known[key] {
@@ -217,7 +217,7 @@ func (s *search) mapping(process, thread, line string) (moved bool, err error) {
 	return false, nil
 }
 
-// canonical is a range as in map_files: without leading zeros.
+// canonical returns a range as it is written in map_files: without leading zeros.
 func canonical(place string) string {
 	from, to, _ := strings.Cut(place, "-")
 	trim := func(number string) string {

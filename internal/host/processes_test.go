@@ -18,7 +18,7 @@ import (
 
 const userKind = "STORAGEBENCH_TEST_USER"
 
-// TestMain can also be the process that uses a device in a way that its descriptors do not show. No other threads may share its
+// TestMain can also run as the process that uses a device in a way that its descriptors do not show. No other threads may share its
 // descriptors.
 func TestMain(m *testing.M) {
 	if kind := os.Getenv(userKind); kind != "" {
@@ -47,7 +47,7 @@ func useDevice(kind, path string) error {
 	}
 	failed := make(chan error)
 	go func() {
-		runtime.LockOSThread() // it keeps the table of descriptors to itself
+		runtime.LockOSThread() // only this goroutine uses the thread and its table of descriptors
 		failed <- func() error {
 			if unix.Gettid() == os.Getpid() {
 				return errors.New("this is the first thread")
@@ -63,7 +63,7 @@ func useDevice(kind, path string) error {
 	err := <-failed
 	if err == nil && kind == "leaderless" {
 		fmt.Println("ready")
-		_, _, _ = unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0) // ends this thread only: main is locked to the first
+		_, _, _ = unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0) // ends only the first thread, to which main is locked
 	}
 	return err
 }
@@ -100,7 +100,7 @@ func userOf(t *testing.T, n *fakeNode, kind string) string {
 	return process
 }
 
-// TestHiddenUsers has real processes whose use of a disk /proc/PID/fd does not show.
+// TestHiddenUsers starts real processes whose use of a disk is not visible in /proc/PID/fd.
 func TestHiddenUsers(t *testing.T) {
 	for kind, want := range map[string]string{"idle": "", "thread": "vdb is open for writing in process ",
 		"leaderless": "vdb is open for writing in process ", "mapped": "vdb is mapped in process "} {
@@ -159,10 +159,10 @@ func TestALookThatFailsRefuses(t *testing.T) {
 			n.file("/proc/7/maps", "00400000-00401000 rw-s 00000000 00:05 12 /dev/x\n")
 			n.file("/proc/7/map_files/x", "")
 		},
-		"is no line of maps":   func(n *fakeNode) { n.file("/proc/7/maps", "nonsense\n") },
-		"has nvmet":            func(n *fakeNode) { n.file("/sys/module/nvmet/refcnt", "1") },
-		"has target_core_mod":  func(n *fakeNode) { n.file("/sys/module/target_core_mod/refcnt", "1") },
-		"as namespace 1 of a:": func(n *fakeNode) { n.nvmet("1", "/dev/gone") },
+		"is not a line of maps": func(n *fakeNode) { n.file("/proc/7/maps", "nonsense\n") },
+		"has nvmet":             func(n *fakeNode) { n.file("/sys/module/nvmet/refcnt", "1") },
+		"has target_core_mod":   func(n *fakeNode) { n.file("/sys/module/target_core_mod/refcnt", "1") },
+		"as namespace 1 of a:":  func(n *fakeNode) { n.nvmet("1", "/dev/gone") },
 		"exports as fileio_0/a": func(n *fakeNode) {
 			n.file("/"+configs+"/target/core/fileio_0/a/info", "Status: ACTIVATED\nTCM FILEIO ID: 0        File: /dev/gone  Size: 1")
 		},
@@ -187,7 +187,7 @@ func TestALookThatFailsRefuses(t *testing.T) {
 	}
 }
 
-// nvmet is an export of the kernel's target of NVMe over fabrics.
+// nvmet makes an export of the kernel's target for NVMe over fabrics.
 func (n *fakeNode) nvmet(enabled, path string) {
 	n.t.Helper()
 	at := "/" + configs + "/nvmet/subsystems/a/namespaces/1/"
@@ -227,6 +227,14 @@ func TestExports(t *testing.T) {
 		}
 	}
 	n := newFakeNode(t)
+	if err := unix.Mknod(n.path("/dev/other-name"), unix.S_IFBLK|0o600, int(unix.Mkdev(254, 16))); err != nil {
+		t.Logf("no device file can be made here, so an export through another name of the disk is not tried: %v", err)
+	} else if n.nvmet("1", "/dev/other-name"); true {
+		if _, err := n.Check(Wish{Path: freePath}); !errors.Is(err, InUse) {
+			t.Errorf("an export through another device file: %v", err)
+		}
+	}
+	n = newFakeNode(t)
 	n.disk("nvme3n1", "259:3", "s")
 	n.file("/sys/class/nvme/nvme1/nvme3c1n1/dev", "0:0")
 	n.file("/"+configs+"/nvmet/subsystems/p/passthru/enable", "1")
@@ -237,7 +245,7 @@ func TestExports(t *testing.T) {
 	}
 }
 
-// TestLoopDevicesAreAsked has a loop device on another one, whose device file has another name and was deleted.
+// TestLoopDevicesAreAsked puts a loop device on another one through a device file that has another name and is then deleted.
 func TestLoopDevicesAreAsked(t *testing.T) {
 	lower := loopOn(t, func() string {
 		image := filepath.Join(t.TempDir(), "image")

@@ -10,7 +10,8 @@ import (
 // Reason why a disk is refused.
 type Reason string
 
-// The reasons. Those for which Contents is true can be set aside by naming the disk's serial number; the others never.
+// The reasons. A reason for which Contents is true can be set aside by naming the disk's serial number, as far as the Right allows. The
+// others can never be set aside.
 const (
 	NotStable      Reason = "NotAStablePath"
 	Missing        Reason = "Missing"
@@ -35,7 +36,7 @@ const (
 	UnknownData    Reason = "UnknownData"
 )
 
-// Contents reports whether the reason is only about what is written on the disk.
+// Contents reports whether the reason is only about the contents of the disk.
 func (r Reason) Contents() bool {
 	return r == PoolMember || r == PartitionTable || r == Signature || r == UnknownData
 }
@@ -48,7 +49,7 @@ type Finding struct {
 	Reason Reason
 	// Detail in words.
 	Detail string
-	// Type of a signature, such as ext4 or LVM2_member.
+	// Type of the signature, such as ext or LVM2_member.
 	Type string
 	// Offset on the disk in bytes where it was found.
 	Offset int64
@@ -62,13 +63,13 @@ func (d *Disk) find(reason Reason, format string, values ...any) {
 type Wish struct {
 	// Path below /dev/disk/by-id or by-path.
 	Path string
-	// MinBytes is the least size; 0 accepts any.
+	// MinBytes is the minimum size; 0 accepts any.
 	MinBytes int64
-	// Reuse is the serial number of the one disk whose old contents may be lost, if it is this one.
+	// Reuse is the serial number of the one disk whose old contents may be lost. It has no effect on any other disk.
 	Reuse string
 	// Right says which contents the requester may give up.
 	Right Right
-	// GivenUp is closed when the caller stops waiting: Wipe then writes nothing more. Nil is never closed.
+	// GivenUp is closed when the caller stops waiting: Wipe then writes nothing more. If it is nil, the caller never gives up.
 	GivenUp <-chan struct{}
 }
 
@@ -89,7 +90,7 @@ func (e *RefusedError) Error() string {
 	return text
 }
 
-// OnContents reports whether only its contents prevent the use of the disk.
+// OnContents reports whether only the contents of the disk prevent its use.
 func (e *RefusedError) OnContents() bool {
 	return !slices.ContainsFunc(e.Findings, func(f Finding) bool { return !f.Reason.Contents() && f.Reason != PoolRemains })
 }
@@ -109,8 +110,8 @@ func (e *RefusedError) Is(target error) bool {
 	return isReason && slices.ContainsFunc(e.Findings, func(f Finding) bool { return f.Reason == reason })
 }
 
-// Check looks at a disk and refuses it, with a RefusedError, unless it is blank and unused; or unused, and named for
-// reuse, in which case Wipe comes next. The disk is returned also when refused.
+// Check looks at a disk. It refuses the disk with a RefusedError unless the disk is unused and blank; or unused and named for reuse, with
+// contents that the Right of the wish gives up. In the latter case, Wipe comes next. Check also returns a disk that it refuses.
 func (n *Node) Check(wish Wish) (Disk, error) {
 	disk, err := n.inspect(wish.Path)
 	if err != nil {
@@ -159,6 +160,8 @@ func (n *Node) inspect(path string) (Disk, error) {
 	return disk, errors.Join(n.usage(&disk), n.contents(&disk))
 }
 
+const serialNumber = "serial number"
+
 // Verify makes sure that a path still leads to the disk that was checked. Call it immediately before and after each
 // command that is given the path.
 func (n *Node) Verify(checked Disk) error {
@@ -168,10 +171,14 @@ func (n *Node) Verify(checked Disk) error {
 	}
 	for _, property := range []struct{ name, before, now string }{
 		{"kernel's name", checked.Kernel, now.Kernel}, {"device number", checked.Number, now.Number},
-		{"sequence number", checked.Sequence, now.Sequence}, {"serial number", checked.Serial, now.Serial},
+		{"sequence number", checked.Sequence, now.Sequence}, {serialNumber, checked.Serial, now.Serial},
 		{"size", fmt.Sprint(checked.SizeBytes), fmt.Sprint(now.SizeBytes)},
 	} {
-		if property.before != property.now {
+		switch {
+		case property.before == property.now:
+		case property.name == serialNumber: // it is not shown to everyone, see NoContents
+			now.find(Changed, "its %s has changed since it was checked: the path leads to another disk", property.name)
+		default:
 			now.find(Changed, "its %s was %q when it was checked and is %q now: the path leads to another disk", property.name, property.before,
 				property.now)
 		}

@@ -47,7 +47,7 @@ var refusals = []struct {
 	{name: "by label", wish: Wish{Path: "/dev/disk/by-label/x"}, want: NotStable, keeps: true},
 	{name: "no such disk", wish: Wish{Path: "/dev/disk/by-id/virtio-none"}, want: Missing, keeps: true},
 	{name: "link out of /dev", spoil: func(n *fakeNode) { n.link(freePath, "../../../etc/passwd"); n.file("/etc/passwd", "x") },
-		want: Unreadable, detail: "no device directly below /dev", keeps: true},
+		want: Unreadable, detail: "not a device directly below /dev", keeps: true},
 	{name: "links in a circle", spoil: func(n *fakeNode) { n.link(freePath, "virtio-free") }, want: Unreadable, keeps: true},
 	{name: "unknown to the kernel", spoil: func(n *fakeNode) { n.link(freePath, "../../vdx"); n.file("/dev/vdx", "") }, want: Unreadable,
 		detail: "knows no block device vdx", keeps: true},
@@ -82,7 +82,7 @@ var refusals = []struct {
 		n.link("/dev/disk/by-id/new", "../../new0")
 	}, want: NotWholeDisk, detail: "virtual", keeps: true},
 	{name: "node's own disk", wish: Wish{Path: "/dev/disk/by-id/virtio-root"}, want: SystemDisk,
-		detail: "the node itself stands on it: / is there", keeps: true},
+		detail: "the node itself is on it: / is there", keeps: true},
 	{name: "node's own disk is mounted too", wish: Wish{Path: "/dev/disk/by-id/virtio-root"}, want: Mounted, keeps: true},
 	{name: "node's own disk below LVM", spoil: func(n *fakeNode) {
 		n.block("virtual/block", "dm-0", "253:0", diskSize)
@@ -344,7 +344,7 @@ func TestVerifyFindsAnotherDisk(t *testing.T) {
 func TestFilesAreNoDevices(t *testing.T) {
 	n := newFakeNode(t)
 	if _, err := NewNode(n.root).Check(Wish{Path: freePath}); !errors.Is(err, Unreadable) ||
-		!strings.Contains(err.Error(), "no block device") {
+		!strings.Contains(err.Error(), "not a block device") {
 		t.Errorf("%v", err)
 	}
 	n.link("/dev/vdb", "vda")

@@ -8,8 +8,8 @@ type Right int
 const (
 	// NoContents is the right of a namespace without a further grant. Error messages do not reveal serial numbers to it either.
 	NoContents Right = iota
-	// FileSystems is the most that a namespace can have. It cannot give up what may span several disks, such as a RAID, a volume group, an
-	// exported pool or an encrypted device, because the other disks may not be its own.
+	// FileSystems is the most that a namespace can have. It cannot give up contents that may span several disks, such as a RAID, a volume
+	// group, an exported pool or an encrypted device, because the other disks may not be its own.
 	FileSystems
 	// AnyContents is the right of an admin: everything except contents in use by a program or another host, and pools that were never
 	// exported.
@@ -17,7 +17,7 @@ const (
 )
 
 // expendable are the signatures that a namespace may give up: each is a single file system, or swap, on the whole disk. Partitions may
-// contain anything, including contents without a signature.
+// contain anything, including contents without a signature. staleTable is not on the disk at all.
 var expendable = []string{"ext", "xfs", "f2fs", "nilfs2", "jfs", "reiserfs", "vfat", "exfat", "ntfs", "hfsplus", "iso9660", "udf", "swap",
 	staleTable}
 

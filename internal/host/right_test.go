@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestWhatANamespaceMayGiveUp tries every refusal with the rights of a namespace: only file systems are set aside, and
-// without the right nothing, nor is the serial number told.
+// TestWhatANamespaceMayGiveUp tries every refusal with the rights of a namespace. Only file systems are set aside. Without the right,
+// nothing is set aside, and the serial number is not revealed.
 func TestWhatANamespaceMayGiveUp(t *testing.T) {
 	taken, kept := map[string]bool{}, 0
 	try := func(name string, n *fakeNode, spoil func(*fakeNode), wish Wish) {
@@ -93,7 +93,7 @@ func TestNotEvenAnAdmin(t *testing.T) {
 	}
 }
 
-// TestExpendable: of all signatures, a namespace gives up no member of something larger.
+// TestExpendable: a namespace can give up no signature of a disk that is a member of something larger.
 func TestExpendable(t *testing.T) {
 	var given, held []string
 	for _, mark := range marks {

@@ -17,8 +17,8 @@ const (
 	sampleSize   = 16 << 10
 	sampleCells  = 512
 	sampleRounds = 8
-	// A disk is taken only after at least one round. No block is read after the short time. A disk that does not complete a round within the
-	// long time is refused.
+	// A disk is taken only after at least one complete round. After the short time, reading stops as soon as one round is complete. A disk
+	// that does not complete a round within the long time is refused.
 	sampleTime     = 5 * time.Second
 	sampleLongTime = 15 * time.Second
 )
@@ -32,8 +32,8 @@ func newSeed() (seed, error) {
 	return s, err
 }
 
-// places are the offsets to sample in a range, or all offsets if the range is small. The generator is specified, because the marker of a
-// wipe has to find the same places by its seed.
+// places returns the offsets to sample in a range, or all offsets if the range is small. The output of the generator is specified, because
+// the marker of a wipe must find the same places again by its seed.
 func (s seed) places(from, to int64) []int64 {
 	var places []int64
 	if to-from <= sampleRounds*sampleCells*sampleSize {
@@ -102,7 +102,7 @@ func (d *Disk) searchMiddle(file io.ReaderAt, now func() time.Time) error {
 		}
 	}
 	if unknown >= 0 {
-		d.unknown(d.Kernel, unknown)
+		d.unknown(part{kernel: d.Kernel}, unknown)
 		return nil
 	}
 	if d.wiped != nil {
@@ -119,15 +119,16 @@ func (d *Disk) searchMiddle(file io.ReaderAt, now func() time.Time) error {
 	_, err = sample(file, s.places(from, to), to, now, func(at int64, block []byte) bool {
 		data := nonZero(block, 0, int64(len(block)))
 		if data >= 0 {
-			d.unknown(d.Kernel, at+data)
+			d.unknown(part{kernel: d.Kernel}, at+data)
 		}
 		return data < 0
 	})
 	return err
 }
 
-func (d *Disk) unknown(kernel string, at int64) {
-	d.add(UnknownData, "", at, fmt.Sprintf("%s has data of an unknown kind at byte %d", kernel, at))
+// unknown reports data at an offset of the disk or of one of its partitions.
+func (d *Disk) unknown(device part, at int64) {
+	d.add(UnknownData, "", device.start+at, fmt.Sprintf("%s has data of an unknown kind at byte %d", device.kernel, at))
 }
 
 // spot is a place in the middle of a disk where some contents keep a copy of their mark.
@@ -137,8 +138,8 @@ type spot struct {
 	known      func(data []byte) bool
 }
 
-// spots of a disk of that size, without those in its ends, which are read as a whole. File systems stand on the disk itself, or on a
-// partition from 1 MiB on.
+// spots returns the places to look at on a disk of that size, without those in its ends, which are read completely. A file system begins at
+// the start of the disk, or of a partition at 1 MiB.
 func spots(size int64) []spot {
 	var all []spot
 	for _, start := range []int64{0, 1 << 20} {
@@ -159,7 +160,8 @@ func has(data []byte, at int, magic string) bool {
 	return at+len(magic) <= len(data) && string(data[at:at+len(magic)]) == magic
 }
 
-// extBackups are the first copies of the superblock that ext2, 3 and 4 keep: of the groups 1 and powers of 3, 5 and 7.
+// extBackups returns the places of the first copies of the superblock that ext2, ext3 and ext4 keep: in group 1 and in the groups that are
+// powers of 3, 5 and 7.
 func extBackups(start int64) []spot {
 	var all []spot
 	for _, block := range []int64{1 << 10, 2 << 10, 4 << 10, 64 << 10} {
@@ -178,8 +180,8 @@ func extBackups(start int64) []spot {
 	return all
 }
 
-// xfsGroups are the superblocks of the allocation groups as mkfs.xfs divides a disk: mostly into four. Where a partition ends is not known:
-// at the disk's end, before a second table, or at a round offset before it.
+// xfsGroups returns the places of the superblocks of the allocation groups, as mkfs.xfs divides a disk: mostly into four. It is not known
+// where a partition ends: at the end of the disk, before a second table, or at a round offset before it.
 func xfsGroups(start, size int64) []spot {
 	const block = 4096
 	ends := []int64{size}

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPlacesAreEven: each round looks once into each cell, and two looks not at the same places.
+// TestPlacesAreEven: each round reads one block in each cell, and two checks read different places.
 func TestPlacesAreEven(t *testing.T) {
 	const from, to = endSize, 1<<40 + 12345*directUnit
 	a, b := seed{1}.places(from, to), seed{2}.places(from, to)
@@ -32,7 +32,7 @@ func TestPlacesAreEven(t *testing.T) {
 	}
 }
 
-// TestPlacesStayWhereTheyAre: a wipe of an earlier version has recorded what was at the places of its seed.
+// TestPlacesStayWhereTheyAre: the marker of a wipe by an earlier version has a checksum over the data at the places of its seed.
 func TestPlacesStayWhereTheyAre(t *testing.T) {
 	places := seed([]byte("0123456789abcdef0123456789abcdef")).places(endSize, 1<<40)
 	if diff := cmp.Diff([]int64{1487294464, 3018440704, 5757595648, 8285589504}, places[:4]); diff != "" {
@@ -48,7 +48,7 @@ func TestSpots(t *testing.T) {
 		}
 		at = append(at, spot.at)
 	}
-	// ext: groups 3 of 1 KiB, 1 of 2 KiB, 1 of 4 KiB; btrfs; XFS: three of four groups.
+	// ext: group 3 with blocks of 1 KiB, group 1 with 2 KiB, and group 1 with 4 KiB; btrfs; XFS: three of four groups.
 	for _, want := range []int64{24 << 20, 32 << 20, 128 << 20, 129 << 20, 64 << 20, 256 << 30, 512 << 30, 768 << 30} {
 		if !slices.Contains(at, want) {
 			t.Errorf("no look at byte %d", want)

@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	// settleTime limits how long udev is waited for: another disk may keep it busy all the time.
+	// settleTime limits the wait for udev: another disk may keep udev busy all the time.
 	settleTime = 30 * time.Second
 	settleLook = settleTime / 300
 )
 
-// Settle waits until udev has processed what has happened to disks. Until then it removes and recreates links of partitions, and a program
+// Settle waits until udev has processed all events of disks. Until then, udev removes and recreates the links of partitions, and a program
 // that takes a disk may not find them. udevadm settle looks at the same file.
 func (n *Node) Settle() {
 	looks, end := time.NewTicker(settleLook), time.After(settleTime)

@@ -26,7 +26,7 @@ func TestSettle(t *testing.T) {
 	select {
 	case <-settled:
 		t.Fatal("it did not wait")
-	case <-time.After(10 * time.Millisecond): // the file is there: at any time, this is what has to happen
+	case <-time.After(10 * time.Millisecond): // while the file is there, it must not return at any time
 	}
 	if err := os.Remove(queue); err != nil {
 		t.Fatal(err)

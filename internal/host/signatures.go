@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// mark is what a file system, volume manager or table writes at a fixed place.
+// mark is a pattern that a file system, volume manager or table writes at a fixed place.
 type mark struct {
 	kind string
 	// at is the place in bytes, from the end if negative.
@@ -15,8 +15,8 @@ type mark struct {
 	table bool
 }
 
-// marks are those that libblkid knows and some more, at fixed offsets. They only give a name to what is found: data without a known mark is
-// refused too.
+// marks are those that libblkid knows and some more, at fixed offsets. They are not needed to refuse a disk: data without a known mark is
+// refused too. They give a name to the contents, and the name decides who may give them up, see expendable and shared.
 var marks = []mark{
 	{kind: "LVM2_member", at: 0x018, magic: "LVM2 001"}, {kind: "LVM2_member", at: 0x218, magic: "LVM2 001"},
 	{kind: "LVM2_member", at: 0x418, magic: "LVM2 001"}, {kind: "LVM2_member", at: 0x618, magic: "LVM2 001"},
@@ -93,7 +93,7 @@ var marks = []mark{
 var swapMarks = map[string]string{"SWAPSPACE2": "swap", "SWAP-SPACE": "swap", "S1SUSPEND": "swsuspend", "S2SUSPEND": "swsuspend",
 	"ULSUSPEND": "swsuspend", "LINHIB0001": "swsuspend"}
 
-// named gives names to what a device of that size begins and ends with.
+// named finds the known marks in the head and the tail of a device of that size.
 func named(head, tail []byte, size int64) []mark {
 	var found []mark
 	for _, mark := range marks {
@@ -123,7 +123,7 @@ func named(head, tail []byte, size int64) []mark {
 	return found
 }
 
-// piece is what was read at an offset and after it. A negative offset counts from the end.
+// piece returns the data that was read from an offset on. A negative offset counts from the end.
 func piece(head, tail []byte, size, at int64) []byte {
 	if at < 0 {
 		at += size

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// gptEntry is a partition as a GUID partition table has it.
+// gptEntry is an entry of a GUID partition table.
 type gptEntry struct {
 	index       int
 	kind        [16]byte
@@ -32,7 +32,7 @@ func readGPT(disk io.ReaderAt, sector int64) ([]gptEntry, error) {
 	return readTable(disk, sector, sector)
 }
 
-// readTable reads the table whose header stands at a place.
+// readTable reads the table whose header is at the given offset.
 func readTable(disk io.ReaderAt, at, sector int64) ([]gptEntry, error) {
 	header, err := readAt(disk, at, 512)
 	if err != nil {
@@ -63,8 +63,8 @@ func readTable(disk io.ReaderAt, at, sector int64) ([]gptEntry, error) {
 	return entries, nil
 }
 
-// afterPool reports whether the table is the one that ZFS makes: partition 1 for the data, 9 reserved, nothing else.
-// The kernel must see the same two, so that what is checked is what is there.
+// afterPool reports whether the table is the one that ZFS makes: partition 1 for the data, 9 reserved, nothing else. The kernel must see
+// the same two partitions, so that the partitions in the table are those that the checks read.
 func afterPool(entries []gptEntry, parts []part, sector int64) bool {
 	if len(entries) != 2 || len(parts) != 2 {
 		return false
@@ -90,8 +90,8 @@ func dynamicDisk(sector []byte) bool {
 		func(entry []byte) bool { return entry[4] == ldmPartition })
 }
 
-// bootRecord says whether sector 0 is an MBR partition table. The boot sector of a file system ends with the same two bytes, so the entries
-// are checked too: all are marked active or inactive, and at least one has a type and sectors.
+// bootRecord reports whether sector 0 is an MBR partition table. The boot sector of a file system ends with the same two bytes, so the
+// entries are checked too: all are marked active or inactive, and at least one has a type and sectors.
 func bootRecord(sector []byte) bool {
 	if len(sector) < 512 || sector[510] != 0x55 || sector[511] != 0xaa {
 		return false

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pieces is how many names of a folder are held in memory: a process may have a million descriptors.
+// pieces is how many names of a folder are held in memory at once: a process may have a million descriptors.
 const pieces = 1024
 
-// each calls use with every name in a folder; with none if the folder is not there or belongs to a process that has ended.
+// each calls use with every name in a folder. It does not call use if the folder does not exist or belongs to a process that has ended.
 func (n *Node) each(folder string, use func(name string) error) error {
 	open, err := os.Open(n.path(folder))
 	if err != nil {
@@ -55,8 +55,8 @@ func (n *Node) eachProcess(use func(process string) error) error {
 	})
 }
 
-// eachThread calls use with the folder in /proc of each thread of a process. The first one is that of the process itself, which stands for
-// its first thread and may have ended while the others live.
+// eachThread calls use with the folder in /proc of each thread of a process. The first folder is that of the process itself, which stands
+// for its first thread. That thread may have ended while others still run.
 func (n *Node) eachThread(process string, use func(thread string) error) error {
 	if err := use(process); err != nil {
 		return err
@@ -72,15 +72,15 @@ func (n *Node) eachThread(process string, use func(thread string) error) error {
 // kcmpFiles is KCMP_FILES of kcmp(2).
 const kcmpFiles = 2
 
-// tables are threads that each represent a table of descriptors, in the kernel's order. Most threads share the table of their process, and
+// tables has one thread for each distinct table of descriptors, in the kernel's order. Most threads share the table of their process, and
 // examining it again for thousands of threads would take too long.
 type tables struct {
 	threads []int
-	// compare is kcmp(2): 0 for the same table, 1 for one that comes before, 2 for one that comes after.
+	// compare is kcmp(2): 0 if both threads have the same table, 1 if the table of a comes before that of b, 2 if it comes after.
 	compare func(a, b int) (int, error)
 }
 
-// add reports whether no earlier thread has the descriptor table of a thread. In doubt it says yes.
+// add reports whether a thread has a descriptor table that no earlier thread has. In doubt, it reports true.
 func (t *tables) add(thread int) bool {
 	var failed error
 	at, found := slices.BinarySearchFunc(t.threads, thread, func(a, b int) int {
@@ -94,11 +94,11 @@ func (t *tables) add(thread int) bool {
 		case order == 2:
 			return 1
 		}
-		return order // 3 is no order at all: go on to the left
+		return order // 3 means different but without an order: go on to the left
 	})
 	if failed != nil {
 		if at < len(t.threads) {
-			t.threads[at] = thread // one of the two has ended, more likely that one
+			t.threads[at] = thread // one of the two threads has ended, more likely the earlier one
 		}
 		return true
 	}
@@ -108,7 +108,7 @@ func (t *tables) add(thread int) bool {
 	return !found
 }
 
-// newTables are the tables of one process. Nil if the kernel cannot compare them: then each thread is examined.
+// newTables returns the tables for one process. It returns nil if the kernel cannot compare tables: then each thread is examined.
 func (n *Node) newTables() *tables {
 	own, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 // twins refuses a disk that appears to be the same as another device of the node. Without multipathd, the kernel shows each path to a disk
-// as a device of its own, and a use by one path is not visible on the others. Devices that wrongly claim to be the same, like cheap
-// bridges, cannot be distinguished from that.
+// as a device of its own, and a use by one path is not visible on the others. Devices that wrongly claim to be the same, as cheap bridges
+// do, cannot be distinguished from two paths to one disk.
 func (n *Node) twins(disk *Disk) error {
 	own, err := n.identity(disk.Kernel, disk.Serial)
 	if err != nil || len(own.worldwide) == 0 && own.serial == "" {
@@ -27,9 +27,9 @@ func (n *Node) twins(disk *Disk) error {
 	}
 	for _, name := range names {
 		if name == disk.Kernel || n.notWhole(name) != "" {
-			continue // what is made of disks is found as a holder
+			continue // a device made of disks is found as a holder
 		}
-		hidden, err := n.text("sys/block", name, "hidden") // a path of an NVMe disk, which the kernel itself has joined
+		hidden, err := n.text("sys/block", name, "hidden") // one path of an NVMe disk whose paths the kernel itself has joined
 		if err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func (n *Node) twins(disk *Disk) error {
 		if hidden == "1" || number == "" {
 			continue
 		}
-		serial, err := n.notedSerial(name, number)
+		serial, err := n.recordedSerial(name, number)
 		if err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ type identity struct {
 	serial string
 }
 
-// claims says what two disks have in common that only one can have. Empty if nothing.
+// claims names the identifier that two disks have in common although only one disk can have it. It is empty if there is none.
 func (a identity) claims(b identity) string {
 	for _, name := range a.worldwide {
 		if slices.Contains(b.worldwide, name) {
@@ -73,12 +73,12 @@ func (a identity) claims(b identity) string {
 		}
 	}
 	if a.serial != "" && a.serial == b.serial {
-		return fmt.Sprintf("serial number (%s)", a.serial)
+		return serialNumber // which is not shown to everyone, see NoContents
 	}
 	return ""
 }
 
-// identity reads what the kernel learned when the disk appeared: the disk is not asked.
+// identity reads what the kernel learned when the disk appeared. It does not ask the disk.
 func (n *Node) identity(kernel, serial string) (identity, error) {
 	block := filepath.Join("sys/class/block", kernel)
 	var found identity
@@ -113,7 +113,7 @@ func (n *Node) identity(kernel, serial string) (identity, error) {
 	return found, nil
 }
 
-// void says that a name is meaningless: some disks have zeros instead of a name.
+// void reports whether a name is meaningless: some disks have zeros instead of a name.
 func void(name string) bool { return strings.Trim(name, "0 -\x00") == "" }
 
 // add adds a name in a common spelling: the kernel and the disk spell it differently.

@@ -79,7 +79,7 @@ func (n *Node) mounts(disk *Disk, members map[string]string) error {
 // nodeProcess is in the node's own mount namespace, in which the agent mounts.
 const nodeProcess = "1"
 
-// eachNamespace calls look once for each mount namespace that has a process, with that process and the thread that is in it.
+// eachNamespace calls look once for each mount namespace that has a process, with a process and its thread in that namespace.
 func (n *Node) eachNamespace(look func(process, thread string) error) error {
 	seen := map[string]bool{}
 	visible := false
@@ -106,20 +106,20 @@ func (n *Node) eachNamespace(look func(process, thread string) error) error {
 	return nil
 }
 
-// gone says that a process ended while it was looked at, or is a zombie.
+// gone reports whether an error means that a process has ended in the meantime, or is a zombie.
 func gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL)
 }
 
-// Tenants decide how many mounts their processes see. So mounts are read one by one, and only those with others on them are kept:
-// a namespace usually has fewer than a hundred of these.
+// Tenants decide how many mounts their processes see. Therefore mounts are read one by one, and only those with wanted mounts on them are
+// kept: a namespace usually has fewer than a hundred of these.
 const (
 	parentsLimit = 1000
 	// parentsText bounds the length of their paths and options in bytes.
 	parentsText = 256 << 10
 )
 
-// errManyMounts says that not all was read.
+// errManyMounts says that not all mounts were read.
 var errManyMounts = errors.New("too many mounts on mounts, or too long paths, to check them all: end that process or its pod")
 
 // mountsOf calls use with each mount that a process sees.
@@ -130,8 +130,8 @@ func (n *Node) mountsOf(process string, use func(mount mountinfo.Mount) error) e
 	return nil
 }
 
-// standing calls use with each wanted mount that a process sees, and the mount below it. That one may come later in the list, so the list
-// is read again.
+// standing calls use with each wanted mount that a process sees, together with its parent, the mount below it. The parent may come later in
+// the list, so the list is read again.
 func (n *Node) standing(process string, want func(mount mountinfo.Mount) bool, use func(mount mountinfo.Standing)) error {
 	parents, room := map[string]mountinfo.Mount{}, parentsText
 	err := n.mountsOf(process, func(mount mountinfo.Mount) error {
@@ -183,7 +183,7 @@ func (n *Node) mountAt(path string) (mountinfo.Mount, error) {
 }
 
 // mounted returns the kernel's name of the mounted disk or partition, if it is one of the members. File systems on several disks show a
-// virtual number, but have a source. For a disk that a pod has as a raw block volume, its device file is mounted.
+// virtual number, but have a source. If a pod has a disk as a raw block volume, its device file is mounted.
 func (n *Node) mounted(mount mountinfo.Mount, members map[string]string) string {
 	if kernel := members[mount.Device]; kernel != "" {
 		return kernel
@@ -224,11 +224,11 @@ func (n *Node) systemDisk(disk *Disk) error {
 		}
 		kernel := n.kernelOf(mount.Device)
 		if kernel == "" && strings.HasPrefix(mount.Source, "/dev/") {
-			kernel, _ = n.resolve(mount.Source) // what has no device stands on none that we could name
+			kernel, _ = n.resolve(mount.Source) // a source that leads to no device is on no disk that we could name
 		}
 		if kernel != "" && slices.Contains(n.below(kernel, 0), disk.Kernel) {
 			found = true
-			disk.find(SystemDisk, "the node itself stands on it: %s is there", mount.Point)
+			disk.find(SystemDisk, "the node itself is on it: %s is there", mount.Point)
 		}
 		return nil
 	})
@@ -245,7 +245,7 @@ func (n *Node) kernelOf(number string) string {
 
 const stackLimit = 16
 
-// below are the disks that a device stands on.
+// below returns a device and all devices that it stands on.
 func (n *Node) below(kernel string, depth int) []string {
 	if depth > stackLimit {
 		return nil
@@ -264,7 +264,7 @@ func (n *Node) below(kernel string, depth int) []string {
 	return disks
 }
 
-// importedPools are the names of the pools that run on the node.
+// importedPools returns the names of the pools that are imported on the node.
 func (n *Node) importedPools() (map[string]bool, error) {
 	names, err := n.names("proc/spl/kstat/zfs")
 	if err != nil {

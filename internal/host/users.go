@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// toldUsers is how many users are listed, and toldPath how much of a path: tenants can have any number of mounts.
+	// toldUsers limits how many users are listed, and toldPath how much of a path is shown: tenants can have any number of mounts.
 	toldUsers, toldPath = 32, 256
 	// copiesLimit bounds the memory for copies of the agent's own mounts.
 	copiesLimit = 1000
 )
 
-// users are listed up to a number, and counted beyond.
+// users lists users up to a limit, and counts the others.
 type users struct {
 	told []string
 	more int
@@ -103,13 +103,14 @@ func (n *Node) mountUsers(pool string, own []string, found *users, volumes, memb
 	return err
 }
 
-// copies are mounts of the same datasets at the same places as the agent's own mounts. They are unmounted with these if they receive the
-// events of the mount below. A pod that sees the node's root receives the agent's mounts while it runs (HostToContainer, Bidirectional). A
-// private copy of the root that a pod got with its namespace is its own, and keeps the pool in use.
+// copies are mounts of the same datasets at the same places as the agent's own mounts. They are unmounted together with the own mounts if
+// they receive the events of the mount that the own mount is on. A pod that sees the node's root receives the agent's mounts while it runs
+// (HostToContainer, Bidirectional). If a pod got a private copy of the root with its namespace, the mounts in that copy are its own and
+// keep the pool in use.
 type copies struct {
 	own []mountinfo.Standing
-	// texts describe copies, each as the own mount with the peer groups of the copy: only these differ. Whether a group receives the events
-	// is known when all have been seen.
+	// texts describe copies. The key of a copy is the own mount with the peer groups of the mount that the copy is on: only these differ.
+	// Whether a group receives the events is known only after all copies have been seen.
 	texts map[mountinfo.Standing]string
 }
 
@@ -145,13 +146,13 @@ func (c *copies) left() []string {
 	return slices.Sorted(maps.Values(c.texts))
 }
 
-// ofPool reports whether a dataset or snapshot is one of the pool.
+// ofPool reports whether a dataset or snapshot belongs to the pool.
 func ofPool(dataset, pool string) bool {
 	rest, found := strings.CutPrefix(dataset, pool)
 	return found && (rest == "" || rest[0] == '/' || rest[0] == '@')
 }
 
-// volumes are the block devices of the pool's volumes, with their names.
+// volumes returns the block devices of the pool's volumes, with the names of the volumes.
 func (n *Node) volumes(pool string) (map[string]string, error) {
 	volumes := map[string]string{}
 	root := n.path("dev/zvol", pool)
@@ -173,7 +174,7 @@ func (n *Node) volumes(pool string) (map[string]string, error) {
 		if err != nil {
 			return err
 		}
-		// Partitions of a volume have links of their own; who uses one holds the whole volume.
+		// Partitions of a volume have links of their own; the use of one holds the whole volume.
 		volumes[kernel] = pool + "/" + below
 		return nil
 	})

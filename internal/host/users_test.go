@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/host/mountinfo"
 )
 
-// nodeMounts is what the node sees when the agent has mounted a dataset.
+// nodeMounts are the mounts of the node after the agent has mounted a dataset.
 const nodeMounts = "24 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n30 24 0:40 / /own rw shared:9 - zfs bench0/a rw\n"
 
 func TestPoolUsers(t *testing.T) {
@@ -111,7 +111,7 @@ func TestManyMountsTakeNoMemory(t *testing.T) {
 	for i := 1; i < processes; i++ {
 		n.link(fmt.Sprintf("/proc/%d/mountinfo", 1000+i), "../1000/mountinfo")
 	}
-	// What the heap has taken from the system is not given back at once, so it tells how much was in use at the same time.
+	// The heap does not return memory to the system at once, so its size shows how much was in use at the same time.
 	heap := func() int64 {
 		var stats runtime.MemStats
 		runtime.ReadMemStats(&stats)
@@ -128,7 +128,7 @@ func TestManyMountsTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestTooManyMountsAreAUse: what was not read may be a mount of the pool.
+// TestTooManyMountsAreAUse: an unread mount may be a mount of the pool.
 func TestTooManyMountsAreAUse(t *testing.T) {
 	var nested, long strings.Builder
 	for i := range parentsLimit + 1 {
@@ -155,8 +155,8 @@ func TestTooManyMountsAreAUse(t *testing.T) {
 	}
 }
 
-// TestALongPathIsCut: a pod nests the folder that is mounted in it as deep as it likes. The other mounts are seen as before, and with the
-// names of the file system of this one.
+// TestALongPathIsCut: a pod can nest a folder that is mounted in it as deep as it likes. The other mounts are still read, and so are the
+// file systems of the mounts with long paths.
 func TestALongPathIsCut(t *testing.T) {
 	long := strings.Repeat("/"+strings.Repeat("x", 250), 4000)
 	n := newFakeNode(t)
@@ -180,7 +180,8 @@ func TestALongPathIsCut(t *testing.T) {
 	}
 }
 
-// TestManyCopiesAreAUse: copies of the agent's own mounts in more peer groups than are followed are users, whatever they receive.
+// TestManyCopiesAreAUse: if copies of the agent's own mounts are in more peer groups than the search follows, the rest count as users,
+// whatever events they receive.
 func TestManyCopiesAreAUse(t *testing.T) {
 	n := newFakeNode(t)
 	n.mountTable(1, nodeMounts)

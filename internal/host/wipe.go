@@ -14,7 +14,7 @@ import (
 
 // Wipe blanks a disk where contents leave marks, so that ZFS takes it without force. All data on it is lost. It does so only if the wish
 // names the disk's serial number, only old contents prevent the use of the disk, and no other disk of the node has that number. It checks
-// all of that again immediately before.
+// all of that again immediately before it writes.
 func (n *Node) Wipe(wish Wish) (Disk, error) {
 	if wish.Reuse == "" {
 		return Disk{}, fmt.Errorf("wiping %s: its serial number is required", wish.Path)
@@ -26,7 +26,7 @@ func (n *Node) Wipe(wish Wish) (Disk, error) {
 	if len(disk.Findings) == 0 {
 		return disk, nil
 	}
-	// Exclusive and verified by device number: from here on the path does not matter any more.
+	// The file is open exclusively and its device number is verified: from here on, it leads to this disk even if the path changes.
 	file, err := n.open(disk.Kernel, disk.Number, os.O_RDWR|unix.O_EXCL|unix.O_SYNC)
 	if err != nil {
 		return disk, fmt.Errorf("opening %s to wipe it: %w", disk.Kernel, err)

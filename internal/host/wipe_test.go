@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sum is a checksum over what was written to all disks, by its place.
+// sum returns a checksum over the data of all disks and its position.
 func (n *fakeNode) sum() uint32 {
 	n.t.Helper()
 	sum := crc32.NewIEEE()
@@ -49,7 +49,7 @@ func afterPoolDisk(t *testing.T) *fakeNode {
 	n.write("vdb", size-int64(len(tail)), tail)
 	n.partition("vdb", "vdb1", "254:17", 1, 2048*512, 8368128*512)
 	n.partition("vdb", "vdb9", "254:25", 9, 8370176*512, 16384*512)
-	// Data of the pool between its labels, and what labelclear leaves of the labels at the end.
+	// Data of the pool between its labels, and the remains of the labels at the end after labelclear.
 	n.write("vdb", 100<<20, []byte("data of the pool"))
 	n.write("vdb", 2048*512+5<<20, []byte("more of it"))
 	for _, offset := range labelOffsets(8368128 * 512)[2:] {
@@ -105,7 +105,7 @@ func TestADiskAfterItsPoolIsRefusedForAnythingMore(t *testing.T) {
 		"data in the middle of it": func(n *fakeNode) { n.write("vdb", 8370176*512+4<<20, []byte{1}) },
 		"a label blanked otherwise": func(n *fakeNode) {
 			n.write("vdb", 1<<20+configStart-checksumSize, make([]byte, checksumSize))
-			n.write("vdb", 200<<20, bytes.Repeat([]byte("data"), 6<<20)) // enough for a sample to meet it
+			n.write("vdb", 200<<20, bytes.Repeat([]byte("data"), 6<<20)) // enough for a sample to hit it
 		},
 		"data in partition 9":       func(n *fakeNode) { n.write("vdb", 8370176*512+1000, []byte{1}) },
 		"file system in part 1":     func(n *fakeNode) { n.write("vdb", 1<<20, []byte("XFSB")) },

@@ -10,13 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// behind is the member that an open file belongs to. It does not wait for a file of a server that does not respond.
+// behind returns the member that an open file leads to. It is empty if the file leads to none. It does not wait for a file on a server that
+// does not respond.
 func (n *Node) behind(path string, members map[string]string) (string, error) {
 	var status unix.Statx_t
 	const flags = unix.AT_STATX_DONT_SYNC | unix.AT_NO_AUTOMOUNT
 	err := unix.Statx(unix.AT_FDCWD, path, flags, unix.STATX_TYPE|unix.STATX_INO, &status)
 	if errors.Is(err, unix.EACCES) {
-		// A FUSE file system that admits only its own user answers root only if no attribute is requested. It cannot contain disks.
+		// If a FUSE file system admits only its own user, it answers root only if no attribute is requested. It cannot contain disks.
 		if err := unix.Statx(unix.AT_FDCWD, path, flags, 0, &status); err == nil && status.Mask&unix.STATX_TYPE == 0 {
 			return "", nil
 		}
@@ -42,7 +43,8 @@ func (n *Node) behind(path string, members map[string]string) (string, error) {
 	return "", nil
 }
 
-// forWriting reads the flags of an open file.
+// forWriting reports whether a file is open for writing, according to its flags in fdinfo. In doubt, it reports true. The state of a file
+// that was closed in the meantime is empty.
 func forWriting(state string) bool {
 	for line := range strings.Lines(state) {
 		if text, found := strings.CutPrefix(line, "flags:"); found {

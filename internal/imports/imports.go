@@ -15,7 +15,7 @@ import (
 // MaxBytes limits a file. Useful ones have a few hundred bytes.
 const MaxBytes = 1 << 20
 
-// Benchmark is what was found in a file.
+// Benchmark is a benchmark that was found in a file.
 type Benchmark struct {
 	// From names the kind of file.
 	From string
@@ -25,19 +25,19 @@ type Benchmark struct {
 	Block bool
 	// NodeSelector of the pods.
 	NodeSelector map[string]string
-	// Fill is the amount of data that jobs with filename=data or on a device work on, in bytes or percent of the volume. Without it, jobs
-	// make files of their own.
+	// Fill is the amount of data that jobs with filename=data or on a device work on, as a quantity or as a percentage of the volume.
+	// Without it, jobs make files of their own.
 	Fill string
 	// Phases are measured one after another.
 	Phases []Phase
-	// Left says what was omitted or changed.
+	// Left lists what was omitted or changed.
 	Left []string
 }
 
 // Phase is a measure phase with jobs that run at the same time.
 type Phase struct {
 	Name string
-	// Jobs is a job file with only what a runner accepts.
+	// Jobs is a job file with only the options that a runner accepts.
 	Jobs string
 }
 
@@ -51,7 +51,7 @@ type file struct {
 	open       func(path string) ([]byte, error)
 }
 
-// formats are the kinds of files, each with how to recognise and to read it.
+// formats are the kinds of files, each with functions to recognise and to read it.
 var formats = []struct {
 	name string
 	is   func(text string) bool
@@ -63,7 +63,7 @@ var formats = []struct {
 	{"a fio job file", isJobFile, readJobFile},
 }
 
-// Read recognises a file by its contents. Its name becomes that of the benchmark if nothing in it has a name.
+// Read recognises a file by its contents, and converts it. The benchmark gets the name of the file if the contents have no name.
 func Read(name string, text []byte, open func(path string) ([]byte, error)) (*Benchmark, error) {
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("it has %d bytes: no file of the known kinds is that large", len(text))
@@ -84,7 +84,7 @@ func Read(name string, text []byte, open func(path string) ([]byte, error)) (*Be
 		"or a fio job file with [sections]")
 }
 
-// complete replaces or removes what the API would not accept.
+// complete replaces or removes values that the API would not accept.
 func (b *Benchmark) complete(file string) {
 	if b.Name = label(b.Name); b.Name == "" {
 		base := filepath.Base(file)
@@ -94,11 +94,11 @@ func (b *Benchmark) complete(file string) {
 		b.Name = "imported"
 	}
 	if b.Class != "" && !className.MatchString(b.Class) {
-		b.leave("the StorageClass %q: that is no name of a class, so the default class is used", b.Class)
+		b.leave("the StorageClass %q: that is not a valid name, so the default class is used", b.Class)
 		b.Class = ""
 	}
 	if size, err := resource.ParseQuantity(b.Size); b.Size != "" && (err != nil || size.Sign() <= 0) {
-		b.leave("the size %q of the volume: that is no size", b.Size)
+		b.leave("the size %q of the volume: that is not a size", b.Size)
 		b.Size = ""
 	}
 	for key, value := range b.NodeSelector {
@@ -116,7 +116,7 @@ var (
 	notInLabels   = regexp.MustCompile(`[^a-z0-9]+`)
 )
 
-// label makes a DNS label of a name.
+// label makes a DNS label from a name.
 func label(name string) string {
 	name = strings.Trim(notInLabels.ReplaceAllString(strings.ToLower(name), "-"), "-")
 	return strings.TrimRight(name[:min(len(name), 40)], "-")

@@ -21,7 +21,7 @@ func opener(path string) ([]byte, error) {
 	return os.ReadFile(filepath.Join("testdata", filepath.Base(path)))
 }
 
-// TestGolden: what becomes of a file of each kind.
+// TestGolden compares the manifest that is made from a file of each kind with a golden file.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.*")
 	if err != nil || len(files) < 7 {
@@ -59,7 +59,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// check checks what holds for every manifest. internal/cli tests that manifests are valid.
+// check checks what has to hold for every manifest. internal/cli tests that manifests are valid.
 func check(t *testing.T, manifest string) {
 	t.Helper()
 	var benchmark v1alpha1.StorageBenchmark
@@ -107,14 +107,14 @@ func TestBlockLoadsStayOnTheirData(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, err := jobs.On(fio.Place{Device: "/dev/x", Offset: 1 << 20, Bytes: 33 << 30}, 1).Text()
-		// The last one wins.
+		// The last size of a job counts.
 		if all, data := strings.Index(text, "size=35433480192\n"), strings.LastIndex(text, "size=5368709120\n"); err != nil || all < 0 || data < all {
 			t.Errorf("%s: it leaves the data: %v\n%s", phase.Name, err, text)
 		}
 	}
 }
 
-// TestWhatIsLeft: everything that is not taken over is named.
+// TestWhatIsLeft: the manifest names everything that was left out.
 func TestWhatIsLeft(t *testing.T) {
 	dbench := func(change ...string) string {
 		text, err := os.ReadFile("testdata/dbench.yaml")
@@ -149,7 +149,7 @@ func TestWhatIsLeft(t *testing.T) {
 		"workers":          {"[a]\nsize=10g\nnumjobs=4\n", nil, []string{"size: 51Gi"}},
 		"huge":             {"[a]\nsize=100000t\nnumjobs=100\n", []string{"more than 1Pi"}, nil},
 		"same names":       {"[a]\nsize=1g\n[a]\nsize=1g\n[x y]\nname=a\nsize=1g\n", nil, []string{"[a]", "[a-2]", "[a-3]"}},
-		"before a section": {"bs=4k\n[a]\nsize=1g\n", []string{"bs: it stands before the first section"}, nil},
+		"before a section": {"bs=4k\n[a]\nsize=1g\n", []string{"bs: it comes before the first section"}, nil},
 		"many in a row": {"[global]\nramp_time=5s\nsize=1m\nstonewall\n" + strings.Repeat("[a]\n", 20),
 			[]string{"ramp_time: with 20 jobs one after another"}, []string{"stonewall", "[a-20]"}},
 		"class":        {dbench("ssd", `"A B"`), []string{`the StorageClass "A B"`}, []string{"storageClass: {size: 100Gi}"}},
@@ -204,7 +204,7 @@ func TestRefused(t *testing.T) {
 		"kubestr fio -s":                       "flag needs an argument",
 		"kubestr fio -s a --x 1":               "unknown flag",
 		"kubestr fio -s a -t x":                "only default-fio is known",
-		"kubestr fio -s $CLASS":                "what only a shell knows",
+		"kubestr fio -s $CLASS":                "what only a shell expands",
 		"kubestr fio -s 'a":                    "a quote without an end",
 		"kubestr fio -s a -f no":               "read the job file that it names",
 		"kubestr fio -s a\nkubestr fio -s b\n": "it has 2 commands",
@@ -213,7 +213,7 @@ func TestRefused(t *testing.T) {
 		"[a]\nbs=4k\n":                                           "[a] does not say how large its file is: write size=1g",
 		"[a]\nsize=10%\n":                                        "[a]: size=10% refers to a file that does not exist yet: write the size itself",
 		"[global]\nsize=50%\n[w]\n":                              "[w]: size=50% refers to a file",
-		"[a]\nsize=1g\nioengine=mmap\n":                          `without these it would measure something else: ioengine="mmap" is not allowed`,
+		"[a]\nsize=1g\nioengine=mmap\n":                          `these options decide what is measured, but are not allowed: ioengine="mmap" is not allowed`,
 		"[a]\nsize=1g\nrw=trim\nbs=4k|8k\n":                      `rw="trim" is not allowed: write read, write, randread, randwrite, rw or randrw; bs="4k|8k"`,
 		"[a]\nsize=1g\nrate_iops=x\n":                            `rate_iops="x"`,
 		"[global]\ninclude other.fio\n[a]\n":                     "include is not allowed",

@@ -23,14 +23,14 @@ func readJobFile(f file) (*Benchmark, error) {
 	return b, b.takeJobs(f.text)
 }
 
-// takeJobs takes what a runner accepts of a job file.
+// takeJobs makes the phases from the parts of a job file that a runner accepts.
 func (b *Benchmark) takeJobs(text string) error {
 	jobs := jobsOf(text, b)
 	if len(jobs.sections) == 0 {
 		return errors.New("it has no job besides [global]")
 	}
 	if len(jobs.refused) > 0 {
-		return fmt.Errorf("without these it would measure something else: %s", strings.Join(jobs.refused, "; "))
+		return fmt.Errorf("these options decide what is measured, but are not allowed: %s", strings.Join(jobs.refused, "; "))
 	}
 	jobs.ownFiles(b)
 	if err := jobs.place(b); err != nil {
@@ -45,8 +45,8 @@ func (b *Benchmark) takeJobs(text string) error {
 // maxPhases leaves room for a fill phase among the 16 of the API.
 const maxPhases = 15
 
-// setPhases makes one phase of the jobs that run at the same time, so that the counters and the ramp_time of each phase belong to its own
-// jobs.
+// setPhases makes one phase from each group of jobs that run at the same time, so that the counters and the ramp_time of each phase belong
+// to its own jobs.
 func (b *Benchmark) setPhases(jobs *jobFile) error {
 	stages := jobs.stages()
 	if len(stages) > maxPhases {
@@ -73,7 +73,7 @@ func (b *Benchmark) setPhases(jobs *jobFile) error {
 	return nil
 }
 
-// stages are the jobs that run at the same time.
+// stages groups the jobs that run at the same time.
 func (j *jobFile) stages() []*jobFile {
 	var stages []*jobFile
 	for i, section := range j.sections {
@@ -152,7 +152,7 @@ func jobsOf(text string, b *Benchmark) *jobFile {
 		case global:
 			jobs.keep(line, nil, &late, names, b)
 		case section == nil:
-			b.leave("%s: it stands before the first section", firstWord(line))
+			b.leave("%s: it comes before the first section", firstWord(line))
 		default:
 			jobs.keep(line, section, &section.Options, names, b)
 		}
@@ -167,7 +167,7 @@ var decides = regexp.MustCompile(`^(rw|readwrite|bs|bsrange|bssplit|blocksize.*|
 
 // keep adds an option if the runner accepts it.
 func (j *jobFile) keep(line string, section *fio.Section, options *[]fio.Option, names map[string]bool, b *Benchmark) {
-	if end := strings.IndexAny(line, ";#"); end >= 0 { // for fio too, what follows is a comment
+	if end := strings.IndexAny(line, ";#"); end >= 0 { // fio also reads the rest of the line as a comment
 		line = strings.TrimSpace(line[:end])
 	}
 	option := fio.ReadOption(line)
@@ -226,7 +226,7 @@ func (j *jobFile) ownFiles(b *Benchmark) {
 	j.dropIf(namesFile)
 }
 
-// instead says what the jobs of sections have instead of the file that they named.
+// instead says which files the jobs of sections get in place of the one that they named.
 func (j *jobFile) instead(sections []*fio.Section) string {
 	jobs, largest, total, known := 0.0, 0.0, 0.0, true
 	for _, section := range sections {
@@ -244,12 +244,12 @@ func (j *jobFile) instead(sections []*fio.Section) string {
 		"{name: fill, fill: {size: %s}} before and write filename=data", jobs, binary(total), binary(largest))
 }
 
-// binary writes a size such as 10Gi.
+// binary formats a size, such as 10Gi.
 func binary(bytes float64) string {
 	return resource.NewQuantity(int64(bytes), resource.BinarySI).String()
 }
 
-// firstWord is the name of an option, and not its value.
+// firstWord returns the name of an option, without its value.
 func firstWord(line string) string {
 	word, _, _ := strings.Cut(line, "=")
 	if words := strings.Fields(word); len(words) > 0 {
@@ -289,7 +289,7 @@ func (j *jobFile) place(b *Benchmark) error {
 
 var notInSections = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 
-// unique is a name that the runner accepts, and that no other section has.
+// unique returns a name that the runner accepts, and that no other section has.
 func unique(name string, names map[string]bool) string {
 	name = strings.TrimLeft(notInSections.ReplaceAllString(name, "-"), "-_.")
 	name = name[:min(len(name), 50)]
@@ -321,7 +321,7 @@ func (j *jobFile) text() string {
 	return text.String()
 }
 
-// volume is a size for the files of all jobs, with a quarter to spare.
+// volume returns a volume size with room for the files of all jobs, and a quarter to spare.
 func (j *jobFile) volume(b *Benchmark) string {
 	total := 0.0
 	for _, section := range j.sections {
@@ -340,7 +340,7 @@ func (j *jobFile) volume(b *Benchmark) string {
 	return fmt.Sprintf("%dGi", int64(total*1.25/gibibyte)+1)
 }
 
-// extent is the size of the file of a job, 0 if it is unknown, and how many times the job runs.
+// extent returns the size of the file of a job, or 0 if it is unknown, and the number of workers of the job.
 func (j *jobFile) extent(section *fio.Section) (size, workers float64) {
 	workers = 1
 	for _, option := range slices.Concat(j.global, section.Options) {

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxDocuments limits the documents of a file. The files that are meant have two.
+// maxDocuments limits the documents of a file. The files of the known tools have two.
 const maxDocuments = 32
 
 // manifests are the Job of a tool and the claims beside it.
@@ -23,7 +23,7 @@ type manifests struct {
 
 var documentEnd = regexp.MustCompile(`(?m)^---.*$`)
 
-// containerOf finds the Job of a tool by the image, or a variable of the environment, of a container in it.
+// containerOf finds the Job of a tool by the image, or by an environment variable, of one of its containers. It returns nil without one.
 func containerOf(text, image, variable string) *manifests {
 	found := &manifests{}
 	has := false
@@ -60,8 +60,8 @@ func containerOf(text, image, variable string) *manifests {
 	return found
 }
 
-// benchmark has the name, class, size and mode of the volume, and the node selector. What the container does is known only for the tool's
-// own entry point and literal variables.
+// benchmark returns a benchmark with the name, class, size and mode of the volume, and the node selector. It refuses containers with args,
+// command or envFrom: what the container does is known only for the tool's own entry point and literal variables.
 func (m *manifests) benchmark() (*Benchmark, error) {
 	var has []string
 	for field, set := range map[string]bool{

@@ -12,7 +12,7 @@ import (
 
 var kubestrCommand = regexp.MustCompile(`(?m)^[^#\n]*\bkubestr(?:\.exe)?[ \t]+(fio\b[^\n]*)$`)
 
-// commandsOf are the arguments of all commands of a script that begin with kubestr fio.
+// commandsOf returns the arguments of each kubestr command of a script whose first argument is fio.
 func commandsOf(text string) (commands []string) {
 	for _, match := range kubestrCommand.FindAllStringSubmatch(strings.ReplaceAll(text, "\\\n", " "), -1) {
 		commands = append(commands, match[1])
@@ -22,7 +22,7 @@ func commandsOf(text string) (commands []string) {
 
 func isKubestr(text string) bool { return len(commandsOf(text)) > 0 }
 
-// readKubestr knows the flags of kubestr fio.
+// readKubestr imports a script with one kubestr fio command. It knows the flags of that command.
 func readKubestr(f file) (*Benchmark, error) {
 	commands := commandsOf(f.text)
 	if len(commands) > 1 {
@@ -81,7 +81,7 @@ func readKubestr(f file) (*Benchmark, error) {
 	})
 }
 
-// shellWords splits a command like a shell, without replacing variables and the like.
+// shellWords splits a command into words like a shell. It refuses text that only a shell can replace, such as variables.
 func shellWords(command string) (words []string, err error) {
 	word, inWord := strings.Builder{}, false
 	quote := rune(0)
@@ -95,7 +95,7 @@ func shellWords(command string) (words []string, err error) {
 	for _, letter := range command {
 		switch {
 		case quote != '\'' && strings.ContainsRune("$`", letter):
-			return nil, fmt.Errorf("%.80q has what only a shell knows: write the value itself", command)
+			return nil, fmt.Errorf("%.80q uses what only a shell expands: write the value itself", command)
 		case quote != 0 && letter == quote:
 			quote = 0
 		case quote != 0:
@@ -104,7 +104,7 @@ func shellWords(command string) (words []string, err error) {
 			quote, inWord = letter, true
 		case strings.ContainsRune(" \t\r", letter):
 			end()
-		case strings.ContainsRune("|;&>#", letter): // what follows does not belong to this command
+		case strings.ContainsRune("|;&>#", letter): // the rest does not belong to this command
 			end()
 			return words, nil
 		default:

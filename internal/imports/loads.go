@@ -17,14 +17,14 @@ import (
 type load struct {
 	name, mode, block string
 	depth             int
-	// more are options of this step. Unless it has files of its own, it works on the data of the fill phase.
+	// more are further options of the load. own is true if it has files of its own; otherwise it works on the data of the fill phase.
 	more []fio.Option
 	own  bool
-	// beside runs it at the same time as the one before.
+	// beside runs the load at the same time as the one before.
 	beside bool
 }
 
-// loadsFile is a job file that runs the loads one after another, except those marked beside.
+// loadsFile returns a job file that runs the loads one after another, except those marked beside.
 func loadsFile(global []fio.Option, loads []load) *jobFile {
 	jobs := &jobFile{global: append(options("ioengine=libaio", "randrepeat=0", "time_based=1"), global...)}
 	for i, load := range loads {
@@ -43,7 +43,7 @@ func loadsFile(global []fio.Option, loads []load) *jobFile {
 	return jobs
 }
 
-// setLoads takes the loads of a tool, whose file has this size in fio's words.
+// setLoads makes the phases from the loads of a tool. size is the size of the tool's file, as it is written for fio.
 func (b *Benchmark) setLoads(size string, global []fio.Option, loads []load) error {
 	bytes, ok := amount(size)
 	if !ok || bytes < 1<<20 || bytes > 1<<50 {
@@ -54,7 +54,7 @@ func (b *Benchmark) setLoads(size string, global []fio.Option, loads []load) err
 			b.Fill = fmt.Sprintf("%dGi", int64(bytes)>>30)
 		}
 	}
-	if b.Block { // else the jobs would read what the fill has not written
+	if b.Block { // otherwise the jobs would read blocks that the fill has not written
 		global = append(global, fio.Option{Name: "size", Value: fmt.Sprint(int64(bytes) >> 20 << 20)})
 	}
 	return b.setPhases(loadsFile(global, loads))
@@ -81,7 +81,7 @@ func (b *Benchmark) atLeast(bytes float64, files string) {
 
 func isDbench(text string) bool { return containerOf(text, "dbench", "DBENCH_MOUNTPOINT") != nil }
 
-// readDbench imports dbench. It knows the entry point of its image.
+// readDbench imports a manifest of dbench. It knows what the entry point of its image does.
 func readDbench(f file) (*Benchmark, error) {
 	manifest := containerOf(f.text, "dbench", "DBENCH_MOUNTPOINT")
 	b, err := manifest.benchmark()
@@ -104,7 +104,7 @@ func readDbench(f file) (*Benchmark, error) {
 	}
 	if quick := env["DBENCH_QUICK"]; quick == "" || quick == "no" {
 		bytes, _ := amount(size)
-		// Four workers, each in an area of its own.
+		// Four workers, each with a file of a quarter of the size.
 		quarter := options("numjobs=4", fmt.Sprintf("size=%dm", max(1, int64(bytes)>>22)))
 		loads = append(loads,
 			load{name: "read_latency", mode: "randread", block: "4k", depth: 4},
@@ -122,7 +122,7 @@ func isKbench(text string) bool {
 	return containerOf(text, "kbench", "CPU_IDLE_PROF") != nil || containerOf(text, "yasker/benchmark", "FIRST_VOL_FILE") != nil
 }
 
-// kbenchKinds are the three job files of kbench, with the word for each in MODE.
+// kbenchKinds are the three job files of kbench, each with its word in MODE.
 var kbenchKinds = []struct {
 	name, word, block string
 	depth             int
@@ -133,7 +133,7 @@ var kbenchAccess = []struct{ name, word, mode string }{
 	{"seq-read", "sequential-read", "read"}, {"seq-write", "sequential-write", "write"},
 }
 
-// readKbench imports kbench. It knows the entry point of its image.
+// readKbench imports a manifest of kbench. It knows what the entry point of its image does.
 func readKbench(f file) (*Benchmark, error) {
 	manifest := containerOf(f.text, "kbench", "CPU_IDLE_PROF")
 	if manifest == nil {

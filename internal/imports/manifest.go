@@ -11,10 +11,10 @@ import (
 	"unicode"
 )
 
-// DefaultSize is that of a volume whose size is not known.
+// DefaultSize is the size of a volume whose size is unknown.
 const DefaultSize = "20Gi"
 
-// Manifest writes the StorageBenchmark, below a comment that says what was left out.
+// Manifest returns the StorageBenchmark as YAML, below a comment that says what was left out.
 func (b *Benchmark) Manifest() string {
 	var text strings.Builder
 	line := func(format string, values ...any) { fmt.Fprintf(&text, format+"\n", values...) }
@@ -54,7 +54,7 @@ func (b *Benchmark) Manifest() string {
 // plainName matches names that YAML reads as text, except for a few words.
 var plainName = regexp.MustCompile(`^[a-z][-a-z0-9.]+$`)
 
-// class is the target in YAML. A name may look like a number.
+// class returns the fields of the target in YAML. It quotes a name that looks like a number.
 func (b *Benchmark) class() string {
 	size := cmp.Or(b.Size, DefaultSize)
 	fields := fmt.Sprintf("size: %q", size)
@@ -74,7 +74,7 @@ func (b *Benchmark) class() string {
 	return fields
 }
 
-// comment makes one line of a text that comes from a file.
+// comment makes one line of comment from the text of a file.
 func comment(text string) string {
 	text = strings.Map(func(letter rune) rune {
 		if letter == unicode.ReplacementChar || !unicode.IsPrint(letter) {

@@ -16,28 +16,29 @@ import (
 // maxMessage keeps a condition far below the API's own limit of 32 KiB.
 const maxMessage = 1024
 
-// Progress says that the controller is working or waiting.
+// Progress sets the conditions of an object while its controller is working or waiting.
 func Progress(conditions *[]metav1.Condition, generation int64, reason, message string) {
 	Set(conditions, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
 	Set(conditions, generation, v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, message)
 	meta.RemoveStatusCondition(conditions, v1alpha1.ConditionStalled)
 }
 
-// Stall says that nothing will happen until a user changes something.
+// Stall sets the conditions of an object for which nothing happens until a user changes something.
 func Stall(conditions *[]metav1.Condition, generation int64, reason, message string) {
 	Set(conditions, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
 	Set(conditions, generation, v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, message)
 	meta.RemoveStatusCondition(conditions, v1alpha1.ConditionReconciling)
 }
 
-// Done says that the object matches its spec.
+// Done sets the conditions of an object that matches its spec.
 func Done(conditions *[]metav1.Condition, generation int64, reason, message string) {
 	Set(conditions, generation, v1alpha1.ConditionReady, metav1.ConditionTrue, reason, message)
 	meta.RemoveStatusCondition(conditions, v1alpha1.ConditionReconciling)
 	meta.RemoveStatusCondition(conditions, v1alpha1.ConditionStalled)
 }
 
-// Stuck returns the condition Stalled of an object that has not come to its end. A verdict that spec.gatePolicy enforces is an end.
+// Stuck returns the condition Stalled of an object that is not complete, or nil. A complete benchmark can be Stalled too, if
+// spec.gatePolicy enforces its verdict, but it is not stuck.
 func Stuck(conditions []metav1.Condition) *metav1.Condition {
 	if meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionComplete) {
 		return nil
@@ -52,8 +53,8 @@ func Set(conditions *[]metav1.Condition, generation int64, kind string, status m
 	})
 }
 
-// Same reports whether two statuses are the same to the API server. Compared as Go values, a time with a fraction of a second would
-// differ from itself after a round trip, and be written forever.
+// Same reports whether the API server would store two statuses as the same JSON. If they were compared as Go values, a time with a fraction
+// of a second would differ from itself after a round trip, and the controller would write the status forever.
 func Same(a, b any) bool {
 	first, err := json.Marshal(a)
 	if err != nil {

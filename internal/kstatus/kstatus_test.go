@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestExclusive goes from every state to every other: of Reconciling and Stalled at most one is there, and only if True.
+// TestExclusive goes from every state to every other one: at most one of Reconciling and Stalled is present, and only while it is True.
 func TestExclusive(t *testing.T) {
 	states := map[string]struct {
 		set                         func(*[]metav1.Condition, int64, string, string)
@@ -94,7 +94,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestStuck: what has come to its end is not stuck, even if its verdict is enforced.
+// TestStuck: a complete benchmark is not stuck, even if its verdict is enforced.
 func TestStuck(t *testing.T) {
 	var conditions []metav1.Condition
 	if Stuck(conditions) != nil {

@@ -1,4 +1,4 @@
-// Package naming has the names of everything that the manager and the agent create and look up: objects, pools, datasets, marks and
+// Package naming defines the names of everything that the manager and the agent create and look up: objects, pools, datasets, marks and
 // folders.
 package naming
 
@@ -18,7 +18,7 @@ func MemberName(group string, member int32) string {
 	return group + "-" + string('a'+member)
 }
 
-// GroupName is the name of a run, or that of its group.
+// GroupName is the name of the group of a run, or the name of a single run.
 func GroupName(run *v1alpha1.BenchmarkRun) string {
 	if run.Spec.Group != nil {
 		return run.Spec.Group.Name
@@ -29,24 +29,24 @@ func GroupName(run *v1alpha1.BenchmarkRun) string {
 // Digest is a short hash of a value.
 func Digest(value any) string { return hash(value, 4) }
 
-// hash is the start of a hash of a value's JSON, with sorted maps.
+// hash returns the first bytes of a hash of a value's JSON, in which map keys are sorted.
 func hash(value any, bytes int) string {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(fmt.Sprintf("hash of %T: %v", value, err)) // only for types that JSON cannot express: a programming error
+		panic(fmt.Sprintf("hash of %T: %v", value, err)) // only for types that JSON cannot encode, which is a programming error
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:bytes])
 }
 
-// clusterName names a volume's pool and its objects. These names are cluster-scoped, and a tenant controls part of the hashed
-// value: 64 bits make a deliberate collision too expensive. At most 40 characters, with the longest volume name.
+// clusterName names a volume's pool and its objects. These names are cluster-scoped, and a tenant controls part of the hashed value: 64
+// bits make a deliberate collision too expensive. They have at most 40 characters, with the longest volume name.
 func clusterName(volume string, identity ...string) string {
 	return "sb-" + hash(append(identity, volume), 8) + "-" + volume
 }
 
-// RunName is the deterministic name of an attempt at a run. It has at most 42 characters, so that a Job's name has room for the
-// phase.
+// RunName is the deterministic name of an attempt at a run. With the letter that MemberName adds, it has at most 42 characters, so that a
+// Job's name has room for the phase.
 func RunName(benchmark, experiment string, index, attempt int32) string {
 	name := fmt.Sprintf("%s-%s-%03d", shorten(benchmark, 24), experiment, index)
 	if attempt > 1 {
@@ -89,7 +89,7 @@ func BenchmarkLabel(name string) string {
 	return shorten(name, 63)
 }
 
-// shorten truncates a name to a valid one.
+// shorten truncates a name, so that the result is a valid name.
 func shorten(name string, length int) string {
 	if len(name) <= length {
 		return strings.ReplaceAll(name, ".", "-")
@@ -102,18 +102,18 @@ func KeepsPools(target *v1alpha1.ZFSTarget) bool {
 	return target != nil && (target.Reset == v1alpha1.ResetDataset || target.Reset == v1alpha1.ResetNone)
 }
 
-// KeptPoolName is the name of a pool that the repetitions of a variant reuse on a node. It contains the hash of the experiment, or of
-// the lineage of experiments that pass the pool on: a changed spec gets another pool.
+// KeptPoolName is the name of a pool that the repetitions of a variant reuse on a node. It depends on the experiment, or on the lineage of
+// experiments that pass the pool on, so that a changed spec gets another pool.
 func KeptPoolName(benchmarkUID, within, variant, node, volume string) string {
 	return clusterName(volume, benchmarkUID, within, variant, node)
 }
 
-// KeptWithin is what the pools of a run are kept within: its experiment, or the lineage of that.
+// KeptWithin is the scope within which the pools of a run are kept: its experiment, or the lineage of its experiment.
 func KeptWithin(run *v1alpha1.BenchmarkRun) string {
 	return cmp.Or(run.Labels[v1alpha1.LabelLineage], run.Spec.Experiment)
 }
 
-// VolumeData is the name of the volume defined by a target's own pool and dataset, the default volume of phases.
+// VolumeData is the name of the volume that a target's own pool and dataset define. It is the default volume of phases.
 const VolumeData = "data"
 
 // RunDataset is the path of the dataset of a volume on its pool: it has the name of the volume.
@@ -122,8 +122,8 @@ func RunDataset(volume string) v1alpha1.DatasetPath { return v1alpha1.DatasetPat
 // DatasetVolume is the type of a dataset that is a block device.
 const DatasetVolume = "Volume"
 
-// RunPoolName is the name of the BenchmarkPool of a volume, of the zpool, and of its PersistentVolume. They are cluster-scoped, so
-// the UID of the run makes the name unique or, for a kept pool, the UID of the benchmark.
+// RunPoolName is the name of the BenchmarkPool of a volume, of its zpool, and of its PersistentVolume or StorageClass. They are
+// cluster-scoped, so the UID of the run makes the name unique, or for a kept pool the UID of the benchmark.
 func RunPoolName(run *v1alpha1.BenchmarkRun, volume string) string {
 	if KeepsPools(run.Spec.Target.ZFS) {
 		return KeptPoolName(run.Labels[v1alpha1.LabelBenchmarkUID], KeptWithin(run), run.Spec.Variant, run.Spec.NodeName, volume)

@@ -8,8 +8,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// IsControlledBy reports whether an object of storagebench is the controller of another object. The owner reference has to name our API
-// group too: the policy storagebench-owned lets only the manager write such a reference, while anyone may write one that has the UID of our
+// IsControlledBy reports whether owner, an object of storagebench, is the controller of object. The owner reference must also name our API
+// group: the policy storagebench-owned lets only the manager write such a reference, while anyone may write a reference with the UID of our
 // object and the group of another API.
 func IsControlledBy(object, owner metav1.Object) bool {
 	controller := metav1.GetControllerOf(object)

@@ -18,7 +18,7 @@ const (
 	// PropertyGeneration is the generation of the spec whose properties were set last. Values that differ from that generation were
 	// changed outside of storagebench.
 	PropertyGeneration = "storagebench.dev:generation"
-	// PropertyDisks is the layout of the spec that the pool was last changed to. Later changes of its disks were made outside of
+	// PropertyDisks is the layout in the spec to which the pool was last changed. Any later change of its disks was made outside of
 	// storagebench.
 	PropertyDisks = "storagebench.dev:disks"
 )
@@ -34,7 +34,7 @@ func PoolName(pool *v1alpha1.BenchmarkPool) string {
 // VolumesFolder is where the agent mounts datasets on the node. Their folders are removed with their pool.
 const VolumesFolder = "/var/lib/storagebench/volumes"
 
-// MountPoint is where a dataset of a pool is mounted on the node.
+// MountPoint is the path at which a dataset of a pool is mounted on the node.
 func MountPoint(pool string, dataset v1alpha1.DatasetPath) string {
 	return path.Join(VolumesFolder, pool, string(dataset))
 }
@@ -44,7 +44,7 @@ func VolumeDevice(pool string, dataset v1alpha1.DatasetPath) string {
 	return path.Join("/dev/zvol", pool, string(dataset))
 }
 
-// MountPoints are the mount points of all datasets of a BenchmarkPool, including those no longer to be mounted.
+// MountPoints returns the mount points of all datasets of a BenchmarkPool, including datasets that should not be mounted any more.
 func MountPoints(pool *v1alpha1.BenchmarkPool) []string {
 	var points []string
 	for _, dataset := range pool.Spec.Datasets {
@@ -55,7 +55,7 @@ func MountPoints(pool *v1alpha1.BenchmarkPool) []string {
 	return points
 }
 
-// MountedPoints are the mount points that the agent keeps mounted. Pods write there.
+// MountedPoints returns the mount points of the datasets that the agent keeps mounted. Pods write there.
 func MountedPoints(pool *v1alpha1.BenchmarkPool) []string {
 	var points []string
 	for _, dataset := range pool.Spec.Datasets {
@@ -66,19 +66,19 @@ func MountedPoints(pool *v1alpha1.BenchmarkPool) []string {
 	return points
 }
 
-// VolumeFolder is the folder for pods in a mounted dataset. It exists only while the dataset is mounted: without it, the kubelet
-// lets the pod wait.
+// VolumeFolder is the folder for pods in a mounted dataset. It exists only while the dataset is mounted; without it, the kubelet makes the
+// pod wait.
 const VolumeFolder = "data"
 
-// VolumePath is the path of the folder for pods in a mounted dataset. While the dataset is not mounted there is no such folder, so
-// the kubelet lets the pod wait, and nothing is written to the node's own disk.
+// VolumePath is the path of the folder for pods in a mounted dataset. While the dataset is not mounted, there is no such folder, so the
+// kubelet makes the pod wait, and nothing is written to the node's own disk.
 func VolumePath(pool string, dataset v1alpha1.DatasetPath) string {
 	return path.Join(MountPoint(pool, dataset), VolumeFolder)
 }
 
 // Setting is a property to set. Without a value, a dataset inherits it.
 type Setting struct {
-	// Dataset to set it on. Empty for the pool itself.
+	// Dataset is the dataset to set it on. Empty for the pool itself.
 	Dataset string
 	Name    string
 	Value   string
@@ -89,14 +89,14 @@ func DatasetName(pool *v1alpha1.BenchmarkPool, dataset v1alpha1.PoolDataset) str
 	return PoolName(pool) + "/" + string(dataset.Path)
 }
 
-// PropertyRun is the UID of the run that a dataset of a kept pool was created for or passed on to. The command that creates the
-// dataset sets it together with PropertyUID. A dataset of a kept pool without both belongs to others.
+// PropertyRun is the UID of the run that a dataset of a kept pool was created for or passed on to. The command that creates the dataset
+// sets it together with PropertyUID. A dataset of a kept pool that lacks one of them belongs to others.
 const PropertyRun = "storagebench.dev:run"
 
 // KeptPool reports whether a BenchmarkPool is kept between runs.
 func KeptPool(pool *v1alpha1.BenchmarkPool) bool { return pool.Labels[v1alpha1.LabelReset] != "" }
 
-// RunMarks are the marks in the status of a kept pool that say for which run its datasets are ready.
+// RunMarks returns the marks in the status of a kept pool that say for which run its datasets are ready.
 func RunMarks(pool *v1alpha1.BenchmarkPool) []Setting {
 	if !KeptPool(pool) {
 		return nil

@@ -17,7 +17,7 @@ func TestVariantsByParts(t *testing.T) {
 		{"dataset.recordsize=8k,dataset.sync=always", "dataset.sync=always,dataset.recordsize=8k", true,
 			"dataset.recordsize=8k,dataset.sync=always"},
 		{"a,dataset.recordsize=8k,dataset.sync=always", "b,dataset.sync=disabled", false, "b,dataset.recordsize=8k,dataset.sync=disabled"},
-		// No such path, and no such variant.
+		// The path is unknown, so there is no such variant.
 		{"dataset.recordsize=8k", "pool.ashift=12", false, "dataset.recordsize=8k,pool.ashift=12"},
 		{"dataset.recordsize=8k", "old", false, "dataset.recordsize=8k,old"},
 		{"r8k", "r8", false, "r8"},

@@ -9,18 +9,18 @@ import (
 
 const (
 	million = 1_000_000
-	// tolerance is how much of what was read may come from the wrong place before an expectation is contradicted: 5%. Less cannot be
+	// tolerance is how much of the read data may come from the wrong place before an expectation is contradicted: 5%. Less cannot be
 	// distinguished from metadata, readahead and the reads of a shell. More visibly changes a throughput.
 	tolerance = million / 20
 )
 
-// evidence shows where reads came from: memory or devices.
+// evidence shows where the read data came from: memory or devices.
 type evidence struct {
 	// delivered are independent figures of how many bytes came from devices to the page cache or past it. Each may contain the
 	// reads of others, or those that a cache further down has served, so the smallest one is nearest to the truth.
 	delivered []delivered
 	arc       *arcEvidence
-	none      string // why there is nothing
+	none      string // why there is no evidence
 	doubt     string // why all of these are only upper bounds, and what to do about it
 }
 
@@ -94,8 +94,8 @@ func newARCEvidence(sources map[string]sourceDetail, record int64) *arcEvidence 
 	}
 }
 
-// arcShare is the part of the demanded blocks that was fetched from devices, in millionths. The hit rate would be misleading: a block that
-// was just prefetched from a disk is a hit.
+// arcShare returns the part of the demanded blocks that was fetched from devices, in millionths. The hit rate would be misleading: a block
+// that was just prefetched from a disk is a hit.
 func (e evidence) arcShare() (int64, bool) {
 	if e.arc == nil || e.arc.demanded <= 0 {
 		return 0, false
@@ -103,14 +103,14 @@ func (e evidence) arcShare() (int64, bool) {
 	return min(million, mulDiv(max(0, e.arc.fetched-e.arc.cached), million, e.arc.demanded)), true
 }
 
-// memoryVerdict says how much of what was read came from devices.
+// memoryVerdict says how much of the read data came from devices.
 type memoryVerdict struct {
 	known       bool
 	fromDevices int64 // millionths; an upper bound if there is a doubt
 	text, doubt string
 }
 
-// judgeMemory takes the smallest of all upper limits for what came from devices.
+// judgeMemory takes the smallest of all upper limits for the data that came from devices.
 func judgeMemory(read int64, delta Delta) memoryVerdict {
 	if read <= 0 {
 		return memoryVerdict{text: "the workload read nothing"}
@@ -141,8 +141,9 @@ func judgeMemory(read int64, delta Delta) memoryVerdict {
 	return verdict
 }
 
-// judge limits what came from the pool in two ways. By blocks: the share of the demanded blocks that were fetched. By bytes: the fetched
-// blocks cannot hold more than a record each. The latter also detects reads that the dbuf cache served, which the ARC does not see.
+// judge returns an upper limit for the data that came from the pool, computed in two ways. By blocks: the share of the demanded blocks that
+// were fetched. By bytes: the fetched blocks cannot hold more than a record each. The latter also detects reads that the dbuf cache served,
+// which the ARC does not see.
 func (a *arcEvidence) judge(e evidence, read int64) (share int64, text string) {
 	fetched := max(0, a.fetched-a.cached)
 	buffered := max(0, read-a.direct)
@@ -165,8 +166,8 @@ func (a *arcEvidence) judge(e evidence, read int64) (share int64, text string) {
 	return mulDiv(min(read, plus(bytes, a.direct)), million, read), text
 }
 
-// JudgeCache says whether the reads of a workload came from where they were expected to: Cold from devices, Warm from memory, each with a
-// tolerance of 5%. Any is always right. An expectation that cannot be checked is not met. A request for direct I/O is no evidence, because
+// JudgeCache reports whether the reads of a workload were served from the expected place: Cold from devices, Warm from memory, each with a
+// tolerance of 5%. Any is always met. An expectation that cannot be checked is not met. A request for direct I/O is no evidence, because
 // file systems may ignore it. If an invisible cache may have served reads, Cold cannot be confirmed, but Warm can.
 func JudgeCache(expectation string, applicationReadBytes int64, delta Delta) (ok bool, message string) {
 	verdict := judgeMemory(applicationReadBytes, delta)
@@ -204,7 +205,7 @@ func JudgeCache(expectation string, applicationReadBytes int64, delta Delta) (ok
 	return true, "the cache was warm as expected: " + stated
 }
 
-// state is the verdict in words.
+// state returns the verdict in words.
 func (v memoryVerdict) state(read int64) string {
 	most, least := "", ""
 	if v.doubt != "" {

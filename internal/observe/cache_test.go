@@ -46,7 +46,7 @@ func onLoop(dio string) map[string]string {
 	}
 }
 
-// visible are the files by which the pod sees the file below loop0, on a file system of some type.
+// visible are the files that make the file below loop0 visible in the pod, on a file system of the given type.
 func visible(fsType, number string) map[string]string {
 	return map[string]string{
 		"/images/disk":                         "",
@@ -56,7 +56,7 @@ func visible(fsType, number string) map[string]string {
 	}
 }
 
-// changed is the delta if the counters of some groups grew from zero.
+// changed returns the delta of some groups whose counters grew from zero.
 func changed(o *Observer, grown map[string]map[string]uint64) Delta {
 	start := time.Now()
 	before, after := Snapshot{at: start, groups: map[string]group{}, missing: o.unknown},
@@ -166,7 +166,7 @@ func TestDisksOfAPoolAreNotCounted(t *testing.T) {
 		"diskBusyPartsPerMillion": 200_000}, delta.Metrics); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	o.target.DisksChange = true // then those that are told are not all
+	o.target.DisksChange = true // then the request does not name all disks
 	if busy, found := changed(o, map[string]map[string]uint64{"device.sdb": {"busyNanoseconds": 6e9, "queueNanoseconds": 6e9}}).
 		WithApplication(Application{Lasting: time.Minute}).Metrics["diskBusyPartsPerMillion"]; found {
 		t.Errorf("the disks of another pool are %d busy", busy)
@@ -190,7 +190,7 @@ func TestDisksOfAPoolAreNotGuessed(t *testing.T) {
 		disks []Disk
 		says  string
 	}{
-		"not told":     {nil, "are known only if it is a BenchmarkPool"},
+		"not told":     {nil, "they are known only for a BenchmarkPool"},
 		"another disk": {[]Disk{{Path: "/dev/disk/by-id/b", Number: "8:16", Serial: "S2"}}, "has the serial number S2, but device 8:16 now has S1"},
 		"one is gone":  {[]Disk{{Path: "/dev/disk/by-id/b", Number: "8:16"}, {Path: "/dev/disk/by-id/c", Number: "8:32"}}, "/dev/disk/by-id/c"},
 	} {
@@ -210,7 +210,7 @@ func TestDisksOfAPoolAreNotGuessed(t *testing.T) {
 	}
 }
 
-// TestZvolOnDisksOfAPool: neither the zvol, which is above the cache, nor the disks below it are the devices.
+// TestZvolOnDisksOfAPool: neither the zvol, which is above the cache, nor the disks below it are counted.
 func TestZvolOnDisksOfAPool(t *testing.T) {
 	zvol, disk := &device{name: "zd0", kind: kindZvol}, &device{name: "sdb", told: &Disk{}}
 	zvol.below = []*device{disk}
@@ -220,7 +220,7 @@ func TestZvolOnDisksOfAPool(t *testing.T) {
 	}
 }
 
-// TestEffectiveARC: what was set and what is in effect may differ; what ZFS has chosen itself stays out.
+// TestEffectiveARC: the configured bound and the one in effect may differ; a bound that ZFS has chosen itself is not reported.
 func TestEffectiveARC(t *testing.T) {
 	for name, c := range map[string]struct {
 		parameters map[string]string
@@ -244,7 +244,7 @@ func TestEffectiveARC(t *testing.T) {
 	}
 }
 
-// TestCPUsOfThePod: the least of what is known counts.
+// TestCPUsOfThePod: the smallest known number counts.
 func TestCPUsOfThePod(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string

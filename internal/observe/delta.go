@@ -19,7 +19,7 @@ const (
 	maxSentence    = 400
 )
 
-// Delta is what happened between two snapshots.
+// Delta has the changes between two snapshots.
 type Delta struct {
 	// Metrics are the metrics for which there is evidence, by name.
 	Metrics map[string]int64
@@ -46,7 +46,7 @@ type details struct {
 	Omitted             []string                `json:"omitted,omitempty"`
 }
 
-// volumeDetails is what lies below the volume.
+// volumeDetails describes the volume and the devices below it.
 type volumeDetails struct {
 	FileSystem string         `json:"fileSystem,omitempty"`
 	Dataset    string         `json:"dataset,omitempty"`
@@ -63,7 +63,7 @@ type deviceDetail struct {
 	Counted bool     `json:"counted,omitempty"`
 }
 
-// sourceDetail is what one source says about the time between the snapshots.
+// sourceDetail has the changes of one source between the snapshots.
 type sourceDetail struct {
 	Changes         map[string]int64    `json:"changes,omitempty"`
 	PerSecond       map[string]int64    `json:"perSecond,omitempty"`
@@ -76,13 +76,13 @@ type comparison struct {
 	details details
 	missing []string
 	metrics map[string]int64
-	// requests and overTime as in Delta
+	// requests and overTime are as in Delta.
 	requests map[string]int64
 	overTime map[string]amount
 }
 
-// Without is the snapshot as if nothing had happened between two later ones, because the time between two rounds is not measured. Counters
-// that were reset in between are omitted.
+// Without returns the snapshot as if nothing had happened between two later ones, because the time between two rounds is not measured.
+// Counters that were reset in between are omitted.
 func (s Snapshot) Without(from, to Snapshot) Snapshot {
 	shifted := s
 	shifted.at = s.at.Add(to.at.Sub(from.at))
@@ -230,7 +230,7 @@ func (c *comparison) compareTxgs(before, after []txg, wanted bool) {
 	c.details.Sources["zfs.txgs"] = sourceDetail{Changes: into}
 }
 
-// fillCPU takes the CPU time from the cgroup if no other process is in it, else from the processes.
+// fillCPU takes the CPU time from the cgroup if no other process is in it, otherwise from the processes.
 func (c *comparison) fillCPU(exclusive bool) {
 	for _, name := range []string{"cgroup", "process"} {
 		value, found := c.details.Sources[name].Changes["cpuNanoseconds"]
@@ -282,7 +282,7 @@ func sumOf(sources map[string]sourceDetail, devices []*device, key string) (int6
 	return sum, len(devices) > 0
 }
 
-// Application is what the workload itself did.
+// Application has the counts of the workload itself.
 type Application struct {
 	ReadBytes, WrittenBytes, ReadOperations, WriteOperations int64
 	// Operations are these and others, such as syncs and transactions.
@@ -321,7 +321,7 @@ func (d Delta) WithApplication(own Application) Delta {
 // mulDiv is value * factor / divisor without overflow, rounded down. It is capped at the largest number, and 0 if the divisor is 0.
 func mulDiv(value, factor, divisor int64) int64 { return mulAddDiv(value, factor, 0, divisor) }
 
-// nearest is mulDiv rounded to the nearest number, as the figures of pools are.
+// nearest is mulDiv rounded to the nearest number, in the same way as the figures of pools.
 func nearest(value, factor, divisor int64) int64 { return mulAddDiv(value, factor, divisor/2, divisor) }
 
 // mulAddDiv is (value * factor + more) / divisor.

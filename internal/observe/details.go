@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// describe says what lies below the volume.
+// describe returns details of the volume and of the devices below it.
 func (o *Observer) describe() volumeDetails {
 	var into volumeDetails
 	if o.mount != nil {
@@ -34,7 +34,7 @@ func namesOf(devices []*device) []string {
 	return names
 }
 
-// encodeDetails omits the least important details until the rest fits: first rates of devices, which can be recomputed, then sources.
+// encodeDetails omits the least important details until the rest fits: first the rates, which can be recomputed, then sources.
 func encodeDetails(d details) json.RawMessage {
 	encoded := marshal(d)
 	if len(encoded) <= maxDetailBytes {
@@ -56,7 +56,7 @@ func encodeDetails(d details) json.RawMessage {
 	for len(marshal(d)) > maxDetailBytes && len(names) > 0 {
 		delete(d.Sources, names[0])
 		names = names[1:]
-		d.Omitted = append(d.Omitted[:1:1], "the sources that are not here")
+		d.Omitted = append(d.Omitted[:1:1], "the sources that are missing here")
 	}
 	if encoded = marshal(d); len(encoded) > maxDetailBytes {
 		d.Volume.Devices = nil

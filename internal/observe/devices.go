@@ -31,14 +31,15 @@ type device struct {
 	disk   string // the folder in sysfs of the whole disk
 	whole  string // major:minor of the whole disk
 	below  []*device
-	shared bool   // others are on it too
-	hidden string // why what is below it is not known
-	cached string // how its reads may come from memory that is not seen here, and what to do about it
-	// told is set for a disk of a pool. It only describes the machine: the agent of the node counts what the disk does, not this package.
+	shared bool   // other devices are on it too
+	hidden string // why the devices below it are unknown
+	cached string // why its reads may come from memory that is not visible here, and what to do about it
+	// told is set for a disk of a pool. The agent of the node counts its reads and writes. This package only describes it, and measures how
+	// long its requests take and how busy it is.
 	told *Disk
 }
 
-// deviceTree is all block devices below a volume.
+// deviceTree has all block devices below a volume.
 type deviceTree struct {
 	system   system
 	top      []*device // the volume itself
@@ -50,7 +51,7 @@ func newDeviceTree(sys system) *deviceTree {
 	return &deviceTree{system: sys, byNumber: map[string]*device{}}
 }
 
-// add resolves a device and all below it as a part of the volume.
+// add resolves a device and all devices below it as a part of the volume.
 func (t *deviceTree) add(number string) error {
 	d, err := t.resolve(number)
 	if err != nil {
@@ -166,7 +167,7 @@ func (t *deviceTree) descendPartition(d *device) error {
 func (t *deviceTree) descendLoop(d *device, folder string) error {
 	file := t.system.word(path.Join(folder, "loop/backing_file"))
 	if file == "" {
-		return errors.New("the file below the loop device is not told")
+		return errors.New("the kernel does not report the file below the loop device")
 	}
 	text, err := t.system.read("/proc/self/mountinfo")
 	if err != nil {
@@ -177,7 +178,7 @@ func (t *deviceTree) descendLoop(d *device, folder string) error {
 		return err
 	}
 	m, err := mountinfo.At(mounts, file)
-	if !t.system.exists(file) || err != nil { // a mount point above it says nothing: a container has a / too
+	if !t.system.exists(file) || err != nil { // a mount point above the file proves nothing: a container has a / too
 		return errors.New("the file below the loop device is not in this container")
 	}
 	switch m.FSType {
@@ -203,9 +204,9 @@ func (t *deviceTree) descendLoop(d *device, folder string) error {
 	return nil
 }
 
-// counted is the lowest level of devices that belong to this volume alone: members of a RAID, but not the disk below a logical volume that
-// others share, and not what is below a loop device, which has a cache in between. A zvol does not count, because it is above the cache of
-// ZFS, nor do the disks of a pool, because the agent of the node counts what they did.
+// counted returns the lowest level of devices that belong to this volume alone: members of a RAID, but neither the disk below a logical
+// volume that others share, nor the devices below a loop device, which has a cache in between. A zvol does not count, because it is above
+// the cache of ZFS. Nor do the disks of a pool, because the agent of the node counts their reads and writes.
 func (t *deviceTree) counted() []*device {
 	var level []*device
 	for _, d := range t.top {
@@ -230,7 +231,7 @@ func lowestOwn(d *device) []*device {
 	return level
 }
 
-// leaves are the devices at the very bottom, or none if some are unknown.
+// leaves returns the devices at the very bottom, or none if some are unknown.
 func (t *deviceTree) leaves() []*device {
 	var bottom []*device
 	for _, d := range t.all {
@@ -254,7 +255,7 @@ func unique(devices []*device) []*device {
 	return once
 }
 
-// doubt says how reads that all counters show may still have come from memory. Empty if they cannot have.
+// doubt says how reads may have come from memory although all counters show them. It is empty if they cannot have.
 func (t *deviceTree) doubt() string {
 	for _, d := range t.all {
 		if d.cached != "" {

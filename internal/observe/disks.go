@@ -13,11 +13,11 @@ const (
 
 const metricDiskBusy = "diskBusyPartsPerMillion"
 
-// amount is a value that, times the factor, is divided by a time in nanoseconds.
+// amount is a value that is multiplied by the factor and divided by a time in nanoseconds.
 type amount struct{ value, factor int64 }
 
-// fillDisks adds how the disks of the volume were used, with the same names for all targets. The agent of the node counts the reads and
-// writes of the disks of a pool. The latency of their requests is only visible here.
+// fillDisks adds metrics about the use of the disks of the volume, with the same names for all targets. The agent of the node counts the
+// reads and writes of the disks of a pool. The latency of their requests is only visible here.
 func (c *comparison) fillDisks(o *Observer) {
 	counted := o.devices.counted()
 	c.fillRates(counted)
@@ -88,8 +88,8 @@ func (c *comparison) note(disks []*device, metric string, value int64) {
 	c.nameSource(disks, metric)
 }
 
-// noteOverTime notes an amount that is divided by the time of the workload. The time between the snapshots is longer, because they are
-// taken before its program starts and after it ends.
+// noteOverTime notes an amount that is divided by the duration of the workload. The time between the snapshots is longer, because they are
+// taken before the program of the workload starts and after it ends.
 func (c *comparison) noteOverTime(disks []*device, metric string, value, factor int64) {
 	if c.overTime == nil {
 		c.overTime = map[string]amount{}
@@ -102,14 +102,14 @@ func (c *comparison) nameSource(disks []*device, metric string) {
 	c.details.MetricSources[metric] = "device." + strings.Join(namesOf(disks), ", device.")
 }
 
-// relateDisks adds the rates of the disks over the time of the workload, and their requests for each request of the workload.
+// relateDisks adds the rates of the disks over the duration of the workload, and their requests for each request of the workload.
 func (d Delta) relateDisks(own Application) {
 	for metric, of := range d.overTime {
 		if own.Lasting > 0 {
 			d.Metrics[metric] = nearest(of.value, of.factor, own.Lasting.Nanoseconds())
 		}
 	}
-	if busy, known := d.Metrics[metricDiskBusy]; known { // the kernel rounds up to its ticks, and counts what was before and after too
+	if busy, known := d.Metrics[metricDiskBusy]; known { // the kernel rounds up to its ticks, and also counts activity before and after
 		d.Metrics[metricDiskBusy] = min(million, busy)
 	}
 	for metric, operations := range map[string]int64{metricDiskReads: own.ReadOperations, metricDiskWrites: own.WriteOperations} {
@@ -119,7 +119,7 @@ func (d Delta) relateDisks(own Application) {
 	}
 }
 
-// told are the disks of the pool that the request names.
+// told returns the disks of the pool that the request names.
 func (t *deviceTree) told() (disks []*device) {
 	for _, d := range t.all {
 		if d.told != nil {

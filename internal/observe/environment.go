@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// maxDescribed is how many devices the fingerprint describes.
+	// maxDescribed is the maximum number of devices in the fingerprint.
 	maxDescribed = 16
-	// maxValue is how long a value of the fingerprint may be.
+	// maxValue is the maximum length of a value in the fingerprint.
 	maxValue = 240
 	// maxCPUs ends the walk through the governors.
 	maxCPUs = 4096
@@ -22,7 +22,7 @@ const (
 	zfsParameterFolder = "/sys/module/zfs/parameters"
 )
 
-// zfsParameters are those that change what a benchmark measures.
+// zfsParameters are the module parameters that affect a benchmark.
 var zfsParameters = []string{
 	"zfs_arc_max", "zfs_arc_min", "zfs_arc_sys_free", "zfs_compressed_arc_enabled", "zfs_prefetch_disable", "zfetch_max_distance",
 	"zfs_dio_enabled", "zfs_txg_timeout", "zfs_dirty_data_max", "zfs_dirty_data_sync_percent", "zfs_delay_min_dirty_percent",
@@ -45,7 +45,7 @@ func (f fingerprint) put(key, value string) {
 }
 
 // Environment describes the machine, the limits of the container and the storage, with the same keys on every machine. Unknown facts are
-// omitted. Keys that start with warning. are sentences about what makes the results worse than the storage is.
+// omitted. Keys that start with "warning." have sentences about conditions that make the results worse than the storage is.
 func (o *Observer) Environment(ctx context.Context) map[string]string {
 	facts := fingerprint{}
 	for _, step := range []func(fingerprint){
@@ -107,7 +107,7 @@ func (o *Observer) describeCPU(facts fingerprint) {
 	facts.put("cpu.governor", strings.Join(governors, ","))
 }
 
-// cpuInfo is what /proc/cpuinfo says.
+// cpuInfo has the facts from /proc/cpuinfo.
 type cpuInfo struct {
 	model, virtual string
 	count          int
@@ -199,8 +199,8 @@ func (o *Observer) describeZFS(facts fingerprint) {
 	o.describeARC(facts)
 }
 
-// describeARC reports the configured bounds of the ARC as far as they are in effect: the kernel also shows a value that ZFS ignores. Bounds
-// that ZFS has chosen depend on the memory, and would differ between equivalent machines.
+// describeARC reports the bounds of the ARC that are in effect, if they were configured: the kernel also shows a configured value that ZFS
+// ignores. Bounds that ZFS has chosen depend on the memory, and would differ between equivalent machines.
 func (o *Observer) describeARC(facts fingerprint) {
 	text, err := o.system.read(path.Join(kstats, "arcstats"))
 	if err != nil {

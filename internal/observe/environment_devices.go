@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// disk is a whole disk below the volume with what sysfs says about it.
+// disk is a whole disk below the volume with its sector sizes from sysfs.
 type disk struct {
 	device   *device
 	folder   string
@@ -17,7 +17,7 @@ type disk struct {
 	physical uint64
 }
 
-// disks are the whole disks of all devices below the volume, each once, in the order in which they were found.
+// disks returns the whole disks of all devices below the volume, each once, in the order in which they were found.
 func (o *Observer) disks() []disk {
 	var list []disk
 	for _, d := range o.devices.all {
@@ -32,7 +32,7 @@ func (o *Observer) disks() []disk {
 	return list
 }
 
-// describeDevices gives devices numbers instead of names, so that the same machine has the same keys after a reboot.
+// describeDevices identifies devices by numbers instead of names, so that the same machine has the same keys after a reboot.
 func (o *Observer) describeDevices(facts fingerprint) {
 	if count := len(o.devices.all); count > 0 {
 		facts.put("devices.count", strconv.Itoa(count))
@@ -64,7 +64,7 @@ func (o *Observer) describeDevices(facts fingerprint) {
 	}
 }
 
-// chosen is the scheduler in brackets.
+// chosen returns the scheduler in brackets.
 func chosen(text string) string {
 	if _, after, found := strings.Cut(text, "["); found {
 		name, _, _ := strings.Cut(after, "]")
@@ -73,7 +73,7 @@ func chosen(text string) string {
 	return text
 }
 
-// warn says what is wrong with the machine before anything is measured.
+// warn adds warnings about the machine before anything is measured.
 func (o *Observer) warn(facts fingerprint) {
 	o.warnClock(facts)
 	if governor := facts["cpu.governor"]; governor == "powersave" || governor == "ondemand" || governor == "conservative" {
@@ -123,7 +123,7 @@ func (o *Observer) sectorWarning(d disk) string {
 	return ""
 }
 
-// alignmentWarning is for a device that does not start at a physical sector.
+// alignmentWarning returns a warning if a device does not start at a physical sector.
 func (o *Observer) alignmentWarning(d *device) string {
 	folder := path.Join("/sys/dev/block", d.number)
 	physical, known := o.system.number(path.Join(d.disk, "queue/physical_block_size"))

@@ -11,21 +11,21 @@ import (
 const (
 	// mostThrottled is the share of the time for which a CPU limit may throttle the workload, in parts per million.
 	mostThrottled = 50_000
-	// mostForeign is how much others may read or write on the devices, in parts per million of what the workload does. Less than
-	// leastForeignBytes never counts.
+	// mostForeign is how much others may read or write on the devices, in parts per million of the workload's own reads or writes. Less
+	// than leastForeignBytes never counts.
 	mostForeign       = 100_000
 	leastForeignBytes = 4 << 20
-	// mostBusy is the share of the time that a device may be at work while the workload does nothing, in parts per million.
+	// mostBusy is the share of the time that a device may be busy while the workload does nothing, in parts per million.
 	mostBusy = 200_000
 )
 
-// Load is the other activity while something was measured.
+// Load describes the other activity during a measurement.
 type Load struct {
 	// Elapsed is the duration. Throttled is how long the CPU limit of the cgroup stopped its CPUs, in total.
 	Elapsed, Throttled time.Duration
-	// CPUs that the pod may use; 0 if that is not known.
+	// CPUs that the pod may use; 0 if unknown.
 	CPUs int
-	// Devices are those of the volume, if it has them to itself, and Busy is how long the busiest one worked.
+	// Devices are those of the volume, if it does not share them. Busy is how long the busiest one was busy.
 	Devices string
 	Busy    time.Duration
 	// Read and Written are the bytes of the workload's processes on these devices, ForeignRead and ForeignWritten those of others. The bytes
@@ -62,8 +62,8 @@ func (o *Observer) collectLoad(sources map[string]sourceDetail, elapsed time.Dur
 	return load
 }
 
-// countCPUs is how many CPUs the pod may use according to the smallest source. 0 if it is unknown. The kernel throttles a cgroup on each
-// CPU separately.
+// countCPUs returns how many CPUs the pod may use: the smallest number of all sources, or 0 if it is unknown. The kernel throttles a cgroup
+// on each CPU separately.
 func (o *Observer) countCPUs() int {
 	lists := []string{o.system.word("/sys/devices/system/cpu/online")}
 	if o.cgroup != "" {
@@ -84,7 +84,7 @@ func (o *Observer) countCPUs() int {
 	return least
 }
 
-// lengthOfList is the number of CPUs in a list such as 0-3,8. 0 if it is not a list.
+// lengthOfList returns the number of CPUs in a list such as 0-3,8, or 0 if it is not a list.
 func lengthOfList(list string) int {
 	count := 0
 	for part := range strings.SplitSeq(list, ",") {
@@ -102,7 +102,7 @@ func lengthOfList(list string) int {
 	return count
 }
 
-// JudgeQuiet says what is active on the devices before the workload begins. Empty if nothing is known to be.
+// JudgeQuiet describes other activity on the devices before the workload begins. It is empty if none is known.
 func JudgeQuiet(load Load) string {
 	if load.Devices == "" || mulDiv(load.Busy.Nanoseconds(), million, load.Elapsed.Nanoseconds()) <= mostBusy {
 		return ""

@@ -53,7 +53,7 @@ func TestJudgeQuiet(t *testing.T) {
 	}
 }
 
-// TestCollectLoad: only if the volume has its devices to itself is it known who used them.
+// TestCollectLoad: the users of the devices are known only if the volume does not share its devices.
 func TestCollectLoad(t *testing.T) {
 	disk := &device{name: "sdb"}
 	sources := map[string]sourceDetail{

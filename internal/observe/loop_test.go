@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestLoopDevice measures a real file system on a real loop device. It needs root, losetup, mkfs.ext4 and fio, and is asked for with
+// TestLoopDevice measures a real file system on a real loop device. It needs root, losetup, mkfs.ext4 and fio, and runs only with
 // STORAGEBENCH_TEST_LOOP=1.
 func TestLoopDevice(t *testing.T) {
 	if os.Getenv("STORAGEBENCH_TEST_LOOP") == "" {
@@ -53,7 +53,7 @@ func tryCaches(t *testing.T, o *Observer, file string, direct bool) {
 	defer func() { _ = open.Close() }()
 	cold := between(t, o, append(job, "--rw=read", "--invalidate=1")...)
 	near(t, cold, "deviceReadBytes", bytes)
-	// With direct I/O of the loop device the disk has to deliver; without it, the cache of the file does, and that is no cold read.
+	// With direct I/O of the loop device, the disk delivers the data. Without it, the cache of the file does, and that is no cold read.
 	ok, message := JudgeCache("Cold", bytes, cold)
 	t.Log(message)
 	if ok != direct {

@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// devicesOfMount names the block devices of a file system that is not ZFS.
+// devicesOfMount returns the numbers of the block devices of a file system that is not ZFS.
 func devicesOfMount(sys system, m mountinfo.Mount) ([]string, error) {
 	switch {
 	case m.FSType == "btrfs":
@@ -25,7 +25,7 @@ func devicesOfMount(sys system, m mountinfo.Mount) ([]string, error) {
 	return nil, fmt.Errorf("a %s file system from %s has no block device on this node", m.FSType, spelling.Shorten(m.Source, 80))
 }
 
-// btrfsDevices finds all devices of the file system that has this one.
+// btrfsDevices finds all devices of the file system that is on this one.
 func btrfsDevices(sys system, source string) ([]string, error) {
 	name, err := blockName(sys, source)
 	if err != nil {
@@ -46,7 +46,7 @@ func btrfsDevices(sys system, source string) ([]string, error) {
 	return []string{sys.word(path.Join("/sys/class/block", name, "dev"))}, nil
 }
 
-// blockName is the kernel's name of a device in /dev; names of the device mapper are in its own files.
+// blockName returns the kernel's name of a device in /dev. The kernel keeps the names of the device mapper in files of their own.
 func blockName(sys system, device string) (string, error) {
 	name := path.Base(device)
 	if sys.exists(path.Join("/sys/class/block", name, "dev")) {
@@ -70,7 +70,7 @@ func parseCgroup(text string) (string, error) {
 	return "", errors.New("/proc/self/cgroup has no line that starts with 0::, the one of cgroup v2")
 }
 
-// findCgroup is the folder with the cgroup of this process.
+// findCgroup returns the folder of the cgroup of this process.
 func findCgroup(sys system, mounts []mountinfo.Mount) (string, error) {
 	text, err := sys.read("/proc/self/cgroup")
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package observe reads the counters of the system right before and right after a workload, without any privileges: CPU, the block devices
-// below the volume, ZFS, memory pressure and the limits of the container. It says how much of what a workload read came from memory, and
-// describes the machine. It reads only /proc and /sys and never guesses: unknown facts are listed with the reason.
+// below the volume, ZFS, memory pressure and the limits of the container. It reports how much of the data that a workload read came from
+// memory, and describes the machine. It reads only /proc and /sys and never guesses: unknown facts are listed with the reason.
 package observe
 
 import (
@@ -19,7 +19,7 @@ type Target struct {
 	Block bool
 	// Disks of the pool that holds the volume; empty if they are not known.
 	Disks []Disk
-	// DisksChange says that the pool has further disks, or gets some.
+	// DisksChange says that the pool also has other disks, or gets some.
 	DisksChange bool
 }
 
@@ -29,7 +29,7 @@ type Disk struct {
 	Path, Number, Serial string
 }
 
-// Observer knows what is below one volume and where its counters are.
+// Observer knows the devices below one volume, and where its counters are.
 type Observer struct {
 	system  system
 	target  Target
@@ -58,7 +58,7 @@ type group struct {
 
 func newGroup() group { return group{counters: map[string]uint64{}, levels: map[string]uint64{}} }
 
-// Snapshot is all counters at one moment. Only Between can read it.
+// Snapshot has all counters at one moment. Only Between and Without can read it.
 type Snapshot struct {
 	at        time.Time
 	groups    map[string]group
@@ -67,7 +67,7 @@ type Snapshot struct {
 	missing   []string
 }
 
-// New finds out what the volume lies on. It fails only if the volume is not what the target says.
+// New finds the devices or the pool that the volume is on. It fails only if the volume is not as the target describes it.
 func New(target Target) (*Observer, error) {
 	return newObserver(system{root: "/", probe: realProbe{}}, target)
 }
@@ -125,7 +125,7 @@ func (o *Observer) findMounts() ([]mountinfo.Mount, error) {
 	return mounts, nil
 }
 
-// findDevices resolves the block devices or the pool that the volume lies on.
+// findDevices resolves the block devices or the pool that the volume is on.
 func (o *Observer) findDevices() error {
 	if o.target.Block {
 		if err := o.devices.add(o.place.device); err != nil {

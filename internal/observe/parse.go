@@ -207,7 +207,7 @@ type kstat struct {
 	texts   map[string]string
 }
 
-// parseKstat reads a named kstat: a line of seven numbers, the names of the columns, and name, type and value. Type 7 is text.
+// parseKstat reads a named kstat: a line of seven numbers, the names of the columns, and lines with name, type and value. Type 7 is text.
 func parseKstat(text string) (kstat, error) {
 	stat := kstat{numbers: map[string]uint64{}, texts: map[string]string{}}
 	lines := strings.Split(text, "\n")

@@ -12,13 +12,14 @@ import (
 // maxProcesses ends the walk through the children; a workload has far fewer.
 const maxProcesses = 4096
 
-// processStat is what /proc/PID/stat says about a process and the children it has waited for.
+// processStat has the numbers in /proc/PID/stat of a process and the children it has waited for.
 type processStat struct {
 	id                      string
 	user, system, majorRead uint64
 }
 
-// parsePIDStat reads /proc/PID/stat. The name in it may contain blanks and brackets, so the last bracket counts.
+// parsePIDStat reads /proc/PID/stat. The name of the process in it may contain blanks and brackets, so the last closing bracket ends the
+// name.
 func parsePIDStat(text string) (processStat, error) {
 	id, _, _ := strings.Cut(text, " ")
 	end := strings.LastIndex(text, ")")

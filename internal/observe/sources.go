@@ -37,7 +37,7 @@ var (
 	}
 )
 
-// listSources is all that Take reads, the most important first.
+// listSources returns all sources that Take reads, the most important first.
 func (o *Observer) listSources() []source {
 	list := []source{processSource(o.system)}
 	if len(o.devices.all) > 0 {
@@ -101,7 +101,7 @@ func (o *Observer) fieldSource(name, words, file string, fields []field) source 
 	}}
 }
 
-// diskSource reads the counters of all devices below the volume, and of the whole disk of a partition.
+// diskSource reads the counters of the volume's devices and of all devices below them.
 func (o *Observer) diskSource() source {
 	return source{name: "Counters of the devices below the volume", read: func(groups map[string]group) error {
 		text, err := o.system.read("/proc/diskstats")
@@ -123,7 +123,7 @@ func (o *Observer) diskSource() source {
 	}}
 }
 
-// cgroupIOSource reads what this cgroup itself did to the devices.
+// cgroupIOSource reads the I/O of this cgroup on the devices.
 func (o *Observer) cgroupIOSource() source {
 	return source{name: "Device I/O of the cgroup", read: func(groups map[string]group) error {
 		file := path.Join(o.cgroup, "io.stat")
@@ -146,7 +146,7 @@ func (o *Observer) cgroupIOSource() source {
 
 func (o *Observer) pressureSources(prefix, folder, suffix string) []source {
 	if !o.system.exists(path.Join(folder, "cpu"+suffix)) {
-		reason := fmt.Errorf("there is no %s: the kernel was built or started without pressure stall information, or it is not for cgroups here",
+		reason := fmt.Errorf("there is no %s: the kernel was built or started without pressure stall information, or not for cgroups",
 			path.Join(folder, "cpu"+suffix))
 		return []source{{name: "Pressure in " + folder, read: func(map[string]group) error { return reason }}}
 	}
@@ -169,7 +169,7 @@ func (o *Observer) pressureSources(prefix, folder, suffix string) []source {
 	return list
 }
 
-// rank orders groups by importance, if there is no room for all.
+// rank orders groups by importance, for the case that there is no room for all.
 func rank(name string) int {
 	prefixes := []string{"node", "process", "cgroup", "zfs.arc", "zfs.dataset", "zfs.pool", "zfs.allocation", "zfs.zil", "zfs.txgs",
 		"zfs.transactions"}

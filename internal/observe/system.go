@@ -19,7 +19,7 @@ import (
 // interrupts.
 const maxFileBytes = 4 << 20
 
-// system is where /proc and /sys are; tests have trees of their own.
+// system has the root of /proc and /sys; tests have trees of their own.
 type system struct {
 	root  string
 	probe probe
@@ -31,7 +31,7 @@ type probe interface {
 	zvolName(path string) (string, error)
 }
 
-// place is what the kernel says about a path.
+// place describes a path, according to the kernel.
 type place struct {
 	path      string // absolute, without symbolic links
 	block     bool
@@ -64,7 +64,7 @@ func bare(err error) error {
 	return err
 }
 
-// word returns a file of one line, or nothing.
+// word returns the line of a file with one line. It is empty if the file cannot be read.
 func (s system) word(path string) string {
 	text, err := s.read(path)
 	if err != nil {
@@ -73,7 +73,7 @@ func (s system) word(path string) string {
 	return strings.TrimSpace(text)
 }
 
-// number returns a file with one whole number.
+// number returns the whole number in a file. It is false if there is none.
 func (s system) number(path string) (uint64, bool) {
 	value, err := strconv.ParseUint(s.word(path), 10, 64)
 	return value, err == nil
@@ -99,7 +99,7 @@ func (s system) exists(path string) bool {
 	return err == nil
 }
 
-// parent is the folder that really holds a folder of sysfs, which is often a link.
+// parent returns the real parent of a folder in sysfs, because the folder is often a link.
 func (s system) parent(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(filepath.Join(s.root, path))
 	if err != nil {
@@ -154,7 +154,7 @@ func deviceNumber(raw uint64) string {
 	return fmt.Sprintf("%d:%d", major, minor)
 }
 
-// zvolNameRequest is BLKZNAME of OpenZFS, _IOR(0x12, 125, char[256]). It needs no privilege but an open device.
+// zvolNameRequest is BLKZNAME of OpenZFS, _IOR(0x12, 125, char[256]). It needs no privilege, only an open device.
 const zvolNameRequest = 2<<30 | 256<<16 | 0x12<<8 | 125
 
 func (realProbe) zvolName(path string) (string, error) {

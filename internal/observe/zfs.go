@@ -16,7 +16,7 @@ const (
 	maxDatasets = 8192
 )
 
-// zfsVolume is what is known of a volume on ZFS.
+// zfsVolume describes a volume on ZFS.
 type zfsVolume struct {
 	dataset    string // empty if unknown
 	pool       string // empty if unknown
@@ -47,7 +47,7 @@ func (o *Observer) noticeZvol(ask func() (string, error)) error {
 	return nil
 }
 
-// findZFS finds the counters of a dataset. If its name is unknown and the node has a single pool, it uses that pool.
+// findZFS finds the counters of a dataset. If the name of the dataset is unknown and the node has a single pool, it uses that pool.
 func (o *Observer) findZFS(dataset string, recordSize uint64) {
 	o.zfs = &zfsVolume{dataset: dataset, recordSize: recordSize, version: o.system.word("/sys/module/zfs/version")}
 	o.zfs.pool, _, _ = strings.Cut(dataset, "/")
@@ -91,7 +91,7 @@ func (o *Observer) pools() []string {
 	return pools
 }
 
-// findObjset finds the file of the dataset among those of the pool, whose names are only numbers.
+// findObjset finds the file of the dataset in the folder of the pool, where the names of the files identify datasets only by number.
 func (z *zfsVolume) findObjset(sys system) error {
 	folder := path.Join(kstats, z.pool)
 	seen := 0
@@ -114,14 +114,14 @@ func (z *zfsVolume) findObjset(sys system) error {
 	return fmt.Errorf("no file in %s is of %s", folder, z.dataset)
 }
 
-// poolDisks are the disks of the pool according to the request. Nothing in /proc or /sys names them, and labels on disks may be those of a
-// former pool.
+// poolDisks returns the disks of the pool according to the request. Nothing in /proc or /sys names them, and labels on disks may be those
+// of a former pool.
 func (o *Observer) poolDisks() ([]*device, error) {
 	if len(o.target.Disks) == 0 {
-		return nil, fmt.Errorf("the disks of the pool %s are known only if it is a BenchmarkPool whose agent has the release of this runner",
-			orUnknown(o.zfs.pool))
+		return nil, fmt.Errorf("the disks of %s are unknown: they are known only for a BenchmarkPool whose agent has the release of this runner",
+			cmp.Or(o.zfs.pool, "an unknown pool"))
 	}
-	for _, told := range o.target.Disks { // either all of them are described, or none
+	for _, told := range o.target.Disks { // describe all of them or none
 		folder := path.Join("/sys/dev/block", told.Number)
 		serial := cmp.Or(o.system.word(path.Join(folder, "serial")), o.system.word(path.Join(folder, "device/serial")))
 		switch {
@@ -145,10 +145,10 @@ func (o *Observer) poolDisks() ([]*device, error) {
 	return disks, nil
 }
 
-// sources are the kstats that matter, each with the name of its group.
+// sources returns the kstats that matter, each with the name of its group.
 func (z *zfsVolume) sources(sys system) []source {
 	since := func(version string) string {
-		return fmt.Sprintf("it needs OpenZFS %s, and this node has %s", version, orUnknown(z.version))
+		return fmt.Sprintf("it needs OpenZFS %s, and this node has %s", version, orUnknownVersion(z.version))
 	}
 	list := []source{
 		kstatSource(sys, "zfs.arc", "ARC counters", path.Join(kstats, "arcstats"), "", keepARC),
@@ -179,7 +179,7 @@ func (z *zfsVolume) sources(sys system) []source {
 	return list
 }
 
-// keep says whether a value of a kstat is wanted, and whether it is a level.
+// keep reports whether a value of a kstat is wanted, and whether it is a level.
 type keep func(name string) (wanted, level bool)
 
 func kstatSource(sys system, name, words, file, hint string, keep keep) source {
@@ -253,6 +253,6 @@ func (z *zfsVolume) readTxgs(sys system) ([]txg, error) {
 	return rows, nil
 }
 
-func orUnknown(text string) string {
+func orUnknownVersion(text string) string {
 	return cmp.Or(text, "an unknown version")
 }

@@ -2,8 +2,8 @@ package operate
 
 import "github.com/storagebench/storagebench/api/v1alpha1"
 
-// metrics are the metrics that a phase can have of each operation besides its duration, by the field of PoolAction that requests it. A test
-// of the agent compares them with what the agent reports.
+// metrics are the metrics, besides the duration, that a phase can get from each operation, by the field of PoolAction that requests the
+// operation. A test of the agent compares them with what the agent reports.
 var metrics = map[string][]string{
 	"addVdev": nil,
 	"clone":   {"referencedBytes"},
@@ -26,8 +26,8 @@ var metrics = map[string][]string{
 	"trim":            {"trimmedBytes", "errorsFound"},
 }
 
-// Metrics are the metrics that a phase can have of an operation besides its duration. False for an operation that this release does not
-// know.
+// Metrics returns the metrics, besides the duration, that a phase can get from an operation. known is false for an operation that this
+// release does not know.
 func Metrics(action *v1alpha1.PoolAction) (names []string, known bool) {
 	names, known = metrics[Name(*action)]
 	return names, known

@@ -1,4 +1,4 @@
-// Package operate holds what the manager and the agent share about operations on pools.
+// Package operate has the code about operations on pools that the manager and the agent share.
 package operate
 
 import (
@@ -21,7 +21,7 @@ func Name(action v1alpha1.PoolAction) string {
 	return ""
 }
 
-// MetricDuration is how long an operation took: as ZFS reports it, or from its start until its end was noticed.
+// MetricDuration is how long an operation took: as ZFS reports it, or from its start until the agent noticed its end.
 const MetricDuration = "durationSeconds"
 
 // MetricDurationNanoseconds is how long the work itself took, for operations that measure it.
@@ -30,7 +30,7 @@ const MetricDurationNanoseconds = "durationNanoseconds"
 // MetricCommand is how long the command of an operation took, if the operation continues after it.
 const MetricCommand = "commandNanoseconds"
 
-// Duration is the reported duration of an operation, as precise as it is known.
+// Duration returns the reported duration of an operation, as precisely as it is known.
 func Duration(operation *v1alpha1.PoolOperation) (took time.Duration, known bool) {
 	if took, known = Measured(operation); known {
 		return took, true
@@ -43,7 +43,7 @@ func Duration(operation *v1alpha1.PoolOperation) (took time.Duration, known bool
 	return 0, false
 }
 
-// Measured is how long the work of an operation took, if the operation measures that. Then the operation ends with its work.
+// Measured returns how long the work of an operation took, if the operation measures that. Such an operation ends when its work ends.
 func Measured(operation *v1alpha1.PoolOperation) (took time.Duration, known bool) {
 	for _, metric := range operation.Status.Metrics {
 		if metric.Name == MetricDurationNanoseconds && metric.Value > 0 {
@@ -53,15 +53,16 @@ func Measured(operation *v1alpha1.PoolOperation) (took time.Duration, known bool
 	return 0, false
 }
 
-// LeavesTraces reports whether an operation creates or removes something besides the workload's data: a dataset, a snapshot or a disk. One
-// that is not listed is taken to do so. Changed properties are set back before the next run, and a disk is back before the operation ends.
+// LeavesTraces reports whether an operation creates or removes something besides the workload's data: a dataset, a snapshot or a disk. An
+// operation that is not listed is assumed to do so. Changed properties are reset before the next run, and an offline disk is back online
+// before its operation ends.
 func LeavesTraces(action *v1alpha1.PoolAction) bool {
 	none := action.Observe != nil || action.Scrub != nil || action.Trim != nil || action.OfflineDevice != nil || action.ExportImport != nil ||
 		action.ModuleParameter != nil || action.SetProperty != nil || action.LayoutScore != nil || action.MetaslabMap != nil
 	return !none
 }
 
-// ToPool is the other BenchmarkPool that an action writes to. Empty if there is none.
+// ToPool returns the other BenchmarkPool that an action writes to, or "" if there is none.
 func ToPool(action *v1alpha1.PoolAction) string {
 	switch {
 	case action.Replicate != nil:
@@ -72,7 +73,7 @@ func ToPool(action *v1alpha1.PoolAction) string {
 	return ""
 }
 
-// Disks are the disks that an action names. Those that it takes come last.
+// Disks returns the disks that an action names. The disks that it adds to the pool come last.
 func Disks(action *v1alpha1.PoolAction) (disks []*v1alpha1.DiskRef) {
 	switch {
 	case action.AddVdev != nil:
@@ -91,8 +92,8 @@ func Disks(action *v1alpha1.PoolAction) (disks []*v1alpha1.DiskRef) {
 	return disks
 }
 
-// As returns the volume that an action makes, the dataset from which it is made, and the volume to whose pool it goes. Empty if there is
-// none. A clone, or a copy without toVolume, stays on its pool.
+// As returns the volume that an action makes, the dataset from which it is made, and the volume on whose pool it is made. name is empty if
+// the action makes no volume. to is empty for a clone or a copy without toVolume, which stay on their pool.
 func As(action *v1alpha1.PoolAction) (name v1alpha1.VolumeName, from v1alpha1.DatasetPath, to v1alpha1.VolumeName) {
 	switch {
 	case action.Clone != nil:
@@ -105,7 +106,7 @@ func As(action *v1alpha1.PoolAction) (name v1alpha1.VolumeName, from v1alpha1.Da
 	return "", "", ""
 }
 
-// To is the dataset that an action writes to. Empty if there is none.
+// To returns the dataset that an action writes to, or "" if there is none.
 func To(action *v1alpha1.PoolAction) v1alpha1.DatasetPath {
 	switch {
 	case action.Clone != nil:
@@ -118,7 +119,7 @@ func To(action *v1alpha1.PoolAction) v1alpha1.DatasetPath {
 	return ""
 }
 
-// Of are the operations of a phase: the phase's own and its companion.
+// Of returns the operations of a phase: that of an operate phase, and that of measure.operate.
 func Of(phase *v1alpha1.Phase) []*v1alpha1.PoolAction {
 	var actions []*v1alpha1.PoolAction
 	if phase.Operate != nil {

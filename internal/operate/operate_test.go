@@ -7,7 +7,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestLeavesTraces: whoever adds an operation has to decide whether it leaves traces on a kept pool, and which metrics a phase gets.
+// TestLeavesTraces: anyone who adds an operation must decide whether it leaves traces on a kept pool, and which metrics a phase gets from
+// it.
 func TestLeavesTraces(t *testing.T) {
 	want := map[string]bool{
 		"observe": false, "scrub": false, "trim": false, "exportImport": false, "moduleParameter": false, "layoutScore": false,

@@ -1,5 +1,5 @@
-// Package packing compresses the documents that travel through logs, statuses and ConfigMaps, and refuses documents that were changed on
-// the way. The agent and the runner use it, so it imports no other package of this module.
+// Package packing compresses the documents that are sent through logs, statuses and ConfigMaps, and refuses documents that were changed in
+// transit. The agent and the runner use it, so it imports no other package of this module.
 package packing
 
 import (
@@ -17,17 +17,17 @@ import (
 // MaxDocumentBytes bounds the uncompressed JSON of a document.
 const MaxDocumentBytes = 8 << 20
 
-// What can be wrong with a document, for errors.Is.
+// The errors of documents, for errors.Is.
 var (
-	// ErrCorrupt: the document is not what was sent, or not a document.
+	// ErrCorrupt means that the document was changed, or is not a document.
 	ErrCorrupt = errors.New("result is corrupt")
-	// ErrTooLarge: the document is larger than its bound.
+	// ErrTooLarge means that the document is larger than its limit.
 	ErrTooLarge = errors.New("result is too large")
-	// ErrVersion: the document is of another version.
+	// ErrVersion means that the document has another version.
 	ErrVersion = errors.New("result has another version")
 )
 
-// Digest of the exact bytes of a document.
+// Digest returns the digest of the exact bytes of a document.
 func Digest(document []byte) string {
 	sum := sha256.Sum256(document)
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -36,7 +36,7 @@ func Digest(document []byte) string {
 // Pack compresses a document; equal documents give equal bytes.
 func Pack(document []byte) ([]byte, error) {
 	if len(document) > MaxDocumentBytes {
-		return nil, fmt.Errorf("%w: it has %d bytes, at most %d are kept: shorten raw", ErrTooLarge, len(document), MaxDocumentBytes)
+		return nil, fmt.Errorf("%w: it has %d bytes, but at most %d are allowed: shorten raw", ErrTooLarge, len(document), MaxDocumentBytes)
 	}
 	var out bytes.Buffer
 	writer, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -52,20 +52,21 @@ func Pack(document []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Unpack decompresses what Pack compressed.
+// Unpack decompresses a document that Pack has compressed.
 func Unpack(gz []byte) ([]byte, error) { return UnpackAtMost(gz, MaxDocumentBytes) }
 
 // gzipReaders are reused: each has buffers of 40 KiB.
 var gzipReaders = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
-// UnpackAtMost refuses a document of more than most bytes, and stops there, whatever the compressed data would grow to.
+// UnpackAtMost is Unpack with another limit. It refuses a document of more than most bytes, and stops decompressing at that point, however
+// large the document would become.
 func UnpackAtMost(gz []byte, most int64) ([]byte, error) {
 	reader, _ := gzipReaders.Get().(*gzip.Reader)
 	defer gzipReaders.Put(reader)
 	if err := reader.Reset(bytes.NewReader(gz)); err != nil {
 		return nil, fmt.Errorf("%w: it is not gzip: %w", ErrCorrupt, err)
 	}
-	// The last bytes say how large the document is. They may be wrong: a larger document is refused, so that the buffer never grows.
+	// The last bytes give the size of the document. They may be wrong: a larger document is refused, so that the buffer never grows.
 	most = min(most, int64(binary.LittleEndian.Uint32(gz[len(gz)-4:])))
 	out := bytes.NewBuffer(make([]byte, 0, most+1+bytes.MinRead))
 	if _, err := out.ReadFrom(io.LimitReader(reader, most+1)); err != nil {

@@ -20,7 +20,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// TestUnpackAtMost: neither a smaller bound nor a size that is not true yields more bytes than allowed.
+// TestUnpackAtMost: neither a smaller limit nor a false size yields more bytes than allowed.
 func TestUnpackAtMost(t *testing.T) {
 	packed, _ := Pack(make([]byte, 100))
 	lying := bytes.Clone(packed)

@@ -15,7 +15,7 @@ import (
 // Version of the documents. It changes when a reader of the earlier version would fail.
 const Version = 1
 
-// MaxPackedBytes is what fits into a status, compressed and before base64 encoding.
+// MaxPackedBytes is the maximum size of a document in a status, compressed and before base64 encoding.
 const MaxPackedBytes = 280 << 10
 
 // Document is the observation of a pool over a window.
@@ -169,8 +169,8 @@ func Histograms(added []zfs.Histogram) []Histogram {
 	return histograms
 }
 
-// Pack compresses the document. What does not fit is omitted, largest and least important first, and listed. Equal documents give
-// equal bytes.
+// Pack compresses the document. Parts that do not fit are omitted, the largest and least important first, and listed in the document. Equal
+// documents give equal bytes.
 func (d Document) Pack() (packed []byte, digest string, err error) {
 	return pack(&d, &d.Omitted, []omission{
 		{"histograms of vdevs other than the pool", func() {
@@ -220,7 +220,7 @@ func Unpack(packed []byte, digest string) (Document, error) {
 	return document, err
 }
 
-// unpack reads a document of the agent, whose version is checked.
+// unpack reads a document of the agent and checks its version.
 func unpack(packed []byte, digest string, document any, version *int) error {
 	text, err := packing.Unpack(packed)
 	if err != nil {

@@ -59,7 +59,7 @@ func ParseGang(text string) (*Gang, error) {
 	return &Gang{Writes: values["gang_writes"], Multilevel: values["gang_multilevel"], Allocations: values["total_allocations"]}, nil
 }
 
-// counterName is the name of a vdev in the counters: without folder and partition.
+// counterName returns the name of a vdev in the counters: without folder and partition.
 func counterName(name string) string {
 	return strings.TrimSuffix(name[strings.LastIndex(name, "/")+1:], "-part1")
 }

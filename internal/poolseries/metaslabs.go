@@ -57,7 +57,7 @@ func NewMetaslabMap(pool, guid, version string, takenAt time.Time, metaslabs []z
 	return made
 }
 
-// Segments returns the number of free segments, and the power of two of the largest. -1 if there is none.
+// Segments returns the number of free segments, and the power of two of the largest one, or -1 if there is none.
 func (m MetaslabMap) Segments() (count int64, largest int) {
 	largest = -1
 	for power, number := range m.FreeSegments {
@@ -67,7 +67,7 @@ func (m MetaslabMap) Segments() (count int64, largest int) {
 	return count, largest
 }
 
-// Pack compresses the document. What does not fit is omitted and listed.
+// Pack compresses the document. Parts that do not fit are omitted and listed in the document.
 func (m MetaslabMap) Pack() (packed []byte, digest string, err error) {
 	return pack(&m, &m.Omitted, []omission{
 		{"free segments of single metaslabs", func() {

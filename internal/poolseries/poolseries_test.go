@@ -18,7 +18,7 @@ import (
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// sample is a look after so many seconds at a mirror that reads one and writes ten bytes a second.
+// sample returns a sample after the given number of seconds, of a mirror that reads once and writes ten bytes each second.
 func sample(second int64) Sample {
 	percent := int64(3)
 	return Sample{At: start.Add(time.Duration(second) * time.Second), Pool: zfs.PoolSummary{Name: "bench0", GUID: "7", Size: 1000,
@@ -164,7 +164,7 @@ func TestGang(t *testing.T) {
 	}
 }
 
-// TestPack leaves out what does not fit, the least needed first, and the same document gives the same bytes.
+// TestPack: parts that do not fit are omitted, the least important first, and the same document gives the same bytes.
 func TestPack(t *testing.T) {
 	large := recorded(t, MaxPoints)
 	noise := uint64(1)
@@ -233,7 +233,7 @@ func TestDocumentsMatchTheirSchema(t *testing.T) {
 	checkSchema(t, "poolseries", document)
 }
 
-// checkSchema wants the document to be valid, and one with an unknown field to be invalid.
+// checkSchema checks that the document is valid, and that it is invalid with an unknown field.
 func checkSchema(t *testing.T, name string, document any) {
 	t.Helper()
 	schema, err := validator.NewCompiler().Compile("../../docs/schemas/" + name + ".schema.json")

@@ -8,17 +8,17 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// MaxPoints is how many samples a series keeps. Beyond that, every second one is dropped: counters are totals, so only resolution
-// is lost.
+// MaxPoints is how many samples a series keeps. Beyond that, every second sample is dropped: counters are totals, so only resolution is
+// lost.
 const MaxPoints = 600
 
 // Sample is one reading of a pool.
 type Sample struct {
 	At   time.Time
 	Pool zfs.PoolSummary
-	// Counters of the vdevs. None before OpenZFS 2.2.
+	// Counters of the vdevs. Empty before OpenZFS 2.2.
 	Counters []zfs.VdevCounters
-	// Groups are the history of transaction groups, as far as the node keeps it.
+	// Groups is the history of transaction groups, as far as the node keeps it.
 	Groups []TransactionGroup
 	// Gang counters since the module was loaded. Nil if this version has none.
 	Gang *Gang
@@ -41,7 +41,7 @@ type Recorder struct {
 	latest      int64
 }
 
-// point is a sample that is kept.
+// point is a sample of the series.
 type point struct {
 	offset, allocated int64
 	counters          []zfs.VdevCounters
@@ -137,11 +137,11 @@ func everySecond[T any](values []T) []T {
 	return half
 }
 
-// Elapsed is the time from the first sample to the last.
+// Elapsed returns the time from the first sample to the last.
 func (r *Recorder) Elapsed() time.Duration { return r.last.At.Sub(r.first.At) }
 
-// Document is the series including the last sample, even if that is not on the grid. Top-level vdevs and disks are found in the
-// tree of the pool, where names have folders and partitions.
+// Document returns the series. It includes the last sample even if that is not on the grid. Top-level vdevs and disks are looked up in the
+// tree of the pool, where names include folders and partitions.
 func (r *Recorder) Document(status zfs.Status) (Document, error) {
 	if r.count < 2 {
 		return Document{}, fmt.Errorf("%d samples: a window needs two", r.count)
@@ -189,7 +189,7 @@ func (r *Recorder) vdev(at int, kept []point) Vdev {
 	return vdev
 }
 
-// SpaceOf a pool, as zpool list has it.
+// SpaceOf returns the space of a pool as zpool list reports it.
 func SpaceOf(pool zfs.PoolSummary) Space {
 	return Space{SizeBytes: pool.Size, AllocatedBytes: pool.Allocated, FragmentationPercent: pool.FragmentationPercent}
 }

@@ -86,7 +86,7 @@ func (s *session) nameUser(environment []string) ([]string, error) {
 		return append(slices.Clone(environment), "LD_PRELOAD="+found[0], "NSS_WRAPPER_PASSWD="+users, "NSS_WRAPPER_GROUP="+groups), nil
 	}
 	return nil,
-		fmt.Errorf("initdb wants a name for user %d, and /etc/passwd of the image has none: use the default runAsUser, or an image with "+
+		fmt.Errorf("initdb needs a name for user %d, and /etc/passwd of the image has none: use the default runAsUser, or an image with "+
 			"libnss_wrapper",
 			os.Geteuid())
 }
@@ -107,7 +107,7 @@ func (s *session) configure() error {
 
 // takeCluster gives the cluster of an earlier run the settings of this one, and removes settings that were made with ALTER SYSTEM.
 func (s *session) takeCluster(context.Context) error {
-	const most = 1 << 20 // the one that initdb writes has 30 KiB
+	const most = 1 << 20 // the file that initdb writes has 30 KiB
 	root, err := os.OpenRoot(s.data)
 	if err != nil {
 		return fmt.Errorf("configure PostgreSQL: %w", err)
@@ -131,7 +131,7 @@ func (s *session) takeCluster(context.Context) error {
 	return s.configure()
 }
 
-// configurationMark is where the settings begin that configure appends.
+// configurationMark marks the beginning of the settings that configure appends.
 const configurationMark = "\n# by storagebench\n"
 
 func configuration(options Options, socket string) string {

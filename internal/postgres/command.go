@@ -31,7 +31,7 @@ type spec struct {
 	stdin       *os.File
 	// line is called for each line of stderr, in order. May be nil.
 	line func(string)
-	// deathSignal is what the kernel sends it when this process dies; default SIGKILL.
+	// deathSignal is the signal that the kernel sends it when this process dies; default SIGKILL.
 	deathSignal syscall.Signal
 	// survives says that the end of the context does not kill it, because it is stopped gracefully elsewhere.
 	survives bool
@@ -211,7 +211,7 @@ func (t *transcript) flush() {
 	}
 }
 
-// lines returns those that are kept.
+// lines returns the lines that were kept.
 func (t *transcript) lines() []string {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

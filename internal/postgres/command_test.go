@@ -45,7 +45,7 @@ func within(deadline time.Duration, fact func() bool) bool {
 	return true
 }
 
-// TestCancelKillsTheGroup: what a program has started goes with it.
+// TestCancelKillsTheGroup: the processes that a program has started are killed with it.
 func TestCancelKillsTheGroup(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	child := make(chan int, 1)
@@ -112,7 +112,7 @@ func FuzzTranscript(f *testing.F) {
 	})
 }
 
-// TestHeldProgram: a held program has its number before it runs, and its logs are read to their ends.
+// TestHeldProgram: the process number of a held program is known before it runs, and its logs are read to their ends.
 func TestHeldProgram(t *testing.T) {
 	prefix := filepath.Join(t.TempDir(), "log")
 	program := `i=0; while [ $i -lt 20000 ]; do echo "0 $i 5 0 1 1"; i=$((i+1)); done > "$1.$$"; echo "1 1 7 0 1 1" > "$1.$$.1"`
@@ -137,7 +137,7 @@ func TestHeldProgram(t *testing.T) {
 	}
 }
 
-// TestHeldProgramThatNeverRuns: whoever closes the gate instead ends it.
+// TestHeldProgramThatNeverRuns: closing the gate without releasing the program ends it.
 func TestHeldProgramThatNeverRuns(t *testing.T) {
 	held, gate, err := startHeld(t.Context(), spec{argv: []string{shell, "-c", "exit 0"}, environment: minimalEnvironment("")})
 	if err != nil {

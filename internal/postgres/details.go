@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Details is the document in Outcome.Details: what explains the metrics.
+// Details is the document in Outcome.Details, which explains the metrics.
 type Details struct {
 	Scale               int64 `json:"scale"`
 	AskedDatabaseBytes  int64 `json:"askedDatabaseBytes"`

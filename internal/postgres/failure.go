@@ -30,7 +30,7 @@ var storageDiagnoses = []diagnosis{
 	{"invalid page in block", syscall.EBADMSG, "a page is damaged: the storage returned other data than was written"},
 }
 
-// otherDiagnoses are checked after these, causes before their consequences.
+// otherDiagnoses are checked after storageDiagnoses, causes before their consequences.
 var otherDiagnoses = []diagnosis{
 	{"could not map anonymous shared memory", syscall.ENOMEM,
 		"there is not enough memory: reduce shared_buffers, or increase the memory of the pod"},
@@ -52,13 +52,14 @@ func failingStorage(line string) bool {
 	return slices.ContainsFunc(storageDiagnoses, func(known diagnosis) bool { return strings.Contains(line, known.text) })
 }
 
-// weighty matches the lines of programs and server that say what went wrong.
+// weighty matches the lines of the programs and of the server that say what went wrong.
 var weighty = regexp.MustCompile(`(?i)\b(error|fatal|panic|hint|detail|aborted|terminated by signal|invalid value|outside the valid range|requires a)\b|^LINE \d+:`) //nolint:lll // a pattern is one line
 
-// consequences match what all other connections report after one process of the server has died.
+// consequences matches the lines that all other connections report after one process of the server has died.
 var consequences = regexp.MustCompile(`The postmaster has commanded this server process|In a moment you should be able to reconnect|Failed process was running`) //nolint:lll // a pattern is one line
 
-// explain says what failed, why in words, and what PostgreSQL itself said. The errno of the cause can be found with errors.Is.
+// explain returns an error that says what failed and why, and what PostgreSQL itself said. The errno of the cause can be found with
+// errors.Is.
 func (s *session) explain(doing string, err error) error {
 	var lines []string
 	if failed, is := errors.AsType[*commandError](err); is {
@@ -132,5 +133,5 @@ func significant(lines []string) []string {
 	return chosen
 }
 
-// differences are what varies between lines of one kind: time, process, client.
+// differences are the parts that vary between lines of one kind: time, process, client.
 var differences = regexp.MustCompile(`\d+`)

@@ -39,7 +39,7 @@ func (o Options) findFolders() error {
 	}
 	where, err := os.Readlink(filepath.Join(o.Folder, dataName, "pg_wal"))
 	if apart := err == nil; apart != (o.WALFolder != "") || apart && where != filepath.Join(o.WALFolder, walName) {
-		return errors.New("the log of the database that is there is elsewhere: write the same walVolume as in the phase that made it")
+		return errors.New("the write-ahead log of the existing database is elsewhere: write the same walVolume as in the phase that made it")
 	}
 	if o.WALFolder == "" {
 		return nil
@@ -74,7 +74,8 @@ func unused(root *os.Root, name string) error {
 	return nil
 }
 
-// prepareFolder makes room for a part of a new cluster. The marker is written first: a folder without one belongs to others.
+// prepareFolder makes room for a part of a new cluster. The marker is written before the cluster is created: a folder without one belongs
+// to others.
 func prepareFolder(folder, name string) error {
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make the folder for PostgreSQL on the volume: %w", err)

@@ -94,7 +94,7 @@ func TestFolderWithLink(t *testing.T) {
 	}
 }
 
-// TestFolderInUse: a cluster in which a process works stays.
+// TestFolderInUse: a cluster in which a process works is not removed.
 func TestFolderInUse(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, markerName), markerText(dataName))

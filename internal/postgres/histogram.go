@@ -78,7 +78,7 @@ func (h *histogram) average() float64 {
 	return h.sum / float64(h.total)
 }
 
-// deviation is the standard deviation of the whole, as pgbench computes it.
+// deviation is the standard deviation of the whole population, as pgbench computes it.
 func (h *histogram) deviation() float64 {
 	if h.total == 0 {
 		return 0

@@ -25,7 +25,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestQuantiles compares with sorting.
+// TestQuantiles compares the figures with those of the sorted latencies.
 func TestQuantiles(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, size := range []int{1, 2, 3, 10, 999, 1000, 1001, 50_000} {

@@ -12,7 +12,7 @@ import (
 
 const checkpointPatience = time.Hour
 
-// load is what it took to create the database.
+// load has the scale and the size of the database, and how long its creation took.
 type load struct {
 	scale, databaseBytes int64
 	load, checkpoint     time.Duration
@@ -38,11 +38,11 @@ func (s *session) initialise(ctx context.Context) (load, error) {
 
 // resume uses the database of an earlier run, and resets settings that its script has made permanent. Views, functions or a search_path of
 // the script could run code as any user who connects. So only the owner connects to that database, and the superuser stays in the database
-// postgres, which no script can reach. What the superuser does with the kept database from there (settings, CHECKPOINT, sizes, counters)
-// calls none of its functions, and autovacuum calls functions of indexes as the owner of the table. Event triggers require a superuser.
+// postgres, which no script can reach. The commands of the superuser that concern the kept database (settings, CHECKPOINT, sizes, counters)
+// call none of its functions, and autovacuum calls functions of indexes as the owner of the table. Event triggers require a superuser.
 func (s *session) resume(ctx context.Context) (load, error) {
 	result := load{scale: s.options.scale()}
-	const doing = "go on with the database that is there"
+	const doing = "use the existing database"
 	if _, err := s.ask(ctx, queryPatience, "ALTER ROLE "+owner+" RESET ALL", "ALTER DATABASE "+database+" RESET ALL",
 		"ALTER ROLE "+owner+" IN DATABASE "+database+" RESET ALL"); err != nil {
 		return load{}, s.explain(doing, err)
@@ -72,14 +72,14 @@ func (s *session) resume(ctx context.Context) (load, error) {
 // pgbenchTables are the tables that pgbench -i creates, in the schema public.
 var pgbenchTables = []string{"pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers"}
 
-// tablesQuery counts those of them that are ordinary, logged tables, and those that hide one: a schema with the name of the owner comes
-// before public.
+// tablesQuery counts the pgbenchTables that are ordinary, logged tables, and the tables that hide one of them: a schema with the name of
+// the owner comes before public.
 var tablesQuery = "SELECT what, count(*) FROM (SELECT CASE WHEN n.nspname = '" + owner + "' THEN 'hidden' " +
 	"WHEN n.nspname = 'public' AND c.relkind = 'r' AND c.relpersistence = 'p' THEN 'tables' ELSE 'others' END " +
 	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace " +
 	"WHERE c.relname IN ('" + strings.Join(pgbenchTables, "', '") + "')) AS found(what) GROUP BY what"
 
-// askOwner asks the database as its owner, for numbers by name.
+// askOwner runs a query in the database as its owner, and returns the answer as numbers by name.
 func (s *session) askOwner(ctx context.Context, query string) (counters, error) {
 	answer, err := s.askAs(ctx, owner, database, queryPatience, query)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *session) settle(ctx context.Context, doing string, result load) (load, 
 		return load{}, s.explain(doing, err)
 	}
 	if result.databaseBytes < s.options.DatabaseBytes {
-		return load{}, fmt.Errorf("%s: the database has only %d bytes: this pgbench makes smaller rows than is known here", doing,
+		return load{}, fmt.Errorf("%s: the database has only %d bytes: this version of pgbench writes smaller rows than expected", doing,
 			result.databaseBytes)
 	}
 	return result, nil

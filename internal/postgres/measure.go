@@ -29,7 +29,7 @@ type measurement struct {
 	series    *series
 	threads   int
 	began     time.Time
-	// commit is the mean latency of commits in milliseconds, 0 if there are none in the script.
+	// commit is the mean latency of commits in milliseconds; 0 if the script has none.
 	commit float64
 }
 
@@ -121,8 +121,8 @@ func (s *session) bench(ctx context.Context, argv []string, seconds int64, resul
 	return pgbench.output.text()
 }
 
-// benchArguments are the arguments of pgbench. --no-vacuum, because the load has vacuumed the database, and a vacuum would become part of
-// the measurement.
+// benchArguments returns the arguments of pgbench. It sets --no-vacuum, because the load has vacuumed the database, and a vacuum would
+// become part of the measurement.
 func (s *session) benchArguments(seconds int64, seed uint64) ([]string, error) {
 	argv := []string{s.programs.path("pgbench"), "--no-vacuum", "--client", strconv.Itoa(s.options.Clients), "--jobs",
 		strconv.Itoa(s.threads()),
@@ -144,7 +144,7 @@ func (s *session) benchArguments(seconds int64, seed uint64) ([]string, error) {
 	return append(argv, database), nil
 }
 
-// threads is the number of threads of pgbench: as many as there are CPUs, and at most one for each client.
+// threads returns the number of threads of pgbench: as many as there are CPUs, but at most one for each client, and at most maxThreads.
 func (s *session) threads() int { return min(s.options.Clients, runtime.GOMAXPROCS(0), maxThreads) }
 
 func withOverrun(ctx context.Context, seconds int64) (context.Context, context.CancelFunc) {
@@ -184,7 +184,7 @@ func (s *session) statisticsSince(ctx context.Context, before counters) (counter
 	return after.since(before)
 }
 
-// check compares pgbench's summary with its logs: metrics on which they differ are not reported.
+// check compares pgbench's summary with its logs. If they differ, the metrics are not reliable, and the measurement fails.
 func (m measurement) check(clients int) error {
 	counted := m.counted
 	switch {

@@ -31,7 +31,8 @@ var settingNames = []string{
 
 var (
 	settingValue = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.:/+-]{0,63}$`)
-	// shellCommand finds what pgbench would hand to a shell, also split over lines. It may find it in a comment too.
+	// shellCommand finds commands that pgbench would hand to a shell, even if they are split over several lines. It may also find them in a
+	// comment.
 	shellCommand = regexp.MustCompile(`(?i)\\(?:\s|\\\r?\n)*(?:set)?shell`)
 )
 
@@ -99,7 +100,7 @@ func checkSettings(settings map[string]string) error {
 	return nil
 }
 
-// scale of pgbench for the requested size.
+// scale returns the scale of pgbench for the requested size.
 func (o Options) scale() int64 { return (o.DatabaseBytes-1)/bytesPerScale + 1 }
 
 // wholeSeconds rounds up, because pgbench takes no fractions.

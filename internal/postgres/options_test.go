@@ -52,7 +52,7 @@ func TestRefusedOptions(t *testing.T) {
 	}
 }
 
-// FuzzScript: a script that passes has no way to a shell that pgbench's lexer would find.
+// FuzzScript: a script that passes contains no shell command that pgbench's lexer would find.
 func FuzzScript(f *testing.F) {
 	f.Add([]byte("\\set a 1\nSELECT :a;\n"))
 	f.Add([]byte("SELECT 1 \\ \\\r\n  shell x"))
@@ -69,7 +69,7 @@ func FuzzScript(f *testing.F) {
 	})
 }
 
-// TestSettingsAreThoseOfTheAPI compares with the rule in the API.
+// TestSettingsAreThoseOfTheAPI compares settingNames with the rule in the API.
 func TestSettingsAreThoseOfTheAPI(t *testing.T) {
 	source, err := os.ReadFile("../../api/v1alpha1/workload_types.go")
 	if err != nil {

@@ -29,7 +29,8 @@ const (
 
 // Options say what to measure.
 type Options struct {
-	// Folder on the volume; created if missing. What an earlier attempt has left there is removed, anything else is not touched.
+	// Folder on the volume; created if missing. Leftovers of an earlier attempt in it are removed, unless Keep is set. Anything else is not
+	// touched.
 	Folder string
 	// WALFolder is like Folder, but on the volume of the write-ahead log. Empty if the log is in the folder of the cluster.
 	WALFolder string
@@ -49,7 +50,7 @@ type Options struct {
 	DataChecksums bool
 	// Keep uses the database that an earlier Run has left in Folder and WALFolder. It has to have the same size and checksums.
 	Keep bool
-	// Settings of postgresql.conf, of those that the API allows.
+	// Settings of postgresql.conf. Only those that the API allows are accepted.
 	Settings map[string]string
 	// Seed of pgbench's random numbers. The ramp-up has another, so that it does not warm exactly the rows that are measured.
 	Seed int64
@@ -57,13 +58,13 @@ type Options struct {
 	Progress func(percent int, rate string, left time.Duration)
 }
 
-// Outcome is what was measured. A Run that fails has none.
+// Outcome is the result of a measurement. A Run that fails has none.
 type Outcome struct {
 	// Metrics by their names in the vocabulary of results.
 	Metrics map[string]int64
-	// Environment is versions, seeds and settings as the server had them.
+	// Environment has versions and seeds, and the settings as the server reports them.
 	Environment map[string]string
-	// Series is the rate over time, which is in the Details too.
+	// Series is the rate over time. The Details contain it too.
 	Series []Point
 	// Details is a Details document.
 	Details json.RawMessage
@@ -132,7 +133,7 @@ func (s *session) run(ctx context.Context, measured func(string)) (Outcome, erro
 	return outcome, err
 }
 
-// work is what happens while the server runs.
+// work does everything that needs the running server.
 func (s *session) work(ctx context.Context, measured func(string)) (Outcome, error) {
 	alive, cancel := s.server.whileAlive(ctx)
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// shell is what initdb runs the server with, and what holds pgbench back until its logs are ready.
+// shell runs the server for initdb, and holds pgbench back until its logs are ready.
 const shell = "/bin/sh"
 
 var (
@@ -22,7 +22,7 @@ var (
 	versionPattern = regexp.MustCompile(`\(PostgreSQL\) ((\d{1,4})(?:\.\d+|devel|beta\d+|rc\d+)?(?: .*)?)$`)
 )
 
-// programs are those of one installation.
+// programs are the programs of one PostgreSQL installation.
 type programs struct {
 	folder  string
 	version string // such as 15.18 (Debian 15.18-0+deb12u1)
@@ -31,8 +31,8 @@ type programs struct {
 
 func (p programs) path(name string) string { return filepath.Join(p.folder, name) }
 
-// findPrograms takes the first folder of PATH that has all programs, else the newest installation. On Debian, PATH has only wrappers of
-// some of them, which are Perl scripts.
+// findPrograms takes the first folder of PATH that has all programs. Otherwise it takes the newest complete installation in the first of
+// the installFolders that has one. On Debian, PATH has only wrappers of some of the programs, which are Perl scripts.
 func findPrograms(ctx context.Context) (programs, error) {
 	folder, err := programFolder(filepath.SplitList(os.Getenv("PATH")), installFolders)
 	if err != nil {
@@ -113,7 +113,7 @@ func parseVersion(output string) (version string, major int, err error) {
 	return strings.TrimSpace(match[1]), major, nil
 }
 
-// minimalEnvironment leaves out the variables of the caller, above all those that redirect PostgreSQL's programs.
+// minimalEnvironment leaves out the variables of the caller except LD_LIBRARY_PATH, above all those that redirect PostgreSQL's programs.
 func minimalEnvironment(home string) []string {
 	environment := []string{"LC_ALL=C", "TZ=UTC", "PATH=/usr/local/bin:/usr/bin:/bin", "PGCONNECT_TIMEOUT=60"}
 	if home != "" {

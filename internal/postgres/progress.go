@@ -21,7 +21,7 @@ func newProgress(options Options) *progress {
 	return &progress{tell: options.Progress, measured: time.Duration(seconds) * time.Second, began: time.Now()}
 }
 
-// say names a step before the measurement, or after it, of unknown length.
+// say reports a step of unknown length, before or after the measurement.
 func (p *progress) say(step string) { p.report(step, 0) }
 
 // report reports the rate. more is the time that this step still takes in addition to the parts known in advance; it is negative for the

@@ -11,7 +11,7 @@ import (
 
 const (
 	queryPatience = 2 * time.Minute
-	// settlePatience is for what the load has left to autovacuum, and for connections to close.
+	// settlePatience is how long to wait for autovacuum to finish after the load, and for connections to close.
 	settlePatience = 5 * time.Minute
 )
 
@@ -20,7 +20,8 @@ func (s *session) ask(ctx context.Context, patience time.Duration, commands ...s
 	return s.askAs(ctx, superuser, "postgres", patience, commands...)
 }
 
-// askAs is ask as any user in any database. Names without a schema are those of PostgreSQL itself, whatever a script has set permanently.
+// askAs is ask as any user in any database. Names without a schema refer to PostgreSQL's own objects, whatever a script has set
+// permanently.
 func (s *session) askAs(ctx context.Context, user, database string, patience time.Duration, commands ...string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the server did not answer within %v", patience))
 	defer cancel()
@@ -137,8 +138,8 @@ func statisticsQuery(major int) string {
 	return strings.Join(parts, " UNION ALL ")
 }
 
-// until repeats a query until the answer is 0, because the server does not report when its processes have finished. It says whether that
-// happened.
+// until repeats a query until the answer is 0, because the server does not report when its processes have finished. It reports whether the
+// answer became 0 in time.
 func (s *session) until(ctx context.Context, patience time.Duration, query string) (bool, error) {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
@@ -159,7 +160,7 @@ func (s *session) until(ctx context.Context, patience time.Duration, query strin
 	}
 }
 
-// environment is what the server reports about itself, with all defaults applied.
+// environment returns the settings of the server with all defaults applied, its version, and the seeds.
 func (s *session) environment(ctx context.Context) (map[string]string, error) {
 	shown := append([]string{"block_size", "wal_block_size", "wal_segment_size", "data_checksums", "fsync", "max_connections", "autovacuum",
 		"io_method", "huge_pages_status", "server_encoding"}, settingNames...)

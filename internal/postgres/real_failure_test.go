@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestRealKilled kills the process that measures, as nothing can be caught: the server must go too.
+// TestRealKilled kills the measuring process with a signal that it cannot catch: the server must end too.
 func TestRealKilled(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(folderVariable) == "" {

@@ -25,11 +25,11 @@ const unprivileged = 65534
 // folderVariable hands the child of a test its folder.
 const folderVariable = "STORAGEBENCH_TEST_FOLDER"
 
-// stageVariable tells the child when its volume is to be full.
+// stageVariable tells the child at which stage its volume has to be full.
 const stageVariable = "STORAGEBENCH_TEST_STAGE"
 
-// asUser skips the test where there is no PostgreSQL. As root it runs the test again as another user and returns false in the
-// parent; true says that the test is to be done here, in that folder.
+// asUser skips the test where there is no PostgreSQL. As root it runs the test again as another user and returns false in the parent; if it
+// returns true, the test has to run here, in the returned folder.
 func asUser(t *testing.T, uid uint32) (string, bool) {
 	t.Helper()
 	if _, err := programFolder(filepath.SplitList(os.Getenv("PATH")), installFolders); err != nil {
@@ -52,7 +52,8 @@ func asUser(t *testing.T, uid uint32) (string, bool) {
 	return "", false
 }
 
-// quickFolder is one in memory, if there is enough: what is tested is the behaviour, and a dozen clusters wait long for a disk.
+// quickFolder returns a folder in memory, if there is enough: the tests are about behaviour, and a dozen clusters would wait long for a
+// disk.
 func quickFolder(t *testing.T, uid int) string {
 	t.Helper()
 	const memory, enough = "/dev/shm", 2 << 30
@@ -63,7 +64,7 @@ func quickFolder(t *testing.T, uid int) string {
 	return shortFolder(t, uid, memory)
 }
 
-// shortFolder is one whose path leaves room for a socket.
+// shortFolder returns a folder whose path is short enough for a socket.
 func shortFolder(t *testing.T, uid int, parent string) string {
 	t.Helper()
 	folder, err := os.MkdirTemp(parent, "sbpg")
@@ -77,7 +78,8 @@ func shortFolder(t *testing.T, uid int, parent string) string {
 	return folder
 }
 
-// child is this test once more, as another user. The copy of the program is readable for it, the folder of go test is not.
+// child returns a command that runs this test again, as another user. That user can read the copy of the program, but not the folder of go
+// test.
 func child(t *testing.T, uid uint32, folder string) *exec.Cmd {
 	t.Helper()
 	path := filepath.Join(shortFolder(t, 0, "/tmp"), "test")
@@ -163,7 +165,7 @@ func TestRealModes(t *testing.T) {
 	}
 }
 
-// TestRealKeep: a database that is kept is the same one, with the settings of the second phase, and with nothing that SQL has set for good.
+// TestRealKeep: a kept database is the same one, with the settings of the second phase, and without settings that SQL has made permanent.
 func TestRealKeep(t *testing.T) {
 	t.Parallel()
 	folder, here := asUser(t, unprivileged)
@@ -261,7 +263,7 @@ BEGIN COPY (SELECT 1) TO PROGRAM 'touch TRACE'; RETURN 1; EXCEPTION WHEN OTHERS 
 }
 
 // TestRealWALApart: the log is in the other folder and nowhere else. Leftovers of an attempt in either folder are useless, and are
-// recreated.
+// replaced.
 func TestRealWALApart(t *testing.T) {
 	t.Parallel()
 	folder, here := asUser(t, unprivileged)
@@ -338,7 +340,7 @@ func plausible(t *testing.T, options Options, outcome Outcome) {
 	t.Logf("%s: %d transactions/s, mean %d ns, p99 %d ns, max %d ns, %d bytes of log a transaction, database %d bytes", options.Mode,
 		m["transactionsPerSecond"], m["transactionLatencyMeanNanoseconds"], m["transactionLatencyP99Nanoseconds"],
 		m["transactionLatencyMaxNanoseconds"], m["walBytesPerTransaction"], m["databaseBytes"])
-	expected := 14 // and the percentiles that so many transactions tell
+	expected := 14 // and the percentiles for which there are enough transactions
 	for name, share := range map[string]int64{"P50": 500_000, "P95": 950_000, "P99": 990_000, "P999": 999_000} {
 		_, there := m["transactionLatency"+name+"Nanoseconds"]
 		if told := m["transactions"] >= stats.NeededFor(share); told {
@@ -358,7 +360,7 @@ func plausible(t *testing.T, options Options, outcome Outcome) {
 	if len(m) != expected || m["transactions"] < 1 || m["databaseBytes"] < options.DatabaseBytes || m["failedTransactions"] != 0 {
 		t.Errorf("%s: %v", options.Mode, m)
 	}
-	// pgbench's own time begins with its connections, which take long on a busy machine, and the time that it divides by after them.
+	// pgbench's own time begins with its connections, which take long on a busy machine. The time by which it divides begins after them.
 	if took := time.Duration(m["durationNanoseconds"]); took < options.Duration/2 || took > options.Duration*3 {
 		t.Errorf("measured %v", took)
 	}
@@ -483,7 +485,7 @@ func TestRealUnnamedUser(t *testing.T) {
 			t.Fatal(err)
 		}
 		plausible(t, options, outcome)
-	} else if err == nil || !strings.Contains(err.Error(), "initdb wants a name for user 64999") {
+	} else if err == nil || !strings.Contains(err.Error(), "initdb needs a name for user 64999") {
 		t.Error(err)
 	}
 	t.Log(err)

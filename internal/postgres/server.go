@@ -55,7 +55,7 @@ func (t *trouble) err() error {
 	return fmt.Errorf("the server said: %s", t.line)
 }
 
-// errServerDied is the cause if the server ends by itself.
+// errServerDied is the cause if the server ends without being stopped.
 var errServerDied = errors.New("the PostgreSQL server has died")
 
 func (s *session) startServer(ctx context.Context) error {
@@ -113,7 +113,7 @@ func (s *server) whileAlive(ctx context.Context) (context.Context, context.Cance
 	return alive, func() { cancel(context.Canceled) }
 }
 
-// stopServer shuts the server down cleanly: what it has not written yet, it writes now.
+// stopServer shuts the server down cleanly, so that it writes everything that it has not written yet.
 func (s *session) stopServer(ctx context.Context) error {
 	s.progress.say("stop of the server")
 	began := time.Now()

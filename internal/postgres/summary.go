@@ -36,9 +36,9 @@ func parseSummary(text string) (summary, error) {
 	}
 	switch {
 	case !s.transactionsSeen:
-		return summary{}, fmt.Errorf("pgbench printed %.200q and no number of transactions", text)
+		return summary{}, fmt.Errorf("pgbench printed %.200q, but no number of transactions", text)
 	case s.transactions > 0 && s.tps <= 0:
-		return summary{}, fmt.Errorf("pgbench printed %.500q and no rate", text)
+		return summary{}, fmt.Errorf("pgbench printed %.500q, but no rate", text)
 	}
 	return s, nil
 }
@@ -74,7 +74,7 @@ func (s *summary) take(line string) error {
 	}
 	number, ok := parseNumber(value)
 	if !ok {
-		return fmt.Errorf("pgbench printed %.100q, which has no number that can be", line)
+		return fmt.Errorf("pgbench printed %.100q, which has no valid number", line)
 	}
 	*into = number
 	return nil

@@ -17,7 +17,7 @@ import (
 // pipeBytes is the largest pipe that unprivileged users may have. pgbench waits when one is full, so the larger the better.
 const pipeBytes = 1 << 20
 
-// transactions counts what pgbench logs of each transaction. The logs are FIFOs: they take no space, however long the run.
+// transactions counts the transactions that pgbench logs. The logs are FIFOs: they take no space, however long the run.
 type transactions struct {
 	mutex     sync.Mutex
 	latencies *histogram

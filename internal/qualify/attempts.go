@@ -35,7 +35,7 @@ func (a *attempts) see(run results.RunResult) {
 	}
 }
 
-// fails reports whether the storage has failed requests.
+// fails reports whether the storage has failed requests of a run.
 func fails(run results.RunResult) bool {
 	return run.Because(broken) != "" || slices.ContainsFunc(run.Phases, func(phase results.RunPhase) bool {
 		return phase.Metrics[ioErrors] > 0 && !slices.Contains(full, phase.Reason)

@@ -37,7 +37,7 @@ type Finding struct {
 	// Means and Do say what follows. Empty if it is good.
 	Means string `json:"means,omitempty"`
 	Do    string `json:"do,omitempty"`
-	// beyond is how many times the limit the value is: worse ones come first.
+	// beyond is by which factor the value is beyond the limit: the worst comes first.
 	beyond float64
 }
 
@@ -65,7 +65,7 @@ type Facts struct {
 	attempts
 }
 
-// FactsOf the experiments of a suite.
+// FactsOf returns the facts from the experiments of a suite.
 func FactsOf(experiments ...results.Experiment) Facts {
 	facts := Facts{metrics: map[string]map[string]results.MetricResult{}}
 	for _, e := range experiments {
@@ -105,7 +105,7 @@ func (f Facts) add(phase results.PhaseResult) {
 	}
 }
 
-// metric of a phase; false if it was not measured.
+// metric returns a metric of a phase, or false if it was not measured.
 func (f Facts) metric(phase, name string) (results.MetricResult, bool) {
 	metric, found := f.metrics[phase][name]
 	return metric, found && metric.Runs > 0
@@ -154,7 +154,7 @@ func sentence(verdict Level, count map[Level]int) string {
 		return fmt.Sprintf("Not fit for databases as measured. Of %d findings %d are bad, %d unknown and %d warnings.",
 			count[Bad]+count[Unknown]+count[Warning]+count[Good], count[Bad], count[Unknown], count[Warning])
 	case Unknown:
-		return fmt.Sprintf("Not known. Findings without figures of the storage: %d. Of what was measured nothing is bad.", count[Unknown])
+		return fmt.Sprintf("Unknown. Findings without figures of the storage: %d. Nothing that was measured is bad.", count[Unknown])
 	case Warning:
 		return fmt.Sprintf("Usable for databases. Warnings to mind: %d.", count[Warning])
 	case Good:

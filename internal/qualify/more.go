@@ -16,7 +16,7 @@ const (
 	perWorkerWarn, perWorkerBad = 200, 50
 	// Sixteen workers should read at least this many times as much as one.
 	scalingWarn, scalingBad = 4, 1.5
-	// Runs of the same thing should differ by at most this share of their median.
+	// Runs of the same phase should differ by at most this share of their median.
 	steadyWarn, steadyBad = 0.25, 1.0
 	// memoryWarn is the part of reads that may come from memory, in parts per million.
 	memoryWarn = 100_000
@@ -28,7 +28,7 @@ const (
 	tooFastBelow = 10_000
 )
 
-// usable lists what has no numbers.
+// usable lists the experiments without usable numbers.
 func usable(facts Facts) []Finding {
 	var all []Finding
 	for _, trouble := range facts.troubles {
@@ -38,7 +38,7 @@ func usable(facts Facts) []Finding {
 	return all
 }
 
-// noErrors asks that no read or write has failed, also in attempts whose numbers are not used.
+// noErrors requires that no read or write has failed, not even in attempts whose numbers are not used.
 func noErrors(facts Facts) []Finding {
 	failed := slices.Clone(facts.failed)
 	for _, phase := range facts.phasesOf() {
@@ -56,7 +56,7 @@ func noErrors(facts Facts) []Finding {
 		Do:    "Look at the kernel's log of the node before you trust it with data."}}
 }
 
-// perWorker asks what one of 16 workers gets.
+// perWorker judges how many reads each of 16 workers gets.
 func perWorker(facts Facts) []Finding {
 	const about = "Random reads for each of 16 workers"
 	metric, known := facts.metric("read-16", reads)
@@ -76,7 +76,7 @@ func perWorker(facts Facts) []Finding {
 		"Use faster disks or more of them, or more memory for the database.")
 }
 
-// scaling asks whether many workers get more than one.
+// scaling judges whether 16 workers read more than one.
 func scaling(facts Facts) []Finding {
 	const about = "16 workers against one"
 	one, known := facts.metric("read-1", reads)
@@ -95,10 +95,10 @@ func scaling(facts Facts) []Finding {
 	}
 	finding = facts.ofStorage(facts.ofDisks(finding, "read-1", "read-16"), "read-16")
 	return explained(finding, "Requests of several sessions wait for each other.",
-		"A single disk with moving heads does this. Else look for a throttle, a quota, or a queue with room for one request.")
+		"A single disk with moving heads does this. Otherwise, look for a throttle, a quota, or a queue with room for one request.")
 }
 
-// steady asks that runs of the same thing are alike.
+// steady requires that runs of the same phase are alike.
 func steady(facts Facts) []Finding {
 	const about = "Runs are alike"
 	metric, known := facts.metric("mixed-16", reads)
@@ -123,7 +123,7 @@ func steady(facts Facts) []Finding {
 		"Ask who shares the storage. Repeat it at another time of the day.")
 }
 
-// fromMemory warns of figures that are those of a cache.
+// fromMemory warns of reads that came from a cache.
 func fromMemory(facts Facts) []Finding {
 	var hits []string
 	for _, phase := range []string{"read-1", "read-16", "mixed-16", "scan", "aged-mixed-16", "aged-scan"} {
@@ -139,7 +139,7 @@ func fromMemory(facts Facts) []Finding {
 		Means: "The storage itself is slower than these figures.", Do: larger}}
 }
 
-// tooFast doubts commits that no disk can make durable so quickly.
+// tooFast warns of commits that are faster than any disk can make them durable.
 func tooFast(facts Facts) []Finding {
 	for _, phase := range []string{"redo-empty", "redo-full"} {
 		metric, known := facts.metric(phase, "writeLatencyP50Nanoseconds")
@@ -152,7 +152,7 @@ func tooFast(facts Facts) []Finding {
 	return nil
 }
 
-// doubts are warnings about the storage.
+// doubts reports the warnings of preflight checks.
 func doubts(facts Facts) []Finding {
 	var all []Finding
 	for _, doubt := range facts.doubts {

@@ -14,7 +14,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// good are figures of a fast, steady disk.
+// good returns the figures of a fast, steady disk.
 func good() map[string]map[string]int64 {
 	return map[string]map[string]int64{
 		"redo-empty": {appendP99: 1e6, appends: 20_000, "writeLatencyP50Nanoseconds": 300_000},
@@ -26,7 +26,7 @@ func good() map[string]map[string]int64 {
 	}
 }
 
-// measured makes an experiment of three runs of these figures, that differ by 2%.
+// measured makes an experiment of three runs with these figures, which differ by 2%.
 func measured(figures map[string]map[string]int64) results.Experiment {
 	e := results.Experiment{State: results.StateComplete, NodeName: "node-a"}
 	variant := results.VariantResult{Name: "default"}
@@ -123,7 +123,7 @@ func TestSecondAttemptsRepairNoDisk(t *testing.T) {
 	}
 }
 
-// TestDoubtfulFigures: commits that cannot be durable are not good, and a limit of the CPU is none of the storage.
+// TestDoubtfulFigures: commits that cannot be durable are not good, and a limit of the CPU is not one of the storage.
 func TestDoubtfulFigures(t *testing.T) {
 	figures := good()
 	figures["redo-full"]["writeLatencyP50Nanoseconds"] = 2000
@@ -142,7 +142,7 @@ func TestDoubtfulFigures(t *testing.T) {
 	}
 }
 
-// TestDoubtfulWarnings: commits that cannot be durable are not worth a warning only.
+// TestDoubtfulWarnings: for commits that cannot be durable, a warning is not enough.
 func TestDoubtfulWarnings(t *testing.T) {
 	figures := good()
 	for _, phase := range []string{"redo-empty", "redo-full"} {
@@ -154,7 +154,7 @@ func TestDoubtfulWarnings(t *testing.T) {
 	}
 }
 
-// TestStalledRunsAreNotLeftOut: a run without a figure, which may have stalled, leaves it unknown.
+// TestStalledRunsAreNotLeftOut: a metric is unknown if a run has no value of it, because that run may have stalled.
 func TestStalledRunsAreNotLeftOut(t *testing.T) {
 	e := measured(good())
 	run := results.RunResult{Variant: e.Variants[0].Name, Valid: true}
@@ -177,7 +177,7 @@ func TestStalledRunsAreNotLeftOut(t *testing.T) {
 	}
 }
 
-// TestTheLongestCommit is that of all runs.
+// TestTheLongestCommit: the longest commit of all runs counts.
 func TestTheLongestCommit(t *testing.T) {
 	e := measured(good())
 	for i := range e.Variants[0].Phases {
@@ -192,7 +192,7 @@ func TestTheLongestCommit(t *testing.T) {
 	}
 }
 
-// TestUnknownSourceIsNotGood: what is not known of reads or of the database cannot make anything good.
+// TestUnknownSourceIsNotGood: no finding is good if the source of its reads or the size of the database is not known.
 func TestUnknownSourceIsNotGood(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(map[string]map[string]int64)
@@ -229,7 +229,7 @@ func TestUnknownSourceIsNotGood(t *testing.T) {
 	}
 }
 
-// TestMemoryIsNoStorage: figures of a cache say nothing good about disks, and a bad one is bad all the same.
+// TestMemoryIsNoStorage: figures of a cache say nothing good about disks, but a bad figure is bad anyway.
 func TestMemoryIsNoStorage(t *testing.T) {
 	figures := good()
 	figures["read-16"]["cacheHitPartsPerMillion"], figures["scan"]["cacheHitPartsPerMillion"], figures["scan"][rate] = 600_000, 600_000, 1<<20
@@ -245,7 +245,7 @@ func TestMemoryIsNoStorage(t *testing.T) {
 	}
 }
 
-// TestOverlappingRunsAreNotBad: a loss that the runs do not show clearly is not called one.
+// TestOverlappingRunsAreNotBad: a loss is only a warning if the runs overlap.
 func TestOverlappingRunsAreNotBad(t *testing.T) {
 	e := measured(good())
 	for i := range e.Variants[0].Phases {
@@ -260,7 +260,7 @@ func TestOverlappingRunsAreNotBad(t *testing.T) {
 	}
 }
 
-// TestUnsteadyRuns: the spread is its own finding.
+// TestUnsteadyRuns: the spread of the runs is a finding of its own.
 func TestUnsteadyRuns(t *testing.T) {
 	for spread, want := range map[int64]Level{10: Good, 30: Warning, 110: Bad} {
 		e := measured(good())
@@ -279,7 +279,7 @@ func TestUnsteadyRuns(t *testing.T) {
 
 // TestNothingIsNeverGood: what was not measured is unknown, and no card is good without it.
 func TestNothingIsNeverGood(t *testing.T) {
-	if card := CardOf("x", nil); card.Verdict != Unknown || !strings.HasPrefix(card.Sentence, "Not known") {
+	if card := CardOf("x", nil); card.Verdict != Unknown || !strings.HasPrefix(card.Sentence, "Unknown") {
 		t.Errorf("nothing measured: %s", card.Text())
 	}
 	for phase := range good() {
@@ -296,7 +296,7 @@ func TestNothingIsNeverGood(t *testing.T) {
 	}
 }
 
-// TestWorstFirst: what is furthest beyond its limit comes first.
+// TestWorstFirst: the finding that is furthest beyond its limit comes first.
 func TestWorstFirst(t *testing.T) {
 	figures := good()
 	figures["redo-full"][appendP99], figures["scan"][rate], figures["read-16"]["readLatencyP99Nanoseconds"] = 100e6, 45<<20, 6e6
@@ -347,7 +347,7 @@ func TestTheSuiteMeasuresWhatTheRulesAsk(t *testing.T) {
 	}
 	for _, metrics := range figures {
 		if _, has := metrics[hitRate]; has {
-			metrics[hitRate] = 0 // all from memory: then nothing would be known
+			metrics[hitRate] = 0 // otherwise all reads would come from memory, and nothing would be known
 		}
 		if _, has := metrics[databaseShareOfMemory]; has {
 			metrics[databaseShareOfMemory] = 2_000_000
@@ -414,7 +414,7 @@ func TestAcceptsOnlyItsSuite(t *testing.T) {
 		"twice":         {suiteOf("fast"), []results.Experiment{of("fast", "a", "fill", 1), of("fast", "b", "fill", 1)}, "phase fill is in a and in b"},
 		"another class": {suiteOf("fast"), []results.Experiment{of("slow", "a", "fill", 1)}, `on StorageClass "slow", and not on "fast"`},
 		"target":        {suiteOf("target/m"), []results.Experiment{of("", "qualify-target-m-storage", "fill", 1)}, ""},
-		"another":       {suiteOf("target/m"), []results.Experiment{of("", "qualify-target-n-storage", "fill", 1)}, "is not of the suite of target/m"},
+		"another":       {suiteOf("target/m"), []results.Experiment{of("", "qualify-target-n-storage", "fill", 1)}, "does not belong to the suite of target/m"},
 	} {
 		if err := test.suite.Accepts(test.given...); test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
 			t.Errorf("%s: %v", name, err)
@@ -427,7 +427,7 @@ func TestAcceptsOnlyItsSuite(t *testing.T) {
 	}
 }
 
-// TestHostileCard: names and messages of others are words in every form.
+// TestHostileCard: untrusted names and messages are plain text in every form of the card.
 func TestHostileCard(t *testing.T) {
 	hostile := "</p><script>alert(1)</script> | [x](http://y) `z` \x1b[31m\u202e\n# y"
 	e := measured(good())

@@ -39,7 +39,7 @@ func (c Card) Text() string {
 	return out.String()
 }
 
-// where is the subject with nodes and date.
+// where returns the subject with nodes and date.
 func (c Card) where() string {
 	words := c.Subject
 	if len(c.Nodes) > 0 {

@@ -29,7 +29,7 @@ const (
 // larger says how to measure disks, and not memory.
 const larger = "Repeat it with a --size of at least twice the memory of the node."
 
-// largerDatabase is what larger is for the database, which is a quarter of the size.
+// largerDatabase says the same for the database, which is a quarter of the size.
 const largerDatabase = "Repeat it with a --size of more than 4 times the memory of the node: the database is a quarter of it."
 
 const (
@@ -98,7 +98,7 @@ func (l limit) judge(facts Facts) []Finding {
 		worst, over = float64(metric.Min), func(value, limit float64) float64 { return limit / max(value, 1) }
 	}
 	median := float64(metric.Median)
-	if strings.Contains(l.metric, "LatencyMax") { // the longest of all runs, and not the usual longest one
+	if strings.Contains(l.metric, "LatencyMax") { // the longest of all runs counts, and not the median of the longest ones
 		median = worst
 	}
 	finding := Finding{Level: Good, About: l.about, Measured: figure(l.phase, metric), beyond: over(median, l.bad)}
@@ -116,7 +116,7 @@ func (l limit) judge(facts Facts) []Finding {
 		finding = facts.ofDisks(finding, l.phase)
 	}
 	if l.metric == appendP99 {
-		finding = facts.durable(finding, l.phase)
+		finding = facts.unlessTooFast(finding, l.phase)
 	}
 	if l.phase == "postgres" {
 		finding = facts.ofDatabase(finding, l.phase)
@@ -155,7 +155,7 @@ func (k keeps) judge(facts Facts) []Finding {
 	return explained(finding, k.means, k.do)
 }
 
-// ofDisks downgrades a good finding if reads may have come from memory: then it says nothing about the disks.
+// ofDisks downgrades a finding that is good or a warning if reads may have come from memory: then it says nothing about the disks.
 func (f Facts) ofDisks(finding Finding, phases ...string) Finding {
 	for _, phase := range phases {
 		hits, known := f.metric(phase, hitRate)
@@ -175,7 +175,7 @@ func (f Facts) ofDisks(finding Finding, phases ...string) Finding {
 	return finding
 }
 
-// ofDatabase downgrades a good finding if the database may fit into memory.
+// ofDatabase downgrades a finding that is good or a warning if the database may fit into memory.
 func (f Facts) ofDatabase(finding Finding, phase string) Finding {
 	share, known := f.metric(phase, databaseShareOfMemory)
 	switch {
@@ -191,8 +191,8 @@ func (f Facts) ofDatabase(finding Finding, phase string) Finding {
 	return finding
 }
 
-// durable downgrades a finding that is good or a warning if the commits are too fast for any disk.
-func (f Facts) durable(finding Finding, phase string) Finding {
+// unlessTooFast downgrades a finding that is good or a warning if the commits are too fast for any disk.
+func (f Facts) unlessTooFast(finding Finding, phase string) Finding {
 	if metric, known := f.metric(phase, "writeLatencyP50Nanoseconds"); known && metric.Median < tooFastBelow &&
 		(finding.Level == Good || finding.Level == Warning) {
 		finding.Level, finding.Means = Unknown, "What confirms commits so quickly may lose them."
@@ -202,7 +202,7 @@ func (f Facts) durable(finding Finding, phase string) Finding {
 	return finding
 }
 
-// ofStorage downgrades a bad finding if the CPU of the node was the limit.
+// ofStorage makes a finding Unknown, unless it is good, if the CPU of the node was a limit.
 func (f Facts) ofStorage(finding Finding, phase string) Finding {
 	busy, known := f.metric(phase, "workersBusyPartsPerMillion")
 	if known && busy.Median < leastBusy && finding.Level != Good {
@@ -249,5 +249,5 @@ func figure(phase string, metric results.MetricResult) string {
 		pictures.Write(metric.Name, float64(metric.Max)), metric.Runs)
 }
 
-// phasesOf that were measured, in the order of their names.
+// phasesOf returns the phases that were measured, in the order of their names.
 func (f Facts) phasesOf() []string { return slices.Sorted(maps.Keys(f.metrics)) }

@@ -1,4 +1,4 @@
-// Package qualify knows the suite that tells whether storage is fit for databases, and judges what it has measured.
+// Package qualify has the suite of benchmarks that shows whether storage is fit for databases, and judges its results.
 package qualify
 
 import (
@@ -30,18 +30,17 @@ const (
 	DefaultRepetitions = 3
 	// targetPrefix begins the name of a StorageTarget.
 	targetPrefix = "target/"
-	// databaseShare is the divisor of the size of the volume that gives the initial size of the database, which grows and needs room for its
-	// log.
+	// databaseShare divides the size of the volume to give the initial size of the database, which grows and needs room for its log.
 	databaseShare = 4
-	// leastSize leaves a database that pgbench can work on.
+	// leastSize is large enough for a database that pgbench can work on.
 	leastSize = 1 << 30
 	// maxNameLength leaves room for the endings of the two benchmarks.
 	maxNameLength = 50
-	// postgresTimes is how many times as long as other measurements that of PostgreSQL takes: it needs a few checkpoints.
+	// postgresTimes is how many times longer than the other measurements that of PostgreSQL is: it needs a few checkpoints.
 	postgresTimes = 5
 )
 
-// Suite is what is asked for.
+// Suite has the parameters of a suite.
 type Suite struct {
 	// Of is the name of a StorageClass, or target/NAME for a StorageTarget.
 	Of string
@@ -52,12 +51,12 @@ type Suite struct {
 	Repetitions int
 }
 
-// Names of the StorageBenchmarks of a suite.
+// Names returns the names of the StorageBenchmarks of a suite.
 func (s Suite) Names() []string {
 	return []string{s.name() + "-storage", s.name() + "-postgres"}
 }
 
-// name is qualify-CLASS. What does not fit into it is replaced by a digest.
+// name returns qualify-CLASS or qualify-target-NAME, with a digest if that is too long or might not be unique.
 func (s Suite) name() string {
 	of := strings.TrimPrefix(s.Of, targetPrefix)
 	name := "qualify-" + strings.ReplaceAll(of, ".", "-")
@@ -74,7 +73,7 @@ func (s Suite) name() string {
 
 func (s Suite) isTarget() bool { return strings.HasPrefix(s.Of, targetPrefix) }
 
-// Subject says what is qualified.
+// Subject describes the storage that is qualified.
 func (s Suite) Subject() string {
 	if s.isTarget() {
 		return "StorageTarget " + strings.TrimPrefix(s.Of, targetPrefix)
@@ -82,7 +81,7 @@ func (s Suite) Subject() string {
 	return fmt.Sprintf("StorageClass %s, volumes of %s", s.Of, s.Size)
 }
 
-// SubjectOf stored results has the size that was measured.
+// SubjectOf returns the subject of stored results, with the size that was measured.
 func (s Suite) SubjectOf(experiments ...results.Experiment) string {
 	if !s.isTarget() {
 		s.Size = "unknown size"
@@ -102,10 +101,11 @@ func (s Suite) Accepts(experiments ...results.Experiment) error {
 			return fmt.Errorf("%s has %d variants, but the suite of qualify has one: name the results of its StorageBenchmarks", e.Benchmark.Name,
 				len(e.Variants))
 		case !s.isTarget() && e.StorageClass != s.Of:
-			return fmt.Errorf("%s was measured on StorageClass %q, and not on %q: name the one that it is of", e.Benchmark.Name, e.StorageClass,
+			return fmt.Errorf("%s was measured on StorageClass %q, and not on %q: name the StorageClass that it was measured on",
+				e.Benchmark.Name, e.StorageClass,
 				s.Of)
 		case s.isTarget() && !slices.Contains(s.Names(), e.Benchmark.Name):
-			return fmt.Errorf("%s is not of the suite of %s, which has %s: name its target", e.Benchmark.Name, s.Of,
+			return fmt.Errorf("%s does not belong to the suite of %s, which consists of %s: name its target", e.Benchmark.Name, s.Of,
 				strings.Join(s.Names(), " and "))
 		}
 		for _, phase := range e.Variants[0].Phases {
@@ -118,7 +118,7 @@ func (s Suite) Accepts(experiments ...results.Experiment) error {
 	return nil
 }
 
-// Manifests are the StorageBenchmarks of the suite as YAML.
+// Manifests returns the StorageBenchmarks of the suite as YAML.
 func (s Suite) Manifests() (string, error) {
 	of := strings.TrimPrefix(s.Of, targetPrefix)
 	if problems := validation.IsDNS1123Subdomain(of); len(problems) > 0 {

@@ -14,7 +14,7 @@ import (
 const (
 	// maxAlike is how many names a sentence has room for.
 	maxAlike = 4
-	// binWidth is that of the bins that percentiles are read from.
+	// binWidth is the relative width of the bins that percentiles are read from.
 	binWidth = 0.016
 )
 
@@ -48,8 +48,9 @@ func bestOf(e results.Experiment, all samples, phase, metric string) string {
 	return words
 }
 
-// choose compares the variant with the best median with each of the others. Because the data chooses that variant, its intervals only show
-// whether it is the best, at a level at which "best" is seldom wrong. Which others are worse is decided at the level of all pairs.
+// choose compares the variant with the best median with each of the others. Because the data chooses that variant, the intervals against it
+// only show whether it is the best, at a level at which "best" is seldom wrong. The stricter level of all pairs decides which of the others
+// are worse.
 func (s samples) choose(ranked []results.VariantResult, phase string, metric results.Metric) string {
 	best, edge := ranked[0].Name, edgeOf(ranked, phase, metric)
 	others := float64(len(ranked) - 1)
@@ -114,7 +115,7 @@ func (s samples) tooFew(ranked []results.VariantResult, phase, metric string) st
 		len(ranked), needed)
 }
 
-// edgeOf is the difference, as a logarithm, that is meaningless: values are whole numbers, and percentiles are ends of bins.
+// edgeOf returns the largest difference, as a logarithm, that is meaningless: values are whole numbers, and percentiles are ends of bins.
 func edgeOf(ranked []results.VariantResult, phase string, metric results.Metric) float64 {
 	edge := 0.0
 	if metric.Binned() {
@@ -128,13 +129,13 @@ func edgeOf(ranked []results.VariantResult, phase string, metric results.Metric)
 	return edge
 }
 
-// RepetitionsFor returns how many repetitions are needed for intervals of that many variants: it has to be rare enough that all pairs point
-// the same way by chance.
+// RepetitionsFor returns how many repetitions the intervals of that many variants need: enough that all pairs seldom point the same way by
+// chance.
 func RepetitionsFor(variants int) int {
 	return int(math.Ceil(-math.Log2(outside / float64(variants-1))))
 }
 
-// shiftWords are "12.0% (9.1..15.2) above" or "below".
+// shiftWords returns, for example, "12.0% (9.1..15.2) above", or the same with "below".
 func shiftWords(shift stats.Shift) string {
 	percent := func(logarithm float64) float64 { return 100 * math.Expm1(logarithm) }
 	middle, low, high := percent(shift.Estimate), percent(shift.Interval.Low), percent(shift.Interval.High)
@@ -173,7 +174,7 @@ func bestSection(e results.Experiment, all samples) *section {
 	s := newSection("Which variant is best", bestBytes)
 	eachBest(e, all, func(phase, metric, words string) {
 		if s.text.Len() == 0 {
-			s.frame(bestNote + "\n\n| Metric | What follows |\n|---|---|")
+			s.uncounted(bestNote + "\n\n| Metric | What follows |\n|---|---|")
 		}
 		s.row("| %s.%s | %s |", name(phase), name(metric), cell(words))
 	})

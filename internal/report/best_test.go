@@ -92,7 +92,8 @@ func TestBest(t *testing.T) {
 	}
 }
 
-// TestBestIsSeldomWrong: of equal variants few are called best, and the interval against the next holds the true difference.
+// TestBestIsSeldomWrong: one of several equal variants is seldom called best, and the interval against the next one contains the true
+// difference.
 func TestBestIsSeldomWrong(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	const trials = 1000
@@ -116,8 +117,9 @@ func TestBestIsSeldomWrong(t *testing.T) {
 	}
 }
 
-// TestListedAsAlike: few lines leave out a variant that is as good as the best. With intervals for the comparisons with one reference, and not
-// for all pairs, they are twice as many as this allows: the data chooses the reference.
+// TestListedAsAlike: few lines leave out a variant that is as good as the best. If the intervals were those of comparisons with one
+// reference, and not those of all pairs, there would be twice as many such lines as this test allows, because the data chooses the
+// reference.
 func TestListedAsAlike(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	const trials, variants = 1000, 6

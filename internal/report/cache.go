@@ -25,7 +25,7 @@ func cacheWarnings(e results.Experiment) (warnings []string) {
 		}
 		for _, variant := range e.Variants {
 			if text := unlikeReads(cachedReads(e.Variants, gate, variant.Name)); text != "" {
-				warnings = append(warnings, fmt.Sprintf("gate %s compares reads from a cache with reads from disks: %s. The difference may be one of "+
+				warnings = append(warnings, fmt.Sprintf("gate %s compares reads from a cache with reads from disks: %s. The difference may come from "+
 					"the cache.", gate.Name, text))
 				break
 			}
@@ -34,13 +34,13 @@ func cacheWarnings(e results.Experiment) (warnings []string) {
 	return warnings
 }
 
-// cachedRead says how much of what a workload reads its disks read: requests, and bytes, per 1,000.
+// cachedRead is the part of a workload's reads that its disks had to read: requests and bytes, per 1,000.
 type cachedRead struct {
 	workload, where string
 	requests, bytes int64
 }
 
-// cachedReads are those of all workloads in the places that a gate judges together with a variant.
+// cachedReads returns the reads of all workloads in all phases and variants that a gate compares with a variant.
 func cachedReads(variants []results.VariantResult, gate results.GateResult, judged string) (reads []cachedRead) {
 	for _, variant := range variants {
 		for _, of := range gate.Metrics {
@@ -65,7 +65,7 @@ func cachedReads(variants []results.VariantResult, gate results.GateResult, judg
 	return reads
 }
 
-// unlikeReads describes the two places that differ most. Empty if all have read alike. Both requests and bytes have to differ: requests
+// unlikeReads describes the two places that differ most. Empty if none differ enough. Both requests and bytes have to differ: requests
 // alone may differ because the disks read ahead in larger ones, and bytes alone because the data is compressed.
 func unlikeReads(reads []cachedRead) (text string) {
 	widest := int64(unlikeCache)

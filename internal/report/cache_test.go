@@ -26,7 +26,7 @@ func TestCacheWarnings(t *testing.T) {
 	}{
 		{"a copy has emptied the cache", phase("before", 1000, 390, 390), phase("after", 1000, 890, 891), metric,
 			"gate g compares reads from a cache with reads from disks: for 100 reads, the disks read 39 times in phase before of variant a, and 89 " +
-				"times in phase after of variant a. The difference may be one of the cache."},
+				"times in phase after of variant a. The difference may come from the cache."},
 		{"both from disks", phase("before", 1000, 1000, 1000), phase("after", 1000, 1000, 1000), metric, ""},
 		{"both from memory", phase("before", 1000, 10, 10), phase("after", 1000, 150, 150), metric, ""},
 		{"compressed", phase("before", 1000, 250, 1000), phase("after", 1000, 1000, 1000), metric, ""},

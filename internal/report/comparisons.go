@@ -12,7 +12,7 @@ func comparisonsSection(e results.Experiment) *section {
 	for _, gate := range e.Gates {
 		for _, c := range gate.Comparisons {
 			if s.text.Len() == 0 {
-				s.frame("p of \"worse\" is small if the metric is worse by more than the tolerance and the noise; it is corrected for all " +
+				s.uncounted("p of \"worse\" is small if the metric is worse by more than the tolerance and the noise; it is corrected for all " +
 					"comparisons. p of\n" +
 					"\"within\" is small if it is worse by less than the tolerance.\n\n" +
 					"| Gate | Variant | Verdict | Change | Interval | Confidence | p of worse | p of within | Runs | Tolerance | Noise " +
@@ -27,7 +27,7 @@ func comparisonsSection(e results.Experiment) *section {
 	return s
 }
 
-// certainty is the interval of a comparison with its confidence, and the noise, in words.
+// certainty returns the interval of a comparison, its confidence and the noise, as text.
 func certainty(c results.Comparison) (interval, confidence, noise string) {
 	interval, noise = "too few runs", "not measured"
 	if c.LowPartsPerMillion != nil && c.HighPartsPerMillion != nil {

@@ -10,7 +10,7 @@ import (
 // diskColumn is a metric that explains the metrics of a workload: data layout, and the work of the disks.
 type diskColumn struct {
 	title, metric string
-	// ofPool says that only the agent reports it, for a pool of the benchmark.
+	// ofPool is true if only the agent reports the metric, for a pool of the benchmark.
 	ofPool bool
 }
 
@@ -53,7 +53,7 @@ func disksSection(e results.Experiment) *section {
 				continue
 			}
 			if s.text.Len() == 0 {
-				s.frame(disks.source + "; medians. Empty cells: " + disks.empty + ".\n\n| Phase | Variant | " + strings.Join(titles, " | ") +
+				s.uncounted(disks.source + "; medians. Empty cells: " + disks.empty + ".\n\n| Phase | Variant | " + strings.Join(titles, " | ") +
 					" |\n|---|---|" + strings.Repeat("---|", len(titles)))
 			}
 			s.row("| %s | %s | %s |", name(of.String()), name(variant.Name), strings.Join(cells, " | "))
@@ -67,7 +67,7 @@ type part struct{ phase, prefix string }
 
 func (p part) String() string { return strings.TrimSuffix(p.phase+"."+p.prefix, ".") }
 
-// diskFigures is what there is to show of disks.
+// diskFigures is what reports show about the disks.
 type diskFigures struct {
 	// parts that have metrics of disks: a phase as a whole, or each of its workloads.
 	parts []part
@@ -77,7 +77,8 @@ type diskFigures struct {
 	source, empty string
 }
 
-// disksOf derives the source from the metrics: a phase on an observed pool has some that only pools have.
+// disksOf collects the disk metrics of the variants. It derives their source from the metrics: a phase on an observed pool has some that
+// only pools have.
 func disksOf(variants []results.VariantResult) diskFigures {
 	disks := diskFigures{source: "Counters of the disks below the volume", empty: "not measured"}
 	known := map[string]bool{}
@@ -106,7 +107,7 @@ func disksOf(variants []results.VariantResult) diskFigures {
 	return disks
 }
 
-// metricsOf are the names of the metrics of a phase in any variant, in their order.
+// metricsOf returns the names of the metrics of a phase in all variants, in their order.
 func metricsOf(variants []results.VariantResult, phase string) (names []string) {
 	for _, variant := range variants {
 		for _, candidate := range variant.Phases {

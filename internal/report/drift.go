@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// leastDriftRuns is the number of runs from which a drift can be distinguished from scatter.
+	// leastDriftRuns is the smallest number of runs in which a drift can be distinguished from scatter.
 	leastDriftRuns = 6
-	// mostDriftRuns of a variant are compared with each other: of more, evenly chosen ones.
+	// mostDriftRuns is how many runs of a variant are compared with each other. If there are more, evenly spaced ones are chosen.
 	mostDriftRuns = 100
 )
 
@@ -23,7 +23,7 @@ type driftPoint struct {
 	value float64
 }
 
-// driftWords say which primary metric drifted most from the first run to the last. Empty if there are too few runs.
+// driftWords says which primary metric drifted most from the first run to the last. Empty if there are too few runs.
 func driftWords(e results.Experiment) string {
 	all := driftPoints(e)
 	byName := func(a, b source) int { return slices.Compare([]string{a.phase, a.metric}, []string{b.phase, b.metric}) }
@@ -40,7 +40,7 @@ func driftWords(e results.Experiment) string {
 	return words
 }
 
-// driftPoints of each phase and primary metric, by variant and in the order of execution.
+// driftPoints returns the points of each phase and primary metric, by variant and in the order of execution.
 func driftPoints(e results.Experiment) map[source]map[string][]driftPoint {
 	all := map[source]map[string][]driftPoint{}
 	for _, run := range results.Repetitions(e.Runs) {

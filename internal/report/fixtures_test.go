@@ -13,7 +13,7 @@ var (
 	finish = start.Add(2*time.Hour + 13*time.Minute + 5*time.Second)
 )
 
-// experiment has so many valid runs of each variant; the second variant is the slower one.
+// experiment has the given number of valid runs of each variant; each variant is slower than the one before.
 func experiment(repetitions int32, variants ...string) results.Experiment {
 	e := results.Experiment{
 		Version:   results.PhaseVersion,
@@ -61,7 +61,7 @@ func spoiled(run results.RunResult, attempt int32, reason, message string) resul
 	return run
 }
 
-// renamed makes a run another attempt at the same.
+// renamed turns a run into another attempt at the same repetition.
 func renamed(run results.RunResult, attempt int32) results.RunResult {
 	run.Name, run.Attempt, run.Phases = fmt.Sprintf("%s%d", run.Name[:len(run.Name)-1], attempt), attempt, slices.Clone(run.Phases)
 	for i := range run.Phases {
@@ -113,7 +113,7 @@ func invalidCase() results.Experiment {
 	e.Runs = []results.RunResult{retried, first, e.Runs[1], e.Runs[2], gone, spoiled(last, 2, "PodLost", "node-a stopped answering")}
 	e.Variants = results.Summarise(e.Runs)
 	e.Gates = []results.GateResult{gate("keeps-80-percent", "Inconclusive", "RunsMissing",
-		"would be Passed on the runs there are: aged-scan.readBytesPerSecond = 1288490188 (1 run)")}
+		"would be Passed on the existing runs: aged-scan.readBytesPerSecond = 1288490188 (1 run)")}
 	e.Environment["kernel"] = []string{"6.12.9", "6.12.11"}
 	return e
 }
@@ -124,7 +124,7 @@ func supersededCase() results.Experiment {
 	return e
 }
 
-// groupsCase has two repetitions on two nodes at once. The second node is slower, and began one phase late.
+// groupsCase has two repetitions on two nodes at the same time. The second node is slower, and began one phase late.
 func groupsCase() results.Experiment {
 	e := experiment(2, "default")
 	alone := e.Runs

@@ -20,9 +20,9 @@ const (
 	// tablesBytes and picturesBytes share the page, and leave room for its frame.
 	tablesBytes   = 1100 << 10
 	picturesBytes = 768 << 10
-	// tableBytes is what one table may take.
+	// tableBytes limits one table.
 	tableBytes = 256 << 10
-	// manifestBytes is what the escaped manifest may take.
+	// manifestBytes limits the escaped manifest.
 	manifestBytes = 96 << 10
 )
 
@@ -34,10 +34,10 @@ var (
 	pageTemplate = template.Must(template.New("page").Parse(pageText))
 )
 
-// Page is what a page is made from.
+// Page is the content of a page.
 type Page struct {
 	Experiment results.Experiment
-	// Manifest is the StorageBenchmark as YAML. Empty if it is not known any more.
+	// Manifest is the StorageBenchmark as YAML. Empty if it is no longer known.
 	Manifest string
 	// Pictures of the experiment, from its results and the documents of its phases.
 	Pictures []Picture
@@ -125,7 +125,7 @@ type table struct {
 	Dropped int
 	// Note is shown below.
 	Note string
-	// Closed tables are opened by their reader.
+	// Closed tables are collapsed until the reader opens them.
 	Closed bool
 }
 
@@ -147,7 +147,7 @@ func verdictCell(verdict string) tableCell {
 	return tableCell{Text: plain(verdict, maxNameBytes), Strong: true, Class: verdictClass(verdict)}
 }
 
-// verdictClass is green only for what is known to be good.
+// verdictClass returns the class of a verdict: green only if the verdict is known to be good.
 func verdictClass(verdict string) string {
 	switch verdict {
 	case "Passed":
@@ -194,7 +194,7 @@ func (m *maker) rows(t table, rows ...[]tableCell) table {
 	return t
 }
 
-// tables keeps the tables that have rows. One without is named only in the list of what was omitted.
+// tables keeps the tables that have rows. If no row of a table fits, only the list of omissions names that table.
 func tables(all ...table) []table {
 	var kept []table
 	for _, t := range all {
@@ -205,7 +205,7 @@ func tables(all ...table) []table {
 	return kept
 }
 
-// pictures of a section, as far as there is room.
+// pictures returns the pictures of a section, as far as there is room.
 func (m *maker) pictures(section string) []drawn {
 	var kept []drawn
 	for _, picture := range m.Pictures {
@@ -255,12 +255,12 @@ func (m *maker) view() pageView {
 	return view
 }
 
-// sentence says the verdict, and why.
+// sentence returns the message of the verdict, or else its reason, as a sentence.
 func (m *maker) sentence() string {
 	e := m.Experiment
 	sentence := cmp.Or(plain(e.Message, maxCellBytes), plain(e.Reason, maxNameBytes))
 	if sentence == "" {
-		return "The results say no more about it."
+		return "The results give no further explanation."
 	}
 	letters := []rune(sentence)
 	letters[0] = unicode.ToUpper(letters[0])

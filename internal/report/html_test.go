@@ -20,7 +20,7 @@ type element struct {
 	text       string
 }
 
-// elements reads a page. It is written so that it is well-formed except for what HTML leaves open.
+// elements parses a page. Pages are well-formed XML, except for the elements that HTML leaves open.
 func elements(t *testing.T, page []byte) []element {
 	t.Helper()
 	decoder := xml.NewDecoder(strings.NewReader(string(page)))

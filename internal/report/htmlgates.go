@@ -98,7 +98,7 @@ func metricRows(all samples, variants []results.VariantResult, phase, metric str
 		row := []tableCell{words(metric), words(found.Better), words(variant.Name), figure(notMeasured), figure(""), figure("0")}
 		against, of := "-", source{variant.Name, phase, metric}
 		if ok {
-			row = append(row[:3], spread(found)...)
+			row = append(row[:3], figureCells(found)...)
 			if !all.eitherLacks(source{variants[0].Name, phase, metric}, of) {
 				against = ratio(found.Median, base.Median)
 			}
@@ -117,21 +117,21 @@ func metricRows(all samples, variants []results.VariantResult, phase, metric str
 	return rows
 }
 
-// spread is median, range and number of runs.
-func spread(metric results.MetricResult) []tableCell {
+// figureCells returns cells with the median, the range and the number of runs.
+func figureCells(metric results.MetricResult) []tableCell {
 	s := scaleFor(metric)
 	return []tableCell{figure(s.format(metric.Median) + s.suffix), figure(s.format(metric.Min) + " to " + s.format(metric.Max) + s.suffix),
 		figure(fmt.Sprint(metric.Runs))}
 }
 
-// allMetrics are those that are not primary, and not latencies: these have a table of their own.
+// allMetrics lists the metrics that are neither primary nor latencies: latencies have a table of their own.
 func (m *maker) allMetrics() table {
 	var rows [][]tableCell
 	for _, variant := range m.Experiment.Variants {
 		for _, phase := range variant.Phases {
 			for _, metric := range phase.Metrics {
 				if _, _, isLatency := LatencyOf(metric.Name); !results.IsPrimary(metric.Name) && !isLatency {
-					rows = append(rows, append([]tableCell{words(metric.Name), words(phase.Name), words(variant.Name)}, spread(metric)...))
+					rows = append(rows, append([]tableCell{words(metric.Name), words(phase.Name), words(variant.Name)}, figureCells(metric)...))
 				}
 			}
 		}

@@ -13,7 +13,7 @@ import (
 // latencyName matches the names of latency metrics, such as JOB.readLatencyP99Nanoseconds.
 var latencyName = regexp.MustCompile(`^(.*?)(?:Latency)(Mean|P[0-9]+|Max)Nanoseconds$`)
 
-// LatencyOf returns which operation a metric is the latency of, and which figure.
+// LatencyOf splits the name of a latency metric into operation and figure, such as read and P99. It returns false for other metrics.
 func LatencyOf(metric string) (operation, which string, is bool) {
 	found := latencyName.FindStringSubmatch(metric)
 	if found == nil {
@@ -34,7 +34,7 @@ func latencyRank(which string) float64 {
 	}
 }
 
-// Percentile of P999 is 99.9.
+// Percentile returns the percentile of a figure: 99.9 for P999.
 func Percentile(which string) float64 {
 	digits := strings.TrimPrefix(which, "P")
 	if len(digits) > 2 {
@@ -132,7 +132,7 @@ func (m *maker) disks() pageSection {
 		for _, column := range disks.columns {
 			for _, variant := range m.Experiment.Variants {
 				if metric, found := find(variant, of.phase, of.prefix+column.metric); found {
-					rows = append(rows, append([]tableCell{words(column.title), words(of.String()), words(variant.Name)}, spread(metric)...))
+					rows = append(rows, append([]tableCell{words(column.title), words(of.String()), words(variant.Name)}, figureCells(metric)...))
 				}
 			}
 		}
@@ -154,7 +154,7 @@ func (m *maker) nodes() pageSection {
 				for _, metric := range phase.Metrics {
 					if results.IsPrimary(metric.Name) {
 						rows = append(rows, append([]tableCell{words(metric.Name), words(phase.Name), words(variant.Name), words(node)},
-							spread(metric)...))
+							figureCells(metric)...))
 					}
 				}
 			}

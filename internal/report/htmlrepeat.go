@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// mainKeys are what everyone asks about an environment: patterns of keys with what they are.
+// mainKeys are the keys of an environment that readers look for first: patterns of keys, with their titles.
 var mainKeys = []struct{ title, key string }{
 	{"Kernel", "kernel"}, {"Operating system", "os"}, {"OpenZFS", "zfs.version"}, {"fio", "fio"}, {"PostgreSQL", "postgres.version"},
 	{"CPU", "cpu.model"}, {"CPUs", "cpu.count"}, {"Memory, bytes", "memory.bytes"}, {"Virtualization", "virtualization"},
@@ -21,7 +21,7 @@ var mainKeys = []struct{ title, key string }{
 	{"Mount options", "mount.options"},
 }
 
-// mainRows are the values of those main keys that the environment has.
+// mainRows returns a row for each main key that the environment has.
 func mainRows(environment map[string][]string) [][]tableCell {
 	var rows [][]tableCell
 	for _, of := range mainKeys {
@@ -148,7 +148,7 @@ func (m *maker) repeat() pageSection {
 	return section
 }
 
-// lines removes invisible characters from text of several lines, and cuts it to at most so many bytes, counted when it is escaped.
+// lines removes invisible characters from text of several lines, and cuts it so that it has at most that many bytes when escaped.
 func lines(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if r != '\n' && unicode.IsControl(r) {

@@ -77,7 +77,7 @@ func renderJUnit(e results.Experiment) (text []byte, dropped int) {
 	}
 }
 
-// lastGreen is the test case to omit first: the last passed one, or else the last.
+// lastGreen returns the index of the test case to omit first: the last passed one, or else the last.
 func lastGreen(cases []testCase) int {
 	for i, c := range slices.Backward(cases) {
 		if c.green() {
@@ -248,7 +248,7 @@ func slotWords(at slot, last map[slot]results.RunResult) string {
 	return words + " (" + plain(run.Reason+": "+run.Message, maxNameBytes) + ")"
 }
 
-// xmlText is text that XML can represent: one line, valid, without control characters.
+// xmlText converts text to what XML can represent: one line, valid, without control characters.
 func xmlText(text string, most int) string {
 	return strings.Map(func(r rune) rune {
 		if r == 0xFFFE || r == 0xFFFF {

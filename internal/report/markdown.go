@@ -32,7 +32,7 @@ const (
 	rawBytes         = 8 << 10
 )
 
-// Together they stay below MaxMarkdownBytes: else this array has a negative length, and nothing compiles.
+// Together they stay below MaxMarkdownBytes: otherwise this array has a negative length, and nothing compiles.
 var _ [MaxMarkdownBytes - headBytes - gatesBytes - comparisonsBytes - bestBytes - numbersBytes - notesBytes - outlierBytes - nodesBytes -
 	disksBytes - invalidBytes - preflightBytes - environmentBytes - whereBytes - volumesBytes - howBytes - rawBytes]struct{}
 
@@ -108,7 +108,7 @@ func gatesSection(e results.Experiment) *section {
 	if len(e.Gates) == 0 {
 		return s
 	}
-	s.frame("| Gate | Verdict | Why | Definition |\n|---|---|---|---|")
+	s.uncounted("| Gate | Verdict | Why | Definition |\n|---|---|---|---|")
 	for _, gate := range e.Gates {
 		why := cmp.Or(cell(gate.Message), cell(gate.Reason))
 		s.row("| %s | **%s** | %s | %s |", name(gate.Name), name(gate.Verdict), why, code(gate.Definition))
@@ -127,7 +127,7 @@ func invalidSection(e results.Experiment) *section {
 			continue
 		}
 		if s.text.Len() == 0 {
-			s.frame("These attempts were not used in any number above.\n\n" + repeatedAttempts(e) + "| Run | Variant | Repetition | Attempt | " +
+			s.uncounted("These attempts were not used in any number above.\n\n" + repeatedAttempts(e) + "| Run | Variant | Repetition | Attempt | " +
 				"Reason | Message |\n|---|---|---|---|---|---|")
 		}
 		s.row("| %s | %s | %d | %d | %s | %s |", name(run.Name), name(run.Variant), run.Repetition, run.Attempt, name(run.Reason),
@@ -157,7 +157,7 @@ func environmentSection(e results.Experiment) *section {
 	slices.Sort(keys)
 	for i, key := range keys {
 		if i == 0 {
-			s.frame("Compare numbers with care: these parts of the environment had more than one value.\n\n| What | Values |\n|---|---|")
+			s.uncounted("Compare numbers with care: these parts of the environment had more than one value.\n\n| What | Values |\n|---|---|")
 		}
 		shown := make([]string, 0, len(e.Environment[key]))
 		for _, value := range e.Environment[key] {
@@ -171,19 +171,19 @@ func environmentSection(e results.Experiment) *section {
 	return s
 }
 
-// whereSection says what everyone asks about an environment, also if it was always the same.
+// whereSection shows the main keys of the environment, even if all runs had the same values.
 func whereSection(e results.Experiment) *section {
 	s := newSection("Where it was measured", whereBytes)
 	for i, row := range mainRows(e.Environment) {
 		if i == 0 {
-			s.frame("| | |\n|---|---|")
+			s.uncounted("| | |\n|---|---|")
 		}
 		s.row("| %s | %s |", markdownEscapes.Replace(row[0].Text), code(row[1].Text))
 	}
 	return s
 }
 
-// volumeRuns are the runs whose volumes are shown: of each variant the first valid one, or the first at all.
+// volumeRuns returns the runs whose volumes are shown: of each variant the first valid run with volumes, or else the first with volumes.
 func volumeRuns(runs []results.RunResult) []results.RunResult {
 	chosen := map[string]results.RunResult{}
 	var variants []string
@@ -210,7 +210,7 @@ func volumesSection(e results.Experiment) *section {
 	for _, run := range volumeRuns(e.Runs) {
 		for _, volume := range run.Volumes {
 			if s.text.Len() == 0 {
-				s.frame("As read back from ZFS before the first phase.\n\n| Variant | Volume | Properties | OpenZFS |\n|---|---|---|---|")
+				s.uncounted("As read back from ZFS before the first phase.\n\n| Variant | Volume | Properties | OpenZFS |\n|---|---|---|---|")
 			}
 			var properties []string
 			for _, property := range slices.Sorted(maps.Keys(volume.Properties)) {
@@ -237,7 +237,7 @@ func howLines(e results.Experiment) []howLine {
 
 func howSection(e results.Experiment) *section {
 	s := newSection("How it was run", howBytes)
-	s.frame("| | |\n|---|---|")
+	s.uncounted("| | |\n|---|---|")
 	for _, line := range howLines(e) {
 		if line.value != "" {
 			s.row("| %s | %s |", line.what, code(line.value))
@@ -293,7 +293,7 @@ func rawSection(e results.Experiment) *section {
 			continue
 		}
 		if s.text.Len() == 0 {
-			s.frame("Each phase of each run has a ConfigMap; `document.json.gz` in it is everything that was measured.\n\n| Run | ConfigMaps " +
+			s.uncounted("Each phase of each run has a ConfigMap; `document.json.gz` in it is everything that was measured.\n\n| Run | ConfigMaps " +
 				"|\n|---|---|")
 		}
 		s.row("| %s | %s |", name(run.Name), strings.Join(maps, ", "))

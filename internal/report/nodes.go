@@ -19,10 +19,10 @@ func nodesSection(e results.Experiment) *section {
 	for _, node := range nodes {
 		shown = append(shown, name(node))
 	}
-	s.frame("Each phase was executed on these nodes at once. The numbers above combine all nodes: sums of rates and amounts, " +
+	s.uncounted("Each phase was executed on these nodes at once. The numbers above combine all nodes: sums of rates and amounts, " +
 		"and the times and\nshares of the worst node. Here are the medians of each node; " +
 		"the last column is the slowest node as a part of the fastest.\n")
-	s.frame("| Variant | Phase | Metric | " + strings.Join(shown, " | ") + " | Slowest/fastest |\n|---|---|---|" + strings.Repeat("---|",
+	s.uncounted("| Variant | Phase | Metric | " + strings.Join(shown, " | ") + " | Slowest/fastest |\n|---|---|---|" + strings.Repeat("---|",
 		len(nodes)+1))
 	byNode := map[string][]results.VariantResult{}
 	for _, node := range nodes {
@@ -38,12 +38,12 @@ func nodesSection(e results.Experiment) *section {
 			}
 		}
 	}
-	s.frame("")
+	s.uncounted("")
 	s.stragglers(e.Groups)
 	return s
 }
 
-// nodesOf the groups, in the order in which they appear.
+// nodesOf returns the nodes of the groups, in the order in which they appear.
 func nodesOf(groups []results.GroupResult) []string {
 	var nodes []string
 	for _, group := range groups {
@@ -56,7 +56,7 @@ func nodesOf(groups []results.GroupResult) []string {
 	return nodes
 }
 
-// runsOn are the valid runs on a node, counted individually.
+// runsOn returns the valid runs on a node, without their groups, so that each run counts by itself.
 func runsOn(runs []results.RunResult, node string) []results.RunResult {
 	var those []results.RunResult
 	for _, run := range runs {
@@ -68,7 +68,7 @@ func runsOn(runs []results.RunResult, node string) []results.RunResult {
 	return those
 }
 
-// nodeCells are the medians of the nodes, and the ratio of the slowest to the fastest.
+// nodeCells returns the medians of the nodes, and the ratio of the slowest to the fastest.
 func nodeCells(byNode map[string][]results.VariantResult, nodes []string, variant, phase, metric string) string {
 	var cells []string
 	var medians []int64
@@ -102,7 +102,7 @@ func (s *section) stragglers(groups []results.GroupResult) {
 				continue
 			}
 			if first {
-				s.frame("### Stragglers\n\nThese nodes were not in step with the others, so for some time fewer nodes were active than " +
+				s.uncounted("### Stragglers\n\nThese nodes were not in step with the others, so for some time fewer nodes were active than " +
 					"requested.\n\n| Group | Phase | What |\n|---|---|---|")
 				first = false
 			}

@@ -11,7 +11,7 @@ func notesSection(e results.Experiment) *section {
 	s := newSection("Notes about these numbers", notesBytes)
 	for i, note := range e.Notes {
 		if i == 0 {
-			s.frame("| Phase | Note | Results |\n|---|---|---|")
+			s.uncounted("| Phase | Note | Results |\n|---|---|---|")
 		}
 		s.row("| %s | %s | %s |", name(note.Phase), cell(note.Text), timesOf(note))
 	}

@@ -29,7 +29,8 @@ func phaseNames(variants []results.VariantResult) []string {
 	return names
 }
 
-// having are the variants that have a phase. One without any valid run may have it: its row says so.
+// having returns the variants that have a phase. It keeps variants without any valid run, which may have the phase too: their rows say that
+// they were not measured.
 func having(variants []results.VariantResult, phase string) []results.VariantResult {
 	return slices.DeleteFunc(slices.Clone(variants), func(variant results.VariantResult) bool {
 		return len(variant.Phases) > 0 && !slices.ContainsFunc(variant.Phases, func(one results.PhaseResult) bool { return one.Name == phase })
@@ -39,15 +40,15 @@ func having(variants []results.VariantResult, phase string) []results.VariantRes
 func (s *section) phaseTable(variants []results.VariantResult, phase string, all samples) {
 	metrics := primaryMetrics(variants, phase)
 	if len(metrics) == 0 {
-		s.frame("### " + name(phase) + "\n\nThis phase has no primary metrics; the others are in results.json.\n")
+		s.uncounted("### " + name(phase) + "\n\nThis phase has no primary metrics; the others are in results.json.\n")
 		return
 	}
 	several := len(variants) > 1
 	frame := "### " + name(phase) + "\n\n| Metric | Better | Variant | Median (min..max, runs) |"
 	if several {
-		s.frame(frame + " Against " + name(variants[0].Name) + " (95% interval) |\n|---|---|---|---|---|")
+		s.uncounted(frame + " Against " + name(variants[0].Name) + " (95% interval) |\n|---|---|---|---|---|")
 	} else {
-		s.frame(frame + "\n|---|---|---|---|")
+		s.uncounted(frame + "\n|---|---|---|---|")
 	}
 	for _, metric := range metrics {
 		base, _ := find(variants[0], phase, metric)
@@ -67,7 +68,7 @@ func (s *section) phaseTable(variants []results.VariantResult, phase string, all
 			s.metricRow(metric, better, variant.Name, shown, against, several)
 		}
 	}
-	s.frame("")
+	s.uncounted("")
 }
 
 func (s *section) metricRow(metric, better, variant, shown, against string, several bool) {
@@ -78,7 +79,7 @@ func (s *section) metricRow(metric, better, variant, shown, against string, seve
 	s.row("| %s | %s | %s | %s |", name(metric), name(better), name(variant), shown)
 }
 
-// primaryMetrics of a phase, in the order of the first variant that has each.
+// primaryMetrics returns the primary metrics of a phase, in the order of the first variant that has each.
 func primaryMetrics(variants []results.VariantResult, phase string) []string {
 	var names []string
 	for _, variant := range variants {

@@ -9,14 +9,14 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// preflightRow is what a check has found in some runs of a variant.
+// preflightRow is a result of a check that some runs of a variant have in common.
 type preflightRow struct {
 	variant string
 	results.PreflightResult
 	runs, of int
 }
 
-// words are the state and the messages, with the number of runs.
+// words returns the messages, with the number of runs unless all runs have the result.
 func (r preflightRow) words() string {
 	text := strings.Join(r.Messages, "; ")
 	if r.runs < r.of {
@@ -25,7 +25,8 @@ func (r preflightRow) words() string {
 	return text
 }
 
-// preflightRows are the results that are not clean, of all valid runs, in the order of the variants and checks. checked counts all results.
+// preflightRows returns the results that are not clean, of all valid runs, in the order of the variants and checks. checked counts all
+// results, including the clean ones.
 func preflightRows(e results.Experiment) (rows []preflightRow, checked int) {
 	valid := map[string]int{}
 	for _, run := range e.Runs {
@@ -65,7 +66,7 @@ func preflightSection(e results.Experiment) *section {
 	if len(rows) == 0 {
 		return s
 	}
-	s.frame(fmt.Sprintf("Checks of the storage that are not clean, out of %d in all valid runs.\n\n"+
+	s.uncounted(fmt.Sprintf("Checks of the storage that are not clean, out of %d in all valid runs.\n\n"+
 		"| Variant | Check | State | What |\n|---|---|---|---|", checked))
 	for _, row := range rows {
 		s.row("| %s | %s | %s | %s |", name(row.variant), name(row.Check), name(row.State), cell(row.words()))

@@ -7,7 +7,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// TestPreflightIsShown: what is not clean, of valid runs only, with the number of runs, in both reports.
+// TestPreflightIsShown: both reports show the results of valid runs that are not clean, with the number of runs.
 func TestPreflightIsShown(t *testing.T) {
 	e := experiment(2, "a9", "a12")
 	check := func(state, message string) []results.PreflightResult {

@@ -34,7 +34,7 @@ func Render(e results.Experiment) Report {
 	return Report{Markdown: markdown, JUnit: junit, Omitted: omitted}
 }
 
-// verdictWord is the verdict, or why there is none.
+// verdictWord returns the verdict, or why there is none.
 func verdictWord(e results.Experiment) string {
 	switch {
 	case e.Verdict != "":

@@ -224,7 +224,7 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
-// TestResetIsSaid: runs that went on with the pool of another are no independent ones.
+// TestResetIsSaid: the report says that runs which reused the pool of an earlier run are not independent.
 func TestResetIsSaid(t *testing.T) {
 	runs := []results.RunResult{{Reset: "None"}, {Reset: "None", KeptFrom: "a"}, {Reset: "None", KeptFrom: "b"}}
 	if text := howSection(results.Experiment{Runs: runs}).String(); !strings.Contains(text, "None: 2 of 3 runs reused") {
@@ -235,7 +235,7 @@ func TestResetIsSaid(t *testing.T) {
 	}
 }
 
-// TestVolumesAreShown: of each variant those of a valid run, with their properties in order.
+// TestVolumesAreShown: the report shows the volumes of a valid run of each variant, with their properties in order.
 func TestVolumesAreShown(t *testing.T) {
 	volume := func(recordsize string) []results.RunVolume {
 		return []results.RunVolume{{Name: "data", Pool: "sb-1", ZFSVersion: "zfs-2.3.9", Properties: map[string]string{"recordsize": recordsize,
@@ -254,7 +254,7 @@ func TestVolumesAreShown(t *testing.T) {
 	}
 }
 
-// TestCheckpointsAreCompared: the reader learns that some runs had more to do.
+// TestCheckpointsAreCompared: the report says that some runs had more checkpoints than others.
 func TestCheckpointsAreCompared(t *testing.T) {
 	var e results.Experiment
 	for _, count := range []int64{2, 6} {
@@ -295,8 +295,8 @@ func TestPhasesOfSomeVariants(t *testing.T) {
 	}
 }
 
-// TestFiguresOfSomeRuns: runs that stalled have too few operations for a percentile. Those of the others are no figure of the variant, and
-// nothing is compared with them.
+// TestFiguresOfSomeRuns: runs that stalled have too few operations for a percentile. The percentiles of the other runs do not stand for the
+// variant, and nothing is compared with them.
 func TestFiguresOfSomeRuns(t *testing.T) {
 	e := experiment(6, "old", "new")
 	const metric = "readLatencyP99Nanoseconds"

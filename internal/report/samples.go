@@ -23,7 +23,7 @@ type samples struct {
 	// phases have the repetitions in which a phase was measured; the metric is empty.
 	phases map[source][]int32
 	paired bool
-	// kept are variants with runs that went on with the pool of another.
+	// kept are the variants with runs that reused the pool of an earlier run.
 	kept map[string]bool
 }
 
@@ -50,20 +50,21 @@ func samplesOf(e results.Experiment) samples {
 	return s
 }
 
-// against is the ratio of two variants with its interval, as "×0.902 (0.893..0.921)". False if the runs are too few, or not independent.
+// against returns the ratio of two variants with its interval, as "×0.902 (0.893..0.921)". It returns false if the runs are too few, or not
+// independent.
 func (s samples) against(base, other source) (string, bool) {
 	shift, known := s.shift(base, other, outside)
 	return fmt.Sprintf("×%.3f (%.3f..%.3f)", math.Exp(shift.Estimate), math.Exp(shift.Interval.Low), math.Exp(shift.Interval.High)), known
 }
 
 const (
-	// notMeasured is said of a variant without a value: it has no valid run, or each has too few operations for a percentile.
+	// notMeasured stands for the missing value of a variant: it has no valid run, or each run has too few operations for a percentile.
 	notMeasured = "not measured"
-	// notInAll follows figures that do not count, because the runs that have them may be the good ones.
+	// notInAll marks figures that do not count, because not all valid runs have them, and those that do may be the good ones.
 	notInAll = ", not in all valid runs"
 )
 
-// ratio is that of two medians, with its interval if there is one. "-" if a valid run of one of them has no value.
+// ratio formats the ratio of two medians, with its interval if there is one. "-" if a valid run of one of them has no value.
 func (s samples) ratio(base, other source, than, found results.MetricResult) string {
 	if s.eitherLacks(base, other) {
 		return "-"
@@ -74,8 +75,8 @@ func (s samples) ratio(base, other source, than, found results.MetricResult) str
 	return ratio(found.Median, than.Median)
 }
 
-// lacks reports whether a run was measured but has no value of a metric. The others do not count then: a run that stalled, for example,
-// has too few operations for a percentile, and the remaining ones are the good ones.
+// lacks reports whether a run was measured but has no value of a metric. The values of the other runs do not count then: a run that
+// stalled, for example, has too few operations for a percentile, and the remaining runs are the good ones.
 func (s samples) lacks(of source) bool {
 	return slices.ContainsFunc(s.phases[source{of.variant, of.phase, ""}], func(repetition int32) bool {
 		_, has := s.values[of][repetition]
@@ -85,8 +86,8 @@ func (s samples) lacks(of source) bool {
 
 func (s samples) eitherLacks(base, other source) bool { return s.lacks(base) || s.lacks(other) }
 
-// shift is the logarithm of the ratio of two variants, with an interval whose chance of missing on each side is outside. Pairs of
-// repetitions are compared as in gates.
+// shift returns the logarithm of the ratio of two variants, with an interval. outside is the chance, on each side, that the interval misses
+// the true value. Pairs of repetitions are compared as in gates.
 func (s samples) shift(base, other source, outside float64) (shift stats.Shift, known bool) {
 	if s.kept[base.variant] || s.kept[other.variant] || s.eitherLacks(base, other) {
 		return shift, false
@@ -113,7 +114,8 @@ func (s samples) shift(base, other source, outside float64) (shift stats.Shift, 
 	return shift, shift.Interval.Known
 }
 
-// logarithms are those of two samples: if the samples form pairs, of the repetitions that both have. Empty if a value has no logarithm.
+// logarithms returns the logarithms of two samples. If the samples form pairs, only repetitions that both have count. A sample is empty if
+// one of its values has no logarithm.
 func (s samples) logarithms(base, other source) (before, now []float64) {
 	take := func(from, with source) (logarithms []float64) {
 		for _, repetition := range slices.Sorted(maps.Keys(s.values[from])) {
@@ -154,14 +156,14 @@ func (s *section) outliers(all samples, from source, metric results.MetricResult
 	repetitions := slices.Sorted(maps.Keys(all.values[from]))
 	logarithms := make([]float64, 0, len(repetitions))
 	for _, repetition := range repetitions {
-		logarithms = append(logarithms, math.Log(float64(all.values[from][repetition]))) // of 0 it is infinite, and nothing is an outlier
+		logarithms = append(logarithms, math.Log(float64(all.values[from][repetition]))) // log(0) is infinite: then nothing is an outlier
 	}
 	for i, far := range stats.Outliers(logarithms) {
 		if !far {
 			continue
 		}
 		if s.text.Len() == 0 {
-			s.frame("These are far from the other runs of their variant. They are part of every number of this report. In comparisons of " +
+			s.uncounted("These are far from the other runs of their variant. They are part of every number of this report. In comparisons of " +
 				"pairs they count least.\nLook for the reason: storage that hangs now and then is a finding too.\n\n" +
 				"| Variant | Repetition | Phase | Metric | Value | Of the median |\n|---|---|---|---|---|---|")
 		}
@@ -171,7 +173,7 @@ func (s *section) outliers(all samples, from source, metric results.MetricResult
 	}
 }
 
-// repeatedAttempts counts the attempts that were made again, by variant. Empty if there are none.
+// repeatedAttempts counts the repeated attempts of each variant. Empty if there are none.
 func repeatedAttempts(e results.Experiment) string {
 	again, total := map[string]int{}, 0
 	for _, run := range e.Runs {

@@ -26,7 +26,7 @@ func plain(text string, most int) string {
 		i += size
 		wasBroken := broken
 		if broken = r == utf8.RuneError && size == 1; broken && wasBroken {
-			continue // one mark for all bytes that are no text
+			continue // a sequence of invalid bytes gets one mark
 		}
 		if r = visible(r); r < 0 {
 			continue
@@ -65,7 +65,7 @@ func cell(text string) string { return markdownEscapes.Replace(plain(text, maxCe
 // name escapes the name of an object, which is shorter than a message.
 func name(text string) string { return markdownEscapes.Replace(plain(text, maxNameBytes)) }
 
-// code formats text as code. Inside it only the bar, in tables, can be escaped.
+// code formats text as code. Inside code, only '|' can be escaped, and only in tables.
 func code(text string) string {
 	text = plain(text, maxCellBytes)
 	if text == "" {
@@ -99,8 +99,8 @@ func (s *section) row(format string, args ...any) {
 	s.left -= len(line)
 }
 
-// frame adds lines that are not counted: headings and table headers.
-func (s *section) frame(line string) {
+// uncounted adds lines that are not counted: headings and table headers.
+func (s *section) uncounted(line string) {
 	if s.dropped == 0 && len(line) < s.left {
 		s.text.WriteString(line + "\n")
 		s.left -= len(line) + 1

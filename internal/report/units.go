@@ -81,7 +81,7 @@ func (s scale) format(value int64) string {
 	return threeDigits(number)
 }
 
-// threeDigits formats three significant digits, and two of what is below 0.1: a small figure is never shown as 0.00.
+// threeDigits formats a number with three significant digits, or two if it is below 0.1, so that a small figure is never shown as 0.00.
 func threeDigits(number float64) string {
 	magnitude, decimals := math.Abs(number), 2
 	switch {
@@ -114,7 +114,7 @@ func Figures(metric results.MetricResult) string {
 		strconv.Itoa(int(metric.Runs)) + ")"
 }
 
-// ratio of a median to the median of the first variant.
+// ratio formats the ratio of a median to the median of the first variant.
 func ratio(median, base int64) string {
 	if base <= 0 {
 		return "-"

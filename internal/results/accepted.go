@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// acceptCommand makes a baseline.
+// acceptCommand is the command that creates a baseline.
 const acceptCommand = "kubectl storagebench baseline accept"
 
 // DecodeBaseline reads a baseline from the data of a ConfigMap, strictly: users edit it in Git, and a mistyped field would otherwise be
@@ -164,7 +164,7 @@ func validateOmitted(omitted []string) error {
 	return nil
 }
 
-// validateMetric compares with the vocabulary. A name that this release does not know may come from another one.
+// validateMetric compares with the vocabulary. A name that this release does not know may come from another release.
 func validateMetric(name, unit, better string) error {
 	metric, known := LookupMetric(name)
 	switch {

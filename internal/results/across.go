@@ -45,8 +45,8 @@ var acrossByName = map[string]Across{
 	"nodeSystemNanosecondsPerMebibyte":           AcrossMean,
 }
 
-// Across is how the values of several nodes are combined: rates, amounts and counts are added. Of times the longest counts, of shares and
-// ratios the worst, or their mean if neither direction is worse.
+// Across returns how the values of several nodes are combined: rates, amounts and counts are added. For times the longest counts, and for
+// shares and ratios the worst one, or their mean if neither direction is worse.
 func (m Metric) Across() Across {
 	alone := m.Name[strings.LastIndexByte(m.Name, '.')+1:] // without the name of a job or workload
 	if across, special := acrossByName[alone]; special {
@@ -91,11 +91,11 @@ func (a Across) join(values []int64) int64 {
 	}
 }
 
-// groupMetrics are the metrics of phases that several nodes start together.
+// groupMetrics returns the metrics of phases that several nodes start together.
 func groupMetrics() []Metric {
 	return []Metric{{Name: MetricStartLag, Unit: UnitNanoseconds, Better: Lower,
 		Description: "How late the workload started, for several nodes that start together."}}
 }
 
-// MetricStartLag is the name of the metric of a late start.
+// MetricStartLag is the name of the metric that says how late a workload started.
 const MetricStartLag = "startLagNanoseconds"

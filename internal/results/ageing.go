@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// PoolAge is how much a pool has been used, up to a run.
+// PoolAge says how much a pool has been used, up to and including a run.
 type PoolAge struct {
 	// Since is when the pool was created.
 	Since time.Time `json:"since"`
-	// Experiments on the pool, including that of the run.
+	// Experiments is the number of experiments on the pool, including that of the run.
 	Experiments int32 `json:"experiments"`
-	// Runs on the pool, including this one.
+	// Runs is the number of runs on the pool, including this one.
 	Runs int32 `json:"runs"`
 }
 
-// AgeOf is the age that a pool has after some runs. If the pool was recreated in between, the newest pool counts. Nil if experiments do not
-// pass the pool on.
+// AgeOf returns the age of a pool after some runs. If the pool was recreated in between, the newest pool counts. It returns nil if
+// experiments do not pass the pool on.
 func AgeOf(runs []RunResult) *PoolAge {
 	var newest *PoolAge
 	for i := range runs {
@@ -28,7 +28,7 @@ func AgeOf(runs []RunResult) *PoolAge {
 	return newest
 }
 
-// Words are one sentence about the pool.
+// Words describes the age in one sentence.
 func (a *PoolAge) Words() string {
 	switch {
 	case a == nil:

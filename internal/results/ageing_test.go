@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestAgeOf: the newest pool counts, at the end of the experiment.
+// TestAgeOf: the age of the newest pool counts, as it was at the end of the experiment.
 func TestAgeOf(t *testing.T) {
 	first := time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 	on := func(since time.Time, experiments, runs int32) RunResult {

@@ -14,11 +14,11 @@ const (
 	BaselineVersion = "baseline.storagebench.dev/v1alpha1"
 	// KeyBaseline is the key of a ConfigMap that holds a Baseline.
 	KeyBaseline = "baseline.json"
-	// MaxBaselineBytes leaves room in the 1 MiB of a ConfigMap for what kubectl and Git tools add to it.
+	// MaxBaselineBytes leaves room in the 1 MiB of a ConfigMap for additions by kubectl and Git tools.
 	MaxBaselineBytes = 700<<10 - 1
 )
 
-// MaxBaselineExperiments is how many experiments a Baseline keeps. The oldest are dropped first.
+// MaxBaselineExperiments is the number of experiments that a Baseline keeps. The oldest are dropped first.
 const MaxBaselineExperiments = 20
 
 // Baseline is a set of accepted results. Later results are compared with it, and the noise of a node is determined from it. It keeps
@@ -26,15 +26,15 @@ const MaxBaselineExperiments = 20
 type Baseline struct {
 	// Version is baseline.storagebench.dev/v1alpha1.
 	Version string `json:"version" jsonschema:"enum=baseline.storagebench.dev/v1alpha1"`
-	// Experiments are where the values come from, in the order in which they were accepted.
+	// Experiments are the sources of the values, in the order in which they were accepted.
 	Experiments []Accepted `json:"experiments"`
-	// SameVariants says that all variants were declared equal: then the noise is that between neighbouring runs of any variant.
+	// SameVariants is true if all variants were declared equal. Then the noise is that between neighbouring runs of any variant.
 	SameVariants bool `json:"sameVariants,omitempty"`
 	// Environment has the distinct values of each key over all runs of all experiments.
 	Environment map[string][]string `json:"environment,omitempty"`
-	// Variants with the values of their valid repetitions.
+	// Variants holds the values of the valid repetitions of each variant.
 	Variants []BaselineVariant `json:"variants"`
-	// Omitted lists what did not fit.
+	// Omitted lists the parts that did not fit.
 	Omitted []string `json:"omitted,omitempty"`
 }
 
@@ -46,7 +46,7 @@ type Accepted struct {
 	Experiment string `json:"experiment"`
 	// Verdict of the experiment.
 	Verdict string `json:"verdict" jsonschema:"enum=Passed,enum=Failed,enum=Inconclusive,enum=Invalid"`
-	// NodeName is where it was measured. For several nodes it is a comma-separated list of names.
+	// NodeName is the node on which it was measured. For several nodes it is a comma-separated list of names.
 	NodeName string `json:"nodeName,omitempty"`
 	// StorageClass that was measured.
 	StorageClass string `json:"storageClass,omitempty"`
@@ -91,10 +91,11 @@ type BaselineMetric struct {
 	Values [][]int64 `json:"values"`
 }
 
-// Newest is the experiment that was accepted last.
+// Newest returns the experiment that was accepted last.
 func (b Baseline) Newest() Accepted { return b.Experiments[len(b.Experiments)-1] }
 
-// Values of a metric in a variant and phase, for each experiment that has some. Empty if the baseline has none.
+// Values returns the values of a metric in a variant and phase, for each experiment that has any. It returns an empty list if the baseline
+// has none.
 func (b Baseline) Values(variant, phase, metric string) [][]int64 {
 	for _, v := range b.Variants {
 		for _, p := range v.Phases {
@@ -108,7 +109,7 @@ func (b Baseline) Values(variant, phase, metric string) [][]int64 {
 	return nil
 }
 
-// Definition of a variant. Empty if the baseline has none.
+// Definition returns the definition of a variant. It is empty if the baseline has none.
 func (b Baseline) Definition(variant string) string {
 	for _, v := range b.Variants {
 		if v.Name == variant {
@@ -118,7 +119,7 @@ func (b Baseline) Definition(variant string) string {
 	return ""
 }
 
-// Summary is the metric in the format of results, over all experiments.
+// Summary returns the metric in the format of results, over all experiments.
 func (m BaselineMetric) Summary() MetricResult {
 	sorted := slices.Sorted(slices.Values(slices.Concat(m.Values...)))
 	return MetricResult{Name: m.Name, Unit: m.Unit, Better: m.Better, Median: medianOfSorted(sorted), Min: sorted[0],
@@ -126,7 +127,7 @@ func (m BaselineMetric) Summary() MetricResult {
 		Runs: int32(len(sorted))}
 }
 
-// MakeBaseline makes a baseline of the results of an experiment, and returns warnings for its user. The experiment has to be Complete.
+// MakeBaseline makes a baseline from the results of an experiment, and returns warnings for the user. The experiment must be Complete.
 func MakeBaseline(e Experiment, options AcceptOptions) (baseline Baseline, warnings []string, err error) {
 	if baseline, warnings, err = accept(e, options); err != nil {
 		return Baseline{}, nil, err
@@ -138,7 +139,7 @@ func MakeBaseline(e Experiment, options AcceptOptions) (baseline Baseline, warni
 	return baseline, append(warnings, fewValues(baseline)...), nil
 }
 
-// accept makes the document of an experiment, and adds it to the one in the options, if any.
+// accept makes the document for an experiment, and adds it to the baseline in the options, if any.
 func accept(e Experiment, options AcceptOptions) (baseline Baseline, warnings []string, err error) {
 	if warnings, err = e.acceptable(options); err != nil {
 		return Baseline{}, nil, err
@@ -176,7 +177,7 @@ func accept(e Experiment, options AcceptOptions) (baseline Baseline, warnings []
 		return Baseline{}, nil, err
 	}
 	for _, words := range omitted {
-		warnings = append(warnings, "it did not fit completely, and lacks "+words)
+		warnings = append(warnings, "it did not fit completely; omitted: "+words)
 	}
 	return baseline, warnings, baseline.Validate()
 }
@@ -198,8 +199,8 @@ func (e Experiment) accepted(options AcceptOptions) Accepted {
 	}
 }
 
-// baselineVariant has the metrics that all runs of a variant have. If some runs lack a metric, as stalled runs lack a percentile, the
-// values that remain may be those of the good runs.
+// baselineVariant returns the metrics that all runs of a variant have. It leaves out metrics that some runs lack: a stalled run, for
+// example, lacks a percentile, and the remaining values may be only those of the good runs.
 func baselineVariant(variant repeatedVariant, ordered bool) (made BaselineVariant, lacking []string) {
 	made = BaselineVariant{Name: variant.name}
 	for _, name := range variant.phases {
@@ -225,7 +226,7 @@ func baselineVariant(variant repeatedVariant, ordered bool) (made BaselineVarian
 				Values: [][]int64{values}})
 		}
 		if len(some) > 0 {
-			lacking = append(lacking, fmt.Sprintf("phase %s of variant %s is without what only some of its runs have: %s",
+			lacking = append(lacking, fmt.Sprintf("phase %s of variant %s leaves out what only some of its runs have: %s",
 				name, variant.name, spelling.Some(some, maxNamed)))
 		}
 		if len(phase.Metrics) > 0 {
@@ -235,10 +236,10 @@ func baselineVariant(variant repeatedVariant, ordered bool) (made BaselineVarian
 	return made, lacking
 }
 
-// maxNamed is how many metrics a sentence names.
+// maxNamed is the number of metrics that a sentence names.
 const maxNamed = 4
 
-// usefulValues is the number of values from which on a rank test against as many can be significant, corrected for a few metrics.
+// usefulValues is the least number of values with which a rank test against as many can be significant, corrected for a few metrics.
 const usefulValues = 6
 
 // fewValues warns of variants with too few repetitions.
@@ -290,7 +291,7 @@ func (b *Baseline) fit(limitBytes int) (omitted []string, err error) {
 	}
 }
 
-// drop removes metrics, and phases and variants without metrics.
+// drop removes metrics, and then phases and variants without metrics. It returns the number of removed metrics.
 func (b *Baseline) drop(out func(Metric) bool) int {
 	count := 0
 	for i := range b.Variants {

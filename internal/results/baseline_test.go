@@ -15,14 +15,14 @@ import (
 
 var accepted = AcceptOptions{AcceptedAt: testStart.Add(90 * time.Minute), Note: "first of the new disks"}
 
-// repetition is a valid run of a variant with one phase.
+// repetition returns a valid run of a variant with one phase.
 func repetition(index, repetition int32, variant string, metrics map[string]int64) RunResult {
 	r := run(index, variant, true, phase("scan", metrics))
 	r.Repetition = repetition
 	return r
 }
 
-// complete is a passed experiment of so many repetitions of two variants, which are executed in turn.
+// complete returns a passed experiment with this number of repetitions of two variants, which are executed in turn.
 func complete(repetitions int32) Experiment {
 	finished := testStart.Add(time.Hour)
 	e := Experiment{
@@ -45,11 +45,11 @@ func complete(repetitions int32) Experiment {
 	return e
 }
 
-// aloneWarning is of every baseline of one experiment.
+// aloneWarning is the warning about every baseline of a single experiment.
 const aloneWarning = "with a single experiment, gates are Inconclusive unless they set acceptSingleDay: how days differ is not known; accept " +
 	"the results of other days too"
 
-// TestBaselineOfRunsThatLack: where a run stalled and has no percentile, the others may be the good ones.
+// TestBaselineOfRunsThatLack: if a run stalled and has no percentile, the values of the others may be only those of the good runs.
 func TestBaselineOfRunsThatLack(t *testing.T) {
 	e := complete(6)
 	for i := range e.Runs {
@@ -59,7 +59,7 @@ func TestBaselineOfRunsThatLack(t *testing.T) {
 	}
 	got, warnings, err := MakeBaseline(e, accepted)
 	if err != nil || !strings.Contains(strings.Join(warnings, "\n"),
-		"variant r8k is without what only some of its runs have: readLatencyP99Nanoseconds") {
+		"variant r8k leaves out what only some of its runs have: readLatencyP99Nanoseconds") {
 		t.Fatal(warnings, err)
 	}
 	for _, metric := range got.Variants[0].Phases[0].Metrics {
@@ -74,7 +74,7 @@ func TestBaselineOfRunsThatLack(t *testing.T) {
 
 func TestMakeBaseline(t *testing.T) {
 	e := complete(6)
-	// Other repetitions come first, and an attempt that failed, and a phase that did, count for nothing.
+	// The repetitions are out of order. A failed attempt and a failed phase must not count.
 	e.Runs[0], e.Runs[11] = e.Runs[11], e.Runs[0]
 	failed := repetition(3, 2, "r128k", map[string]int64{"readBytesPerSecond": 77})
 	failed.Valid = false
@@ -127,7 +127,7 @@ func TestMakeBaseline(t *testing.T) {
 	}
 }
 
-// TestBaselineOfGroups: several nodes at once are one value.
+// TestBaselineOfGroups: several nodes at once count as one value.
 func TestBaselineOfGroups(t *testing.T) {
 	e := complete(0)
 	for i := range int32(6) {
@@ -149,7 +149,7 @@ func TestBaselineOfGroups(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotAccepted is the same for both documents, but for the last few.
+// TestWhatIsNotAccepted is the same for baselines and calibrations.
 func TestWhatIsNotAccepted(t *testing.T) {
 	cases := []struct {
 		name  string
@@ -161,7 +161,7 @@ func TestWhatIsNotAccepted(t *testing.T) {
 			e.State, e.Verdict, e.Message, o.EvenIfFailed = StateIncomplete, "Invalid", "2 runs given up", true
 		}, "is Incomplete: 2 runs given up"},
 		{"unknown state", func(e *Experiment, _ *AcceptOptions) { e.State = "" }, `has the state ""`},
-		{"failed", func(e *Experiment, _ *AcceptOptions) { e.Verdict, e.Message = "Failed", "too slow" }, "is Failed: too slow; what is worse"},
+		{"failed", func(e *Experiment, _ *AcceptOptions) { e.Verdict, e.Message = "Failed", "too slow" }, "is Failed: too slow; results worse"},
 		{"invalid", func(e *Experiment, _ *AcceptOptions) { e.Verdict = "Invalid" }, "--even-if-failed"},
 		{"failed, as asked", func(e *Experiment, o *AcceptOptions) {
 			e.Verdict, e.Message, o.EvenIfFailed = "Failed", "too slow", true
@@ -181,7 +181,7 @@ func TestWhatIsNotAccepted(t *testing.T) {
 		{"not alike", func(e *Experiment, _ *AcceptOptions) { e.Environment["kernel"] = []string{"6.1", "6.12"} }, "+kernel was 6.1 and 6.12"},
 		{"names may differ", func(e *Experiment, _ *AcceptOptions) { e.Environment["device.0.name"] = []string{"sda", "sdb"} }, "+"},
 		{"something missing", func(e *Experiment, _ *AcceptOptions) { e.Omitted = []string{"metrics of single runs (8)"} },
-			"+results.json is itself without metrics of"},
+			"+results.json already lacks metrics of"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestWhatIsNotAccepted(t *testing.T) {
 			_, ofBaseline, baselineErr := MakeBaseline(e, options)
 			_, ofCalibration, calibrationErr := MakeCalibration(e, options)
 			checkRefusal(t, "baseline", c.want, slices.DeleteFunc(ofBaseline, func(words string) bool { return words == aloneWarning }), baselineErr)
-			// That a calibration has no floor for a number of errors, which is 0, is always said.
+			// A calibration always warns that it has no floor for the number of errors, which is 0.
 			checkRefusal(t, "calibration", c.want, ofCalibration[:max(0, len(ofCalibration)-1)], calibrationErr)
 		})
 	}
@@ -257,7 +257,7 @@ func TestBaselineFits(t *testing.T) {
 	}
 }
 
-// TestBaselineIsBounded makes one of more than fits, with real numbers.
+// TestBaselineIsBounded makes a baseline from more results than fit, with all metrics of the vocabulary.
 func TestBaselineIsBounded(t *testing.T) {
 	e := complete(0)
 	for i := range int32(500) {
@@ -269,7 +269,7 @@ func TestBaselineIsBounded(t *testing.T) {
 	}
 	b, warnings, err := MakeBaseline(e, accepted)
 	if err != nil || len(b.Omitted) == 0 || !strings.Contains(strings.Join(warnings, "\n"),
-		"lacks metrics that have no better direction") {
+		"omitted: metrics that have no better direction") {
 		t.Fatalf("omitted %q, warnings %q, error %v", b.Omitted, warnings, err)
 	}
 	if text, err := b.Encode(); err != nil || len(text) > 700<<10 {
@@ -277,7 +277,7 @@ func TestBaselineIsBounded(t *testing.T) {
 	}
 }
 
-// baselineText is a good document; tests spoil one thing of it at a time.
+// baselineText returns a valid document. Each test case breaks one thing in it.
 func baselineText(t testing.TB) string {
 	t.Helper()
 	b, _, err := MakeBaseline(complete(6), accepted)
@@ -345,7 +345,7 @@ func checkDecoded(t *testing.T, want string, err error) {
 	}
 }
 
-// FuzzDecodeBaseline: what is accepted is valid, and stays the same when it is written and read again.
+// FuzzDecodeBaseline: an accepted document is valid, and stays the same when it is written and read again.
 func FuzzDecodeBaseline(f *testing.F) {
 	small, _, err := MakeBaseline(sequence(5, 6), accepted)
 	if err != nil {
@@ -373,7 +373,7 @@ func FuzzDecodeBaseline(f *testing.F) {
 		}
 		first, err := b.Encode()
 		if errors.Is(err, ErrTooLarge) {
-			return // indented, it takes more
+			return // it takes more space when it is indented
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -388,7 +388,7 @@ func FuzzDecodeBaseline(f *testing.F) {
 	})
 }
 
-// TestUnlikeCheckpoints: runs with more of them did more. One is chance, and runs that do not count are not looked at.
+// TestUnlikeCheckpoints: runs with more checkpoints did more work. A difference of one is chance, and runs that do not count are ignored.
 func TestUnlikeCheckpoints(t *testing.T) {
 	run := func(valid bool, counts ...int64) RunResult {
 		result := RunResult{Valid: valid}

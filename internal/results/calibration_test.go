@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sequence is a passed experiment of repetitions of one variant with these rates.
+// sequence returns a passed experiment of repetitions of one variant with these rates.
 func sequence(rates ...int64) Experiment {
 	e := complete(0)
 	for i, rate := range rates {
@@ -17,7 +17,7 @@ func sequence(rates ...int64) Experiment {
 	return e
 }
 
-// partsPerMillion of a shift from one value to another, rounded up.
+// partsPerMillion returns the shift from one value to another in parts per million, rounded up.
 func partsPerMillion(from, to float64) int64 {
 	return int64(math.Ceil(1e6 * math.Abs(math.Log(to/from))))
 }
@@ -33,7 +33,7 @@ func TestMakeCalibration(t *testing.T) {
 		want     NoiseFloor
 		warnings []string
 	}{
-		// The pairs are 1000 with 1100, and 2000 with 1900: what is between pairs does not count.
+		// The pairs are 1000 with 1100, and 2000 with 1900: differences between pairs do not count.
 		{"four", []int64{1000, 1100, 2000, 1900}, NoiseFloor{"scan", "readBytesPerSecond", partsPerMillion(1000, 1100), 2,
 			666666},
 			[]string{"with 2 shifts a floor covers 66% of the differences between equal runs, not 95%: it needs 19 shifts, from 38 repetitions of " +
@@ -86,7 +86,7 @@ func TestCalibrationNeedsPairs(t *testing.T) {
 	}
 }
 
-// TestCalibrationPoolsVariants: each variant has its own pairs, unless they are declared to be the same thing.
+// TestCalibrationPoolsVariants: each variant has its own pairs, unless the variants are declared to be the same thing.
 func TestCalibrationPoolsVariants(t *testing.T) {
 	e := complete(4) // 1000 1100 1010 1110 1020 1120 1030 1130, in turn r8k and r128k
 	apart, _, err := MakeCalibration(e, accepted)
@@ -106,13 +106,13 @@ func TestCalibrationPoolsVariants(t *testing.T) {
 		!same.SameVariants {
 		t.Errorf("as the same: %+v", floor)
 	}
-	// Two runs of each of two variants, one of them not valid: one pair and one run that has none.
+	// Two runs of each of two variants, one of them not valid: one pair, and one run without a partner.
 	few := complete(2)
 	few.Runs[3].Valid = false
 	if _, _, err := MakeCalibration(few, options); err == nil {
 		t.Error("one pair was enough")
 	}
-	// With one of a third variant there are two pairs if all are the same thing, and still one if not.
+	// With one run of a third variant, there are two pairs if all variants are the same thing, and still one otherwise.
 	few.Runs = append(few.Runs, repetition(4, 1, "third", map[string]int64{"readBytesPerSecond": 1100}))
 	third, _, err := MakeCalibration(few, options)
 	if err != nil {
@@ -133,7 +133,7 @@ func TestCalibrationLeavesOutAndSaysSo(t *testing.T) {
 	want := []string{"metrics that were 0 or not measured in a run: scan.ioErrors"}
 	floors, left := got.Floors()
 	if err != nil || !cmp.Equal(left, want) || len(warnings) != 3 || warnings[1] != "no floor for "+want[0] ||
-		warnings[0] != "phase scan of variant r8k is without what only some of its runs have: writeBytesPerSecond" {
+		warnings[0] != "phase scan of variant r8k leaves out what only some of its runs have: writeBytesPerSecond" {
 		t.Errorf("left out %q, warnings %q, error %v", left, warnings, err)
 	}
 	if _, found := got.Floor("scan", "readLatencyMeanNanoseconds"); !found || len(floors) != 2 {

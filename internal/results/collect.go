@@ -14,7 +14,7 @@ import (
 	"github.com/storagebench/storagebench/internal/packing"
 )
 
-// maxLineBytes is the longest line that can be a part. Longer ones have another origin and are skipped.
+// maxLineBytes is the longest line that can be a part. Longer lines come from something else and are skipped.
 const maxLineBytes = 16 << 10
 
 // Collect finds the document of a receipt in a log, and returns it with its exact uncompressed bytes. Other lines, repeated parts
@@ -105,7 +105,7 @@ func parsePart(line string, total int) (number int, data []byte, ok bool) {
 // IsPart reports whether a line of a log is a part of a result, which means nothing to people.
 func IsPart(line string) bool { return strings.Contains(line, resultPrefix) }
 
-// eachLine calls a function for every line that is not too long. A bufio.Scanner would stop at the first long one.
+// eachLine calls a function for every line that is not too long. A bufio.Scanner would stop at the first line that is.
 func eachLine(log io.Reader, visit func(line string) error) error {
 	reader := bufio.NewReaderSize(log, maxLineBytes)
 	long := false

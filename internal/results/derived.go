@@ -11,11 +11,11 @@ import (
 
 // Derived is a metric that is computed from a distribution: DISTRIBUTION.STATISTIC, such as writeLatency.shareOver10ms.
 type Derived struct {
-	// Metric with its full name.
+	// Metric is the metric with its full name.
 	Metric Metric
-	// Distribution by its name, with that of its job if it has one.
+	// Distribution is the name of the distribution, preceded by the name of its job if it has one.
 	Distribution string
-	// Share says that the metric is a share of the operations.
+	// Share is true if the metric is a share of the operations.
 	Share bool
 	// Kind of the distribution.
 	Kind DistributionKind
@@ -92,12 +92,12 @@ func ParseDerived(name string) (Derived, error) {
 			}
 		}
 	default:
-		return Derived{}, fmt.Errorf("%q says nothing of the distribution %s: write %s", statistic, of, exampleOf(kind))
+		return Derived{}, fmt.Errorf("%q is not a statistic of the distribution %s: write %s", statistic, of, exampleOf(kind))
 	}
 	return derived, nil
 }
 
-// parseBound reads the bound of a share, such as 10ms or 150PercentOfMean. Where it lies may depend on the distribution.
+// parseBound reads the bound of a share, such as 10ms or 150PercentOfMean. Its value may depend on the distribution.
 func parseBound(kind DistributionKind, statistic, text string) (func(Distribution) int64, error) {
 	if parts := meanText.FindStringSubmatch(text); parts != nil {
 		if !kind.Whole {
@@ -117,12 +117,13 @@ func parseFixed(kind DistributionKind, statistic, text string) (int64, error) {
 		return 0, fmt.Errorf("%q is no whole number with its unit, in %s: write %s", text, kind.Unit, exampleOf(kind))
 	}
 	number, err := strconv.ParseInt(parts[1], 10, 64)
-	bound := number * unitSizes[parts[2]].size // ten digits of seconds or MiB do not overflow by much: see the limit below
+	bound := number * unitSizes[parts[2]].size // ten digits of seconds may overflow: the check below refuses them
 	switch {
 	case err != nil || number > 1e6 && unitSizes[parts[2]].size > 1e6:
 		return 0, fmt.Errorf("%q is too large: write less than a million seconds or MiB", text)
 	case kind.Unit == UnitBytes && statistic == StatisticOver:
-		return 0, fmt.Errorf("a row of sizes begins at its bound, so it cannot tell what is over it: write %s, and 1 less that for the others",
+		return 0, fmt.Errorf("sizes are counted in rows that begin at a bound, so a share over a bound is unknown: write %s; the share of "+
+			"the others is 1 minus that",
 			exampleOf(kind))
 	case kind.Unit == UnitBytes && (bound&(bound-1) != 0 || bound < smallestRow || bound > largestRow):
 		return 0, fmt.Errorf("sizes are counted between powers of two, from 512B to 16MiB, and %q is none of them: write %s", text,
@@ -149,7 +150,7 @@ func distributionNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Reduce replaces the distributions by the derived metrics that are asked for, as far as the phase has their distributions.
+// Reduce replaces the distributions by the requested derived metrics, as far as the phase has the distributions for them.
 func (d PhaseDocument) Reduce(wanted []string) PhaseDocument {
 	metrics := make(map[string]int64, len(d.Metrics)+len(wanted))
 	maps.Copy(metrics, d.Metrics)

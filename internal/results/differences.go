@@ -25,10 +25,10 @@ const KeyWorkloadVersion = "workload.version"
 // values from that.
 var aboutKeys = []string{"memory.bytes", "zfs.parameter.zfs_dirty_data_max"}
 
-// alikePercent is how much values of aboutKeys may differ.
+// alikePercent is the percentage by which values of aboutKeys may differ.
 const alikePercent = 1
 
-// essences are the relevant parts of a value, by key.
+// essences reduce a value to its relevant parts, by key.
 var essences = []struct {
 	key     string
 	essence func(string) string
@@ -52,7 +52,7 @@ type Difference struct {
 // maxShownBytes limits a value in a message.
 const maxShownBytes = 120
 
-// String is "kernel: baseline 6.12.1, now 6.12.4".
+// String describes the difference, such as "kernel: baseline 6.12.1, now 6.12.4".
 func (d Difference) String() string {
 	switch {
 	case len(d.Baseline) == 0:
@@ -63,9 +63,9 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: baseline %s, now %s", d.Key, inWords(d.Baseline), inWords(d.Current))
 }
 
-// Differences are the parts of the environment that prevent a comparison, sorted by key: other hardware or versions. A part that
-// only one side has counts as different. allow lists keys that may differ: complete ones, prefixes followed by "." or "*", and "*"
-// inside for any text.
+// Differences returns the parts of the environment that prevent a comparison, sorted by key: other hardware or versions. A part that only
+// one side has counts as different. allow lists keys that may differ: complete ones, prefixes followed by "." or "*", and "*" inside for
+// any text.
 func Differences(baseline, current map[string][]string, allow []string) []Difference {
 	var found []Difference
 	keys := slices.Concat(sortedKeys(baseline), sortedKeys(current))
@@ -89,7 +89,7 @@ func DifferenceAllowed(key string, allow []string) bool {
 	})
 }
 
-// DifferencesInWords describes up to that many differences, and how many more there are.
+// DifferencesInWords describes at most this number of differences, and says how many more there are.
 func DifferencesInWords(differences []Difference, most int) string {
 	var words []string
 	for i, difference := range differences {
@@ -106,7 +106,7 @@ func ignoredKey(key string) bool {
 	return slices.ContainsFunc(ignoredKeys, func(pattern string) bool { return isKey(pattern, key) })
 }
 
-// isKey reports whether a key is meant, also under the name of one of several workloads or volumes: log.zfs.pool.
+// isKey reports whether a pattern matches a key, also after the name of one of several workloads or volumes, as in log.zfs.pool.
 func isKey(pattern, key string) bool {
 	_, unnamed, named := strings.Cut(key, ".")
 	return matches(pattern, key) || named && matches(pattern, unnamed)
@@ -138,7 +138,7 @@ func sameValues(key string, baseline, current []string) bool {
 	return slices.Contains(aboutKeys, key) && aboutEqual(slices.Concat(baseline, current))
 }
 
-// distinct are the values of a key with different relevant parts, sorted.
+// distinct returns the different relevant parts of the values of a key, sorted.
 func distinct(key string, values []string) []string {
 	found := slices.Clone(values)
 	for _, of := range essences {
@@ -156,7 +156,7 @@ func distinct(key string, values []string) []string {
 	return found
 }
 
-// aboutEqual says that all values are whole numbers and close together.
+// aboutEqual reports whether all values are whole numbers and close together.
 func aboutEqual(values []string) bool {
 	var numbers []int64
 	for _, value := range values {
@@ -201,7 +201,7 @@ var changingOptions = []string{
 func withoutAddresses(options string) string {
 	kept := slices.DeleteFunc(strings.Split(options, ","), func(option string) bool {
 		name, _, assigns := strings.Cut(option, "=")
-		// The label of a pod, context="...:c1,c2", is itself cut at its comma.
+		// The label of a pod, context="...:c1,c2", contains a comma, so it was split as well.
 		return assigns && slices.Contains(changingOptions, name) || mcsCategory.MatchString(option)
 	})
 	return strings.Join(kept, ",")
@@ -210,7 +210,7 @@ func withoutAddresses(options string) string {
 // mcsCategory matches the second half of a label's pair of categories.
 var mcsCategory = regexp.MustCompile(`^c\d+"?$`)
 
-// inWords is "a", or "a and b", shortened.
+// inWords lists the values, each shortened, as in "a", or "a and b".
 func inWords(values []string) string {
 	shown := make([]string, 0, len(values))
 	for _, value := range values {

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// MaxBins of a distribution. The bins of fio need fewer if latencies differ by a factor of up to 256.
+	// MaxBins is the largest number of bins of a distribution. The bins of fio need fewer if latencies differ by a factor of up to 256.
 	MaxBins = 512
-	// MaxDistributions of a phase: those of two directions and a sync for about twenty jobs.
+	// MaxDistributions is the largest number of distributions of a phase: those of reads, writes and syncs of about twenty jobs.
 	MaxDistributions = 64
 )
 
-// Distribution counts operations by how long they took, or by how large they were. Its lists have an entry for each bin, in order.
+// Distribution counts operations by their duration or by their size. Its lists have an entry for each bin, in order.
 type Distribution struct {
 	// Unit of the bins: ns or bytes.
 	Unit string `json:"unit" jsonschema:"enum=ns,enum=bytes"`
@@ -35,7 +35,7 @@ type DistributionKind struct {
 	Unit string
 	// Description for a person.
 	Description string
-	// Whole says that everything was counted, such as each region: a share of few is as exact as a share of many.
+	// Whole is true if everything was counted, such as each region: then a share of few is as exact as a share of many.
 	Whole bool
 }
 
@@ -55,7 +55,7 @@ var distributionKinds = []DistributionKind{
 // Distributions returns all kinds.
 func Distributions() []DistributionKind { return slices.Clone(distributionKinds) }
 
-// LookupDistribution returns the kind of that name. JOB.NAME is that of one job of several in a fio job file.
+// LookupDistribution returns the kind with that name. JOB.NAME is the distribution of one of several jobs in a fio job file.
 func LookupDistribution(name string) (DistributionKind, bool) {
 	of := func(name string) int {
 		return slices.IndexFunc(distributionKinds, func(kind DistributionKind) bool { return kind.Name == name })
@@ -75,8 +75,8 @@ func (d *Distribution) Add(from, to, count int64) {
 	d.From, d.To, d.Counts = append(d.From, from), append(d.To, to), append(d.Counts, count)
 }
 
-// Bounded has at most MaxBins bins. If there are more, neighbouring bins are joined until each is at most 1/32 of its value wide, or 1/16,
-// and so on.
+// Bounded returns the distribution with at most MaxBins bins. If there are more, neighbouring bins are joined until each is at most 1/32 of
+// its value wide, or 1/16, and so on.
 func (d Distribution) Bounded() Distribution {
 	for digits := 6; len(d.From) > MaxBins; digits-- {
 		joined := Distribution{Unit: d.Unit}
@@ -100,7 +100,7 @@ func leading(value int64, digits int) int64 {
 	return value >> shift << shift
 }
 
-// Count of all operations.
+// Count returns the number of all operations.
 func (d Distribution) Count() int64 {
 	sum := int64(0)
 	for _, count := range d.Counts {
@@ -110,7 +110,7 @@ func (d Distribution) Count() int64 {
 }
 
 // Over is the share of the operations above a value, in parts per million. The operations of the bin that contains the value are divided in
-// proportion. False if there are none.
+// proportion. known is false if there are no operations.
 func (d Distribution) Over(value int64) (partsPerMillion int64, known bool) {
 	return d.share(func(from, to int64) float64 {
 		if from == to {
@@ -120,7 +120,7 @@ func (d Distribution) Over(value int64) (partsPerMillion int64, known bool) {
 	})
 }
 
-// Below is the part below a value.
+// Below is the share of the operations below a value, like Over.
 func (d Distribution) Below(value int64) (partsPerMillion int64, known bool) {
 	return d.share(func(from, to int64) float64 {
 		if from == to {
@@ -130,7 +130,7 @@ func (d Distribution) Below(value int64) (partsPerMillion int64, known bool) {
 	})
 }
 
-// share adds up parts of the bins.
+// share adds up the parts of the bins, as a share of all operations.
 func (d Distribution) share(part func(from, to int64) float64) (partsPerMillion int64, known bool) {
 	all, within := 0.0, 0.0
 	for i, count := range d.Counts {
@@ -143,7 +143,7 @@ func (d Distribution) share(part func(from, to int64) float64) (partsPerMillion 
 	return int64(math.Round(within / all * 1e6)), true
 }
 
-// mean of the operations, each counted with the middle of its bin.
+// mean returns the mean of the operations, each counted with the middle of its bin.
 func (d Distribution) mean() float64 {
 	all, sum := 0.0, 0.0
 	for i, count := range d.Counts {
@@ -160,7 +160,7 @@ func indicator(is bool) float64 {
 	return 0
 }
 
-// Mode is where the fullest bin begins, the first of equal ones. False if there are no operations.
+// Mode is the beginning of the bin with the most operations, or of the first of such bins. known is false if there are no operations.
 func (d Distribution) Mode() (value int64, known bool) {
 	most := int64(0)
 	for i, count := range d.Counts {
@@ -171,7 +171,7 @@ func (d Distribution) Mode() (value int64, known bool) {
 	return value, most > 0
 }
 
-// Requests is the distribution of requests by size, counted in rows that begin at these sizes.
+// Requests returns the distribution of requests by size, counted in rows that begin at these sizes.
 func Requests(bounds []int64, columns ...[]int64) Distribution {
 	d := Distribution{Unit: UnitBytes}
 	for i, from := range bounds {
@@ -221,7 +221,7 @@ func (d Distribution) validate() error {
 	last, sum := int64(0), int64(0)
 	for i, from := range d.From {
 		if from < last || d.To[i] < from || d.Counts[i] < 0 || d.Counts[i] > most-sum {
-			return fmt.Errorf("bin %d from %d to %d with %d operations: give bins in order that do not overlap, with counts above 0", i, from,
+			return fmt.Errorf("bin %d from %d to %d with %d operations: give bins in order that do not overlap, with counts of at least 0", i, from,
 				d.To[i], d.Counts[i])
 		}
 		last, sum = d.To[i], sum+d.Counts[i]

@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/packing"
 )
 
-// latencies has 900 operations of 1 ms, 80 spread evenly from 5 to 15 ms and 20 of 40 ms.
+// latencies returns 900 operations of 1 ms, 80 spread evenly from 5 to 15 ms and 20 of 40 ms.
 func latencies() Distribution {
 	d := Distribution{Unit: UnitNanoseconds}
 	d.Add(1e6, 1e6, 900)
@@ -60,8 +60,8 @@ func TestTwoPopulations(t *testing.T) {
 	}
 }
 
-// TestSharesOfTheMean: of 16 regions, 6 take 10 ms and 10 take 18 ms. Their mean is 15 ms: what counts is how the regions compare with
-// each other, however fast the disk is.
+// TestSharesOfTheMean: of 16 regions, 6 take 10 ms and 10 take 18 ms. Their mean is 15 ms. The regions are compared with each other,
+// however fast the disk is.
 func TestSharesOfTheMean(t *testing.T) {
 	for _, speed := range []int64{1, 1000} {
 		d := Distribution{Unit: UnitNanoseconds}
@@ -82,7 +82,7 @@ func TestSharesOfTheMean(t *testing.T) {
 	}
 }
 
-// TestRequests: rows of several columns, as zpool iostat -r counts.
+// TestRequests: rows of several columns, like the counts of zpool iostat -r.
 func TestRequests(t *testing.T) {
 	d := Requests([]int64{512, 1024, 2048, 4096, 8192, 16384}, []int64{0, 10, 40, 0, 5, 0}, []int64{0, 0, 20, 5}, nil)
 	if mode, known := d.Mode(); !known || mode != 2048 {
@@ -98,10 +98,10 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestBounded: thousands of bins are joined without losing an operation, and a share is wrong by less than a joined bin holds.
+// TestBounded: thousands of bins are joined without losing an operation, and the error of a share is less than the share of a joined bin.
 func TestBounded(t *testing.T) {
 	var all Distribution
-	for exponent := 10; exponent < 40; exponent++ { // 64 bins between two powers of two, as those of fio
+	for exponent := 10; exponent < 40; exponent++ { // 64 bins between two powers of two, like fio
 		for step := range int64(64) {
 			from := int64(1)<<exponent + step<<(exponent-6)
 			all.Add(from, from+1<<(exponent-6), 1+step%5)
@@ -183,7 +183,7 @@ func TestParseDerived(t *testing.T) {
 	}
 }
 
-// TestReduce: what was not counted, or is none, gives no metric, and nothing is left of distributions.
+// TestReduce: missing, empty and invalid distributions give no metric, and no distribution is kept.
 func TestReduce(t *testing.T) {
 	document := validPhase()
 	overlapping := Distribution{Unit: UnitNanoseconds, From: []int64{5, 1}, To: []int64{6, 2}, Counts: []int64{1, 1}}
@@ -226,7 +226,7 @@ func TestValidateDistributions(t *testing.T) {
 	}
 }
 
-// TestLoaderDerives: what is asked of a phase is computed while its document is read, and its distributions are not kept.
+// TestLoaderDerives: the requested metrics of a phase are computed while its document is read, and its distributions are not kept.
 func TestLoaderDerives(t *testing.T) {
 	document := validPhase()
 	document.Distributions = map[string]Distribution{"writeLatency": latencies()}

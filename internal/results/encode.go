@@ -13,17 +13,17 @@ import (
 const (
 	keptEnvironmentValues = 2
 	shortMessageBytes     = 120
-	// keptRuns of an experiment fit without their phases, whatever their names.
+	// keptRuns is the number of runs of an experiment that fit without their phases, however long their names are.
 	keptRuns = 512
 )
 
-// omission is a part that can be omitted. apply returns how many of them it has omitted.
+// omission is a kind of part that can be omitted. apply returns the number of parts that it omitted.
 type omission struct {
 	words string
 	apply func(*Experiment) int
 }
 
-// omissions in order. Variants with their primary metrics, gates and the verdict are never omitted.
+// omissions are applied in this order. Variants with their primary metrics, gates and the verdict are never omitted.
 var omissions = []omission{
 	{"values of the environment beyond two per key", omitEnvironmentValues},
 	{"volumes and preflight checks of runs beyond the first of a variant", omitVolumes},
@@ -38,8 +38,8 @@ var omissions = []omission{
 	{"metrics of variants that are not primary", omitVariantMetrics},
 }
 
-// Encode writes the experiment as indented JSON of at most limitBytes, omits what does not fit, and lists it. The same experiment always
-// gives the same bytes.
+// Encode writes the experiment as indented JSON of at most limitBytes. It omits the parts that do not fit, and returns a list of them. The
+// same experiment always gives the same bytes.
 func (e Experiment) Encode(limitBytes int) ([]byte, []string, error) {
 	e = e.cloneForOmission()
 	e.Version = PhaseVersion
@@ -80,7 +80,7 @@ func (e Experiment) indented(limitBytes int) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// cloneForOmission copies what omissions modify, so that the caller's experiment stays unchanged.
+// cloneForOmission copies everything that omissions modify, so that the caller's experiment stays unchanged.
 func (e Experiment) cloneForOmission() Experiment {
 	e.Omitted = slices.Clone(e.Omitted)
 	e.Runs = slices.Clone(e.Runs)
@@ -104,7 +104,7 @@ func (e Experiment) cloneForOmission() Experiment {
 func omitEnvironmentValues(e *Experiment) int {
 	count := 0
 	for key, values := range e.Environment {
-		if len(values) > keptEnvironmentValues && key != KeyWorkloadVersion { // few, and a history needs all
+		if len(values) > keptEnvironmentValues && key != KeyWorkloadVersion { // there are few, and a history needs all
 			count += len(values) - keptEnvironmentValues
 			e.Environment[key] = values[:keptEnvironmentValues:keptEnvironmentValues]
 		}
@@ -181,7 +181,7 @@ func shortenMessages(e *Experiment) int {
 	return count + eachPhase(e, func(_ *RunResult, phase *RunPhase) int { return cut(&phase.Message) })
 }
 
-// omitGroupMetrics keeps what summaries show. The medians over the groups stay complete.
+// omitGroupMetrics keeps the metrics that summaries show. The medians over the groups stay complete.
 func omitGroupMetrics(e *Experiment) int {
 	count := 0
 	for i := range e.Groups {

@@ -12,7 +12,7 @@ var (
 	ErrMissing = errors.New("no result")
 	// ErrTruncated: a part of the document is missing.
 	ErrTruncated = errors.New("result is incomplete")
-	// ErrCorrupt and the following are those of packing, under the name that goes with the two above.
+	// ErrCorrupt, ErrTooLarge and ErrVersion are the errors of package packing.
 	ErrCorrupt  = packing.ErrCorrupt
 	ErrTooLarge = packing.ErrTooLarge
 	ErrVersion  = packing.ErrVersion

@@ -40,7 +40,7 @@ type Experiment struct {
 	Order string `json:"order,omitempty"`
 	// Repetitions of each variant.
 	Repetitions int32 `json:"repetitions"`
-	// Extended says that these results are preliminary: a gate is undecided, and more repetitions follow.
+	// Extended is true if these results are preliminary: a gate is undecided, and more repetitions follow.
 	Extended bool `json:"extended,omitempty"`
 	// NodeName is the node of all runs. For several nodes it is a comma-separated list of names.
 	NodeName string `json:"nodeName,omitempty"`
@@ -64,7 +64,7 @@ type Experiment struct {
 	Environment map[string][]string `json:"environment,omitempty"`
 	// Notes are those of the results of valid phases, at most 64.
 	Notes []Note `json:"notes,omitempty"`
-	// Omitted lists what did not fit.
+	// Omitted lists the parts that did not fit.
 	Omitted []string `json:"omitted,omitempty"`
 }
 
@@ -108,7 +108,7 @@ type Comparison struct {
 	WorseProbabilityPartsPerMillion int64 `json:"worseProbabilityPartsPerMillion"`
 	// WithinProbabilityPartsPerMillion is p of "worse by less than the tolerance".
 	WithinProbabilityPartsPerMillion int64 `json:"withinProbabilityPartsPerMillion"`
-	// Runs is the number of runs compared, followed by the number of runs compared against.
+	// Runs and BaselineRuns are the numbers of the compared runs, and of the runs that they are compared with.
 	Runs         int32 `json:"runs"`
 	BaselineRuns int32 `json:"baselineRuns"`
 	// TolerancePartsPerMillion is the accepted change for the worse.
@@ -122,7 +122,7 @@ type VariantResult struct {
 	Name string `json:"name"`
 	// Definition is a hash of the measured configuration: target, phases and pods.
 	Definition string `json:"definition,omitempty"`
-	// Base is the variant of the spec that the matrix was applied to. Empty without one.
+	// Base is the variant of the spec that the matrix was applied to. Empty without a matrix.
 	Base string `json:"base,omitempty"`
 	// Matrix has the value of each path of the matrix. Empty without a matrix.
 	Matrix map[string]string `json:"matrix,omitempty"`
@@ -141,7 +141,7 @@ type PhaseResult struct {
 type MetricResult struct {
 	Name string `json:"name"`
 	Unit string `json:"unit,omitempty"`
-	// Better says which way the metric is better.
+	// Better is the direction in which the metric is better.
 	Better string `json:"better,omitempty" jsonschema:"enum=Higher,enum=Lower,enum=Neither"`
 	Median int64  `json:"median"`
 	Min    int64  `json:"min"`
@@ -154,7 +154,7 @@ type MetricResult struct {
 type RunResult struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`
-	// Index in the order of execution; attempts at the same run share it.
+	// Index is the position in the order of execution. Attempts at the same run share it.
 	Index   int32  `json:"index"`
 	Variant string `json:"variant"`
 	// Repetition of the variant, from 1.
@@ -162,9 +162,9 @@ type RunResult struct {
 	// Attempt at this run, from 1.
 	Attempt int32 `json:"attempt"`
 	Seed    int64 `json:"seed"`
-	// NodeName is where the run was made.
+	// NodeName is the node of the run.
 	NodeName string `json:"nodeName,omitempty"`
-	// Group of runs on several nodes at once that this one is a part of.
+	// Group is the group of runs on several nodes at once to which this one belongs.
 	Group *RunGroup `json:"group,omitempty"`
 	// Valid says whether the numbers can be used.
 	Valid      bool       `json:"valid"`
@@ -172,15 +172,16 @@ type RunResult struct {
 	Message    string     `json:"message,omitempty"`
 	StartedAt  *time.Time `json:"startedAt,omitempty"`
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
-	// Reset is what was recreated for the run, if not the whole pool: Dataset or None.
+	// Reset is the part that was recreated for the run, if not the whole pool: Dataset or None.
 	Reset string `json:"reset,omitempty" jsonschema:"enum=Dataset,enum=None,enum="`
-	// KeptFrom is the run whose pool this one reused: with reset None it began on what that run had left. Empty if the pool was new.
+	// KeptFrom is the run whose pool this one reused: with reset None, it began with the data that the other run had left. It is empty if
+	// the pool was new.
 	KeptFrom string `json:"keptFrom,omitempty"`
 	// PoolAge is the age of the pool, if experiments pass it on to each other.
 	PoolAge *PoolAge `json:"poolAge,omitempty"`
 	// Volumes that were created for the run on pools of its own.
 	Volumes []RunVolume `json:"volumes,omitempty"`
-	// Preflight is what the checks of the storage have found, without those that do not apply.
+	// Preflight holds the results of the checks of the storage, without those that do not apply.
 	Preflight []PreflightResult `json:"preflight,omitempty"`
 	Phases    []RunPhase        `json:"phases,omitempty"`
 }
@@ -199,8 +200,8 @@ type RunVolume struct {
 	Properties map[string]string `json:"properties,omitempty"`
 }
 
-// Because is which of some reasons made the run or one of its phases Invalid. Empty if none did. Large results have only the message of the
-// run, which begins with the phase and its reason.
+// Because returns the first of these reasons that made the run or one of its phases Invalid. It returns an empty text if none did. Large
+// results have only the message of the run, which begins with the phase and its reason.
 func (r RunResult) Because(reasons []string) string {
 	for _, reason := range reasons {
 		if r.Reason == reason || strings.Contains(r.Message, ": "+reason+": ") ||

@@ -152,7 +152,7 @@ func TestEncodeLeavesOutInOrder(t *testing.T) {
 	}
 }
 
-// checkOmitted makes sure of what is never left out, and that the words are those of the first omissions.
+// checkOmitted checks that the parts that are never omitted are complete, and that the words are those of the first omissions.
 func checkOmitted(t *testing.T, text []byte, omitted []string, limit int) {
 	t.Helper()
 	var got Experiment

@@ -16,9 +16,9 @@ const (
 	StragglerFinishLeast = 10 * time.Second
 )
 
-// togetherPercent of the longest node's time has to be common to all nodes: rates measured at different times do not add up, and a node
-// that continues alone has the storage to itself. A node may also take longer by togetherSlack, which is a large part of a short phase, as
-// long as togetherPercent of the shortest node's time are common.
+// togetherPercent of the longest node's time must be common to all nodes: rates measured at different times do not add up, and a node that
+// continues alone has the storage to itself. The longest node may also exceed the common time by togetherSlack, which is a large part of a
+// short phase, as long as togetherPercent of the shortest node's time is common.
 const (
 	togetherPercent = 90
 	togetherSlack   = time.Second
@@ -34,7 +34,7 @@ type RunGroup struct {
 	Size int32 `json:"size"`
 }
 
-// GroupResult is what several nodes did at once: a repetition of a variant.
+// GroupResult is the result of several nodes at once: a repetition of a variant.
 type GroupResult struct {
 	Name string `json:"name"`
 	// Index, variant, repetition and attempt are those of each of its runs.
@@ -42,7 +42,7 @@ type GroupResult struct {
 	Variant    string `json:"variant"`
 	Repetition int32  `json:"repetition"`
 	Attempt    int32  `json:"attempt"`
-	// Nodes by the index of their run.
+	// Nodes are the names of the nodes, by the index of their run.
 	Nodes []string `json:"nodes"`
 	// Valid says whether all runs of the group are valid.
 	Valid bool `json:"valid"`
@@ -62,8 +62,8 @@ type GroupPhase struct {
 	Stragglers []string `json:"stragglers,omitempty"`
 }
 
-// Join makes one result of the runs of each group, in the order of the runs. A group has numbers only of phases that are Valid on all
-// its nodes, and is Invalid if these were not measured together.
+// Join makes one result from the runs of each group, in the order of the runs. A group has metrics only of phases that are Valid on all its
+// nodes, and is Invalid if these were not measured together.
 func Join(runs []RunResult) []GroupResult {
 	var groups []GroupResult
 	for _, members := range byGroup(runs) {
@@ -99,7 +99,7 @@ func byGroup(runs []RunResult) [][]RunResult {
 	return groups
 }
 
-// joinGroup also returns the phases that it has joined, as each node has them.
+// joinGroup joins the runs of a group. It also returns the joined phases, as each node has them.
 func joinGroup(members []RunResult) (group GroupResult, phases [][]RunPhase) {
 	first := members[0]
 	group = GroupResult{Name: first.Group.Name, Index: first.Index, Variant: first.Variant, Repetition: first.Repetition,
@@ -124,7 +124,7 @@ func joinGroup(members []RunResult) (group GroupResult, phases [][]RunPhase) {
 	return group, phases
 }
 
-// apart says why the nodes did not measure a phase together. Empty if they did.
+// apart says why the nodes did not measure a phase together. It returns an empty text if they did.
 func apart(phases []RunPhase) string {
 	if phases[0].Kind != KindMeasure {
 		return ""
@@ -145,7 +145,8 @@ func apart(phases []RunPhase) string {
 		common.Long().Round(time.Second), longest.Round(time.Second))
 }
 
-// Together is the time that all intervals have in common, and how long the longest of them is. enough says whether that is most of each.
+// Together returns the time that all intervals have in common, and the length of the longest one. enough says whether the common time is
+// most of each interval.
 func Together(all []Interval) (common Interval, longest time.Duration, enough bool) {
 	if len(all) == 0 {
 		return Interval{}, 0, false
@@ -167,16 +168,16 @@ func Together(all []Interval) (common Interval, longest time.Duration, enough bo
 	return common, longest, long >= shortest*togetherPercent/100 && (long >= longest*togetherPercent/100 || longest-long <= togetherSlack)
 }
 
-// consequence says that a run is Invalid only because another one is: the reason of that one says more.
+// consequence reports whether a run is Invalid only because another one is. The reason of that other run says more.
 func consequence(reason string) bool { return reason == ReasonPeerInvalid }
 
-// ReasonNotTogether is the reason of what is Valid by itself, but was not measured together: runs of a group, or workloads of a phase.
+// ReasonNotTogether is the reason of runs of a group, or workloads of a phase, that are Valid by themselves but were not measured together.
 const ReasonNotTogether = "NotTogether"
 
 // ReasonPeerInvalid is the reason of a run that is Invalid only because another one of its group is.
 const ReasonPeerInvalid = "PeerInvalid"
 
-// joinPhase joins a phase, and returns it as each node has it; none if it is not Valid on all nodes.
+// joinPhase joins a phase, and also returns it as each node has it. It returns nothing if the phase is not Valid on all nodes.
 func joinPhase(name string, members []RunResult) (joined GroupPhase, phases []RunPhase) {
 	for _, run := range members {
 		at := slices.IndexFunc(run.Phases, func(phase RunPhase) bool { return phase.Name == name && phase.Outcome == OutcomeValid })
@@ -238,8 +239,9 @@ func stragglers(members []RunResult, phases []RunPhase) []string {
 	return words
 }
 
-// Repetitions are the runs as they count: a group is one, with its joined figures. A run of a group is never counted by itself. Runs that
-// were not measured together were made Invalid after Join: results have times in whole seconds, which are too coarse to check it again.
+// Repetitions returns the runs as they count: a group is one repetition, with its joined metrics. A run of a group is never counted by
+// itself. Runs that were not measured together were made Invalid after Join. This is not checked again here, because results have times in
+// whole seconds, which are too coarse for it.
 func Repetitions(runs []RunResult) []RunResult {
 	counted := make([]RunResult, 0, len(runs))
 	for _, run := range runs {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// member is a run of a group of so many, with one phase.
+// member returns a run of a group of this size, with one phase.
 func member(group string, index, size int32, metrics map[string]int64) RunResult {
 	began, ended := testStart, testStart.Add(time.Minute)
 	return RunResult{
@@ -39,7 +39,7 @@ func TestJoinTakesTheSumOrTheWorst(t *testing.T) {
 	}
 }
 
-// TestEveryMetricCanBeJoined: a new metric gets a place by its unit; what it is, is written here, so that it is not forgotten.
+// TestEveryMetricCanBeJoined: the rule of its unit also combines a new metric, and must be a sensible one for it.
 func TestEveryMetricCanBeJoined(t *testing.T) {
 	values := []int64{1, 4}
 	for _, metric := range Metrics() {
@@ -84,7 +84,7 @@ func TestGroupIsAsGoodAsItsWorstRun(t *testing.T) {
 func TestGroupMeasuresTogether(t *testing.T) {
 	for _, test := range []struct {
 		name       string
-		began, end time.Duration // of the second node, against the first
+		began, end time.Duration // of the second node, relative to the first
 		kind, says string
 	}{
 		{"in step", 0, 0, KindMeasure, ""},
@@ -108,10 +108,10 @@ func TestGroupMeasuresTogether(t *testing.T) {
 	}
 }
 
-// TestShortPhasesMeasureTogether: tenths of seconds, by which pods begin and end apart, do not spoil a phase of a few seconds.
+// TestShortPhasesMeasureTogether: pods that begin or end some tenths of a second apart do not spoil a phase of a few seconds.
 func TestShortPhasesMeasureTogether(t *testing.T) {
 	for _, test := range []struct {
-		long, began, ended time.Duration // of the first node; of the second, against it
+		long, began, ended time.Duration // of the first node; of the second, relative to it
 		want               bool
 	}{
 		{5 * time.Second, 300 * time.Millisecond, 300 * time.Millisecond, true},

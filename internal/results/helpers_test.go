@@ -11,7 +11,7 @@ import (
 
 var testStart = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// validPhase is a document without faults; tests spoil one thing of it at a time.
+// validPhase returns a valid document. Each test case breaks one thing in it.
 func validPhase() PhaseDocument {
 	return PhaseDocument{
 		Version: PhaseVersion,
@@ -26,7 +26,7 @@ func validPhase() PhaseDocument {
 	}
 }
 
-// noise is JSON that hardly compresses.
+// noise returns JSON that hardly compresses.
 func noise(size int) json.RawMessage {
 	random := make([]byte, size/2+1)
 	rand.NewChaCha8([32]byte{1}).Read(random)

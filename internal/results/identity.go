@@ -1,4 +1,4 @@
-// Package results holds the documents in which numbers travel and are kept: one per phase of a run, one per experiment.
+// Package results defines the documents that carry and store the measurements: one for each phase of a run, and one for each experiment.
 package results
 
 // RunIdentity names the run that a document belongs to.

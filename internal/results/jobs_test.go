@@ -2,7 +2,7 @@ package results
 
 import "testing"
 
-// TestNodesJoinWorkloads: several nodes combine a metric of a workload as they do if it is alone.
+// TestNodesJoinWorkloads: a metric of one of several workloads is combined over nodes like that of a single workload.
 func TestNodesJoinWorkloads(t *testing.T) {
 	if len(acrossByName) < 10 {
 		t.Error("there are no exceptions to compare")

@@ -3,14 +3,16 @@ package results
 import "fmt"
 
 const (
-	// MaxValues of results.json and of a history, which have at most 700 KiB.
+	// MaxValues is the limit for results.json and for a history, which have at most 700 KiB.
 	MaxValues = 1 << 18
-	// maxPhaseValues of a document without its raw output: about 100,000 are the bins of MaxDistributions distributions.
+	// maxPhaseValues is the limit for the document of a phase without its raw output: the bins of MaxDistributions distributions are about
+	// 100,000 values.
 	maxPhaseValues = 1 << 17
-	// maxBaselineListed of a baseline, which consists mostly of numbers.
+	// maxBaselineListed is the limit for a baseline, which consists mostly of numbers.
 	maxBaselineListed = 1 << 19
 
-	// objectValues is how much an object counts: "{}," has three bytes, but the struct that is decoded from it has hundreds.
+	// objectValues is the number of values that an object counts as: "{}," has three bytes, but the struct that is decoded from it has
+	// hundreds.
 	objectValues = 16
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/packing"
 )
 
-// allocated is how many bytes something allocates, those that are free again included.
+// allocated returns the number of bytes that do allocates, including those that are freed again.
 func allocated(do func() error) (count uint64, err error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -24,7 +24,7 @@ func allocated(do func() error) (count uint64, err error) {
 	return after.TotalAlloc - before.TotalAlloc, err
 }
 
-// longList is a document of about so many bytes that is mostly one list. An element of an object has "%d" for its name.
+// longList returns a document of about size bytes that is mostly one list. In an element of an object, "%d" stands for its name.
 func longList(begin, element, end string, size int) []byte {
 	var text bytes.Buffer
 	text.WriteString(begin)
@@ -96,7 +96,7 @@ func TestALongBaselineTakesNoMemory(t *testing.T) {
 	}
 }
 
-// TestTheLargestDocumentLoads: whatever is within the bounds arrives, is stored and is read.
+// TestTheLargestDocumentLoads: the largest document within the bounds arrives, is stored and is read.
 func TestTheLargestDocumentLoads(t *testing.T) {
 	d := validPhase()
 	for _, metric := range Metrics() {
@@ -141,7 +141,7 @@ func TestTheLargestDocumentLoads(t *testing.T) {
 	}
 }
 
-// TestTheLargestBaselineIsRead: values of one digit are the most that fit.
+// TestTheLargestBaselineIsRead: the largest number of values fits if each has one digit.
 func TestTheLargestBaselineIsRead(t *testing.T) {
 	phase := BaselinePhase{Name: "scan", Kind: KindMeasure}
 	b := Baseline{Version: BaselineVersion}

@@ -9,7 +9,7 @@ import (
 )
 
 // Loader reads the documents of many phases without their raw output. Phases of one experiment mostly have equal environments and the same
-// metric names, which they share to save memory. Its results must not be changed. It is safe for concurrent use.
+// metric names, which they share to save memory. Callers must not modify its results. It is safe for concurrent use.
 type Loader struct {
 	// Derived are the metrics to compute from distributions, by phase. The distributions themselves are not kept.
 	Derived map[string][]string
@@ -47,10 +47,10 @@ type leanDocument struct {
 	Raw           skipped         `json:"raw"`
 }
 
-// skipped is a part that is not kept.
+// skipped is a part of a document that is not kept.
 type skipped struct{}
 
-// UnmarshalJSON keeps nothing.
+// UnmarshalJSON ignores the value.
 func (*skipped) UnmarshalJSON([]byte) error { return nil }
 
 func (l *Loader) decode(document []byte) (PhaseDocument, error) {
@@ -63,7 +63,7 @@ func (l *Loader) decode(document []byte) (PhaseDocument, error) {
 		return PhaseDocument{}, err
 	}
 	if err := json.Unmarshal(short, &lean); err != nil {
-		return decodePhase(document) // it says what is wrong, the version first
+		return decodePhase(document) // its error says what is wrong, the version first
 	}
 	if err := lean.validateVersion(); err != nil {
 		return PhaseDocument{}, err
@@ -79,13 +79,13 @@ func (l *Loader) decode(document []byte) (PhaseDocument, error) {
 		return phase, nil
 	}
 	if err := json.Unmarshal(lean.Distributions, &phase.Distributions); err != nil {
-		return phase, fmt.Errorf("%w: its distributions are none: %w", ErrCorrupt, err)
+		return phase, fmt.Errorf("%w: its distributions are not valid: %w", ErrCorrupt, err)
 	}
 	return phase.Reduce(wanted), nil
 }
 
-// cutMember replaces the value of a member, such as "raw", which is most of a document, by null. It only scans for strings and brackets,
-// which takes a tenth of the time of parsing. A document that it does not understand is returned unchanged.
+// cutMember replaces the value of a member by null, such as that of "raw", which is most of a document. It only scans for strings and
+// brackets, which takes a tenth of the time of parsing. It returns a document that it does not understand unchanged.
 func cutMember(document []byte, key string) []byte {
 	depth, from := 0, -1
 	for i := 0; i < len(document); i++ {
@@ -121,8 +121,8 @@ func endOfString(document []byte, i int) int {
 	return i
 }
 
-// shareNames replaces the names by those of the vocabulary, so that each exists only once. Other names are those of an earlier release,
-// which nothing asks for any more.
+// shareNames replaces the names by those of the vocabulary, so that each exists only once in memory. It drops other names: they are from an
+// earlier release, and nothing uses them any more.
 func shareNames(metrics map[string]int64) map[string]int64 {
 	if metrics == nil {
 		return nil
@@ -137,9 +137,9 @@ func shareNames(metrics map[string]int64) map[string]int64 {
 }
 
 const (
-	// maxShared is how many environments are remembered: if all are different, there is nothing to share.
+	// maxShared is the largest number of environments that are remembered: if all are different, there is nothing to share.
 	maxShared = 256
-	// maxSharedBytes of the text of one that is remembered: most have a tenth of that.
+	// maxSharedBytes is the largest text of an environment that is remembered. Most have a tenth of that.
 	maxSharedBytes = 32 << 10
 )
 
@@ -155,7 +155,7 @@ func (l *Loader) environment(text json.RawMessage) (map[string]string, error) {
 	}
 	var decoded map[string]string
 	if err := json.Unmarshal(text, &decoded); err != nil {
-		return nil, fmt.Errorf("%w: its environment is not one: %w", ErrCorrupt, err)
+		return nil, fmt.Errorf("%w: its environment is not valid: %w", ErrCorrupt, err)
 	}
 	if l.environments == nil {
 		l.environments = map[string]map[string]string{}

@@ -13,7 +13,7 @@ import (
 	"github.com/storagebench/storagebench/internal/packing"
 )
 
-// TestLoaderReadsTheSame: it reads what LoadPhase does, without the raw output, and shares the environments.
+// TestLoaderReadsTheSame: Loader reads the same as LoadPhase, without the raw output, and shares the environments.
 func TestLoaderReadsTheSame(t *testing.T) {
 	var loader Loader
 	var loaded []PhaseDocument
@@ -71,8 +71,8 @@ func TestLoaderRefuses(t *testing.T) {
 	}
 }
 
-// TestLoaderRefusesReplaced: the digest that is recorded elsewhere decides, and a document that no runner would send is refused with the
-// right one too.
+// TestLoaderRefusesReplaced: the digest that is recorded elsewhere decides. A document that no runner would send is refused even with the
+// right digest.
 func TestLoaderRefusesReplaced(t *testing.T) {
 	long := validPhase()
 	long.Message = strings.Repeat("x", maxMessageLength+1)
@@ -139,7 +139,7 @@ func TestCutMember(t *testing.T) {
 	}
 }
 
-// FuzzLoader: what LoadPhase reads, it reads too, with the same numbers.
+// FuzzLoader: Loader reads every document that LoadPhase reads, with the same numbers.
 func FuzzLoader(f *testing.F) {
 	for _, document := range [][]byte{mustJSON(f, validPhase()), []byte(`{"raw":{}}`), []byte(`{"version":"` + PhaseVersion + `","raw":[1,{"a":"}"}]}`)} {
 		f.Add(document)
@@ -148,7 +148,7 @@ func FuzzLoader(f *testing.F) {
 		want, err := decodePhase(document)
 		got, leanErr := new(Loader).decode(document)
 		if err != nil {
-			return // a document whose raw output is broken is readable all the same
+			return // Loader may still read a document whose raw output is broken
 		}
 		if want.Metrics = shareNames(want.Metrics); leanErr != nil || !cmp.Equal(want.Metrics, got.Metrics) || want.Outcome != got.Outcome || !maps.Equal(want.Environment, got.Environment) {
 			t.Errorf("error %v: got %+v, want %+v", leanErr, got, want)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Direction says which way a metric is better.
+// Direction is the direction in which a metric is better.
 type Direction string
 
 // The values of Direction.
@@ -36,7 +36,7 @@ type Metric struct {
 	Unit string
 	// Description for a person.
 	Description string
-	// Better says which way is better.
+	// Better is the direction in which the number is better.
 	Better Direction
 	// Primary marks the few metrics that people gate on and that summaries show.
 	Primary bool
@@ -61,7 +61,7 @@ func LookupMetric(name string) (Metric, bool) {
 			metric.Name, metric.Description, metric.Primary = name, "Of "+name[:at]+", a job or workload: "+metric.Description, false
 		}
 	}
-	if found { // most are, and each metric of each run is looked up
+	if found { // most names are, and each metric of each run is looked up
 		return metric, true
 	}
 	derived, err := ParseDerived(name)
@@ -69,18 +69,18 @@ func LookupMetric(name string) (Metric, bool) {
 }
 
 // IsPrimary reports whether people gate on a metric, and summaries show it. A metric of one of several jobs or workloads is primary if it
-// would be so in a phase of its own: all else that such a phase has are sums.
+// would be primary in a phase of its own: without these metrics, such a phase would have only sums.
 func IsPrimary(name string) bool {
 	return byName[name[strings.LastIndexByte(name, '.')+1:]].Primary
 }
 
-// binned are the percentiles that come from bins: fio's, and those of operations on files, which are as wide.
+// binned matches the percentiles that are read from bins: those of fio, and those of operations on files, whose bins are as wide.
 var binned = regexp.MustCompile(`(^|\.)(read|write|sync|create|stat|list|unlink)LatencyP[0-9]+Nanoseconds$`)
 
-// Binned says that the metric is only as exact as a bin is wide: up to 1.6%.
+// Binned reports whether the metric is only as exact as a bin is wide: up to 1.6%.
 func (m Metric) Binned() bool { return binned.MatchString(m.Name) }
 
-// Step is what numbers of the metric are rounded to; 0 if they are counts, or so large that rounding never matters.
+// Step is the step to which numbers of the metric are rounded. It is 0 if they are counts, or so large that rounding never matters.
 func (m Metric) Step() int64 {
 	switch {
 	case m.Name[strings.LastIndexByte(m.Name, '.')+1:] == "freeSpaceFragmentationPartsPerMillion":
@@ -88,17 +88,17 @@ func (m Metric) Step() int64 {
 	case m.Unit == UnitPerSecond, m.Unit == UnitMilli, m.Unit == UnitPartsPerMillion:
 		return 1
 	case m.Unit == UnitBytes && strings.HasSuffix(m.Name, "PerTransaction"):
-		return 1 // of a database in memory, it is a few bytes
+		return 1 // for a database in memory, it is a few bytes
 	}
 	return 0
 }
 
-// PowerOfTwo says that a number was rounded down to a power of two, as in the maps of free space.
+// PowerOfTwo reports whether a number was rounded down to a power of two, as in the maps of free space.
 func (m Metric) PowerOfTwo() bool {
 	return m.Name[strings.LastIndexByte(m.Name, '.')+1:] == "largestFreeSegmentBytes"
 }
 
-// jobName is what a section of a job file may be called.
+// jobName matches the names that a section of a job file may have.
 var jobName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
 func indexMetrics(metrics []Metric) map[string]Metric {
@@ -148,7 +148,7 @@ func throughputMetrics() []Metric {
 	}
 }
 
-// latencyMetrics are the same six figures for each kind of operation. People gate on the p99 of what most workloads do.
+// latencyMetrics returns the same six metrics for each kind of operation. People gate on the p99 of the operations of most workloads.
 func latencyMetrics() []Metric {
 	var metrics []Metric
 	for _, of := range []struct {
@@ -236,7 +236,7 @@ func preparationMetrics() []Metric {
 	}
 }
 
-// operationMetrics are those of operate phases.
+// operationMetrics returns the metrics of operate phases.
 func operationMetrics() []Metric {
 	return []Metric{
 		{"referencedBytes", UnitBytes, "Data that a snapshot or clone refers to.", Neither, false},
@@ -270,7 +270,7 @@ func operationMetrics() []Metric {
 	}
 }
 
-// diskMetrics are of the disks of a pool or below a plain volume, while a phase was measured.
+// diskMetrics returns the metrics of the disks of a pool, or of those below a plain volume, while a phase was measured.
 func diskMetrics() []Metric {
 	return []Metric{
 		{"diskReadOperationsPerSecond", UnitPerSecond, "Reads of the disks per second.", Neither, false},
@@ -292,7 +292,7 @@ func diskMetrics() []Metric {
 	}
 }
 
-// poolMetrics are what the node counted on a phase's pool, while it was measured.
+// poolMetrics returns the metrics that the node counted on the pool of a phase, while the phase was measured.
 func poolMetrics() []Metric {
 	return []Metric{
 		{"smallDiskReadsPartsPerMillion", UnitPartsPerMillion, "Reads of the disks below 32 KiB, from the start of the pod.", Lower, false},

@@ -60,7 +60,7 @@ func TestLookupIsCheap(t *testing.T) {
 	}
 }
 
-// TestRoundedMetrics: what gates have to know of small numbers and of percentiles, also of one of several workloads.
+// TestRoundedMetrics: gates must know the rounding of small numbers and of percentiles, also for one of several workloads.
 func TestRoundedMetrics(t *testing.T) {
 	for name, want := range map[string]struct {
 		step   int64

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// leastShifts is the number from which a floor can cover 95%.
+	// leastShifts is the least number of shifts with which a floor can cover 95%.
 	leastShifts = 19
 	million     = 1_000_000
 )
 
-// NoiseFloor is the difference of one metric between equal runs: a change that is not larger does not count as one.
+// NoiseFloor is the difference of one metric between equal runs. A difference that is not larger does not count as a change.
 type NoiseFloor struct {
 	Phase, Metric string
 	// NoisePartsPerMillion is the absolute shift, ln(B/A), that is rarely exceeded, rounded up.
@@ -28,7 +28,7 @@ type NoiseFloor struct {
 	CoveragePartsPerMillion int64
 }
 
-// MakeCalibration is MakeBaseline for results from which the noise is determined, with other warnings.
+// MakeCalibration is like MakeBaseline, but for results from which the noise is determined, and with other warnings.
 func MakeCalibration(e Experiment, options AcceptOptions) (baseline Baseline, warnings []string, err error) {
 	if baseline, warnings, err = accept(e, options); err != nil {
 		return Baseline{}, nil, err
@@ -66,7 +66,7 @@ func fewShifts(floors []NoiseFloor) string {
 		least.Shifts, least.CoveragePartsPerMillion/(million/100), leastShifts, 2*leastShifts)
 }
 
-// Floors are those of all metrics with a better direction. left lists the metrics without a floor, and the reason.
+// Floors returns the noise floors of all metrics with a better direction. left lists the metrics without a floor, and the reason.
 func (b Baseline) Floors() (floors []NoiseFloor, left []string) {
 	var zero, few []string
 	seen := map[string]bool{}
@@ -100,7 +100,7 @@ func (b Baseline) Floors() (floors []NoiseFloor, left []string) {
 	return floors, left
 }
 
-// Floor of a metric in a phase. False if there is none.
+// Floor returns the noise floor of a metric in a phase, or false if there is none.
 func (b Baseline) Floor(phase, metric string) (NoiseFloor, bool) {
 	known, _ := LookupMetric(metric)
 	if known.Better == Neither {
@@ -148,7 +148,7 @@ func (b Baseline) shifts(phase, metric string) (shifts []float64, whole bool) {
 	return shifts, true
 }
 
-// runsOf are the values of an experiment, in lists whose neighbours measure the same thing. False if a run lacks the metric.
+// runsOf returns the values of an experiment, in lists whose neighbours measure the same thing. whole is false if a run lacks the metric.
 func (b Baseline) runsOf(phase, metric string, day int) (lists [][]float64, whole bool) {
 	type run struct {
 		index int32
@@ -185,7 +185,7 @@ func (b Baseline) runsOf(phase, metric string, day int) (lists [][]float64, whol
 	return [][]float64{list}, true
 }
 
-// values of a metric in an experiment.
+// values returns the values of a metric in an experiment.
 func (p BaselinePhase) values(metric string, day int) []int64 {
 	for _, m := range p.Metrics {
 		if m.Name == metric {
@@ -204,8 +204,8 @@ func (p BaselinePhase) runs(day int) int {
 	return most
 }
 
-// Days is the variation of a metric between experiments, averaged over the variants. The variants of one experiment see the same day:
-// several of them say no more about days than one.
+// Days is the variation of a metric between experiments, averaged over the variants. The variants of one experiment see the same day, so
+// several of them say no more about the variation between days than one.
 func (b Baseline) Days(phase, metric string) stats.Days {
 	var pooled stats.Days
 	var freedom float64
@@ -223,7 +223,7 @@ func (b Baseline) Days(phase, metric string) stats.Days {
 	return pooled
 }
 
-// Logarithms of the values of each experiment. A value of 0 has none.
+// Logarithms returns the logarithms of the values of each experiment. It fails for a value of 0, which has none.
 func Logarithms(experiments [][]int64) ([]stats.Day, error) {
 	var days []stats.Day
 	for _, values := range experiments {

@@ -5,12 +5,12 @@ import "regexp"
 // maxMergedNotes bounds the notes of an experiment. There are a few for each phase.
 const maxMergedNotes = 64
 
-// Note is what a reader of the numbers of a phase should know, such as why one is missing.
+// Note is a remark for readers of the metrics of a phase, such as why one is missing.
 type Note struct {
 	Phase string `json:"phase"`
-	// Text of the first result that has it. The figures in it may differ in others.
+	// Text is that of the first result with this note. The figures in it may differ in other results.
 	Text string `json:"text"`
-	// Results is how many results of the phase have such a note, and Of how many there are.
+	// Results is the number of valid results of the phase with such a note, and Of the number of all its valid results.
 	Results int32 `json:"results"`
 	Of      int32 `json:"of"`
 }

@@ -24,7 +24,7 @@ const (
 	OutcomeInvalid Outcome = "Invalid"
 )
 
-// The kinds of a phase, named as the members of v1alpha1.Phase are.
+// The kinds of a phase, named like the members of v1alpha1.Phase.
 const (
 	KindFill     = "fill"
 	KindFragment = "fragment"
@@ -50,18 +50,18 @@ const (
 	maxNoteLength             = 512
 )
 
-// reasonPattern is what Kubernetes accepts as the reason of a condition, less the punctuation.
+// reasonPattern matches the reasons that Kubernetes accepts in a condition, except those with punctuation.
 var reasonPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,63}$`)
 
-// Check is one thing that a runner made sure of, such as that every block was written.
+// Check is the result of one check by a runner, such as that every block was written.
 type Check struct {
 	Name    string `json:"name"`
 	Passed  bool   `json:"passed"`
 	Message string `json:"message,omitempty"`
 }
 
-// EnvironmentWorkloadFile is the key of the digest of a job file or script that a phase had from a ConfigMap: it is part of what was
-// measured.
+// EnvironmentWorkloadFile is the key of the digest of a job file or script that a phase read from a ConfigMap: the file is a part of the
+// measured workload.
 const EnvironmentWorkloadFile = "workload.file"
 
 // Interval is a stretch of time by the node's clock.
@@ -75,7 +75,7 @@ type Interval struct {
 // Long is the length of the interval.
 func (i Interval) Long() time.Duration { return i.To.Sub(i.From) }
 
-// PhaseDocument is what a runner says about one executed phase.
+// PhaseDocument is the report of a runner about one executed phase.
 type PhaseDocument struct {
 	// Version is results.storagebench.dev/v1alpha1.
 	Version string `json:"version" jsonschema:"enum=results.storagebench.dev/v1alpha1"`
@@ -97,7 +97,8 @@ type PhaseDocument struct {
 	FinishedAt time.Time `json:"finishedAt"`
 	// Measured are the times that the metrics of a measure phase come from: one, or one for each round that counts.
 	Measured []Interval `json:"measured,omitempty"`
-	// Operated is when an operation beside the workload was certainly at work, if it began after the workload and ended before it.
+	// Operated is the time in which an operation beside the workload was certainly at work, if the operation began after the workload
+	// began, and ended before the workload ended.
 	Operated *Interval `json:"operated,omitempty"`
 	// Metrics by name; the unit is part of the name.
 	Metrics map[string]int64 `json:"metrics,omitempty"`
@@ -105,19 +106,19 @@ type PhaseDocument struct {
 	Distributions map[string]Distribution `json:"distributions,omitempty"`
 	// Seeds of everything random, in the order of their use.
 	Seeds []int64 `json:"seeds,omitempty"`
-	// Environment is what the numbers depend on: kernel, versions, effective settings.
+	// Environment holds the facts that the metrics depend on: kernel, versions, effective settings.
 	Environment map[string]string `json:"environment,omitempty"`
 	// Checks that were made.
 	Checks []Check `json:"checks,omitempty"`
-	// Notes are what a reader of the numbers should know, such as why one is missing.
+	// Notes are remarks for readers of the metrics, such as why one is missing.
 	Notes []string `json:"notes,omitempty"`
-	// Omitted says what did not fit, in words.
+	// Omitted describes the parts that did not fit.
 	Omitted []string `json:"omitted,omitempty"`
 	// Raw is the output of the tool that measured, such as fio.
 	Raw json.RawMessage `json:"raw,omitempty"`
 }
 
-// Times are those that the numbers come from: all of the phase, unless Measured says more.
+// Times returns the times that the metrics come from: the whole phase, unless Measured is set.
 func (d PhaseDocument) Times() []Interval {
 	if len(d.Measured) > 0 {
 		return d.Measured
@@ -125,7 +126,7 @@ func (d PhaseDocument) Times() []Interval {
 	return []Interval{{From: d.StartedAt, To: d.FinishedAt}}
 }
 
-// Omit notes what the document lacks, as far as there is room.
+// Omit records a part that the document lacks, if there is room.
 func (d *PhaseDocument) Omit(words string) {
 	if len(words) > maxOmittedLength {
 		words = strings.ToValidUTF8(words[:maxOmittedLength], "")

@@ -16,7 +16,7 @@ const (
 	PreflightUnknown = "Unknown"
 )
 
-// PreflightResult is what a check of the storage of a run has found.
+// PreflightResult is the result of one check of the storage of a run.
 type PreflightResult struct {
 	Check string `json:"check"`
 	State string `json:"state" jsonschema:"enum=Clean,enum=Warning,enum=Unknown"`
@@ -24,8 +24,8 @@ type PreflightResult struct {
 	Messages []string `json:"messages,omitempty"`
 }
 
-// preflights are the checks of the storage. Each notes what is wrong and what is not known, and says whether it applies. A test compares
-// their names with those of the API.
+// preflights are the checks of the storage. Each records warnings and unknown facts, and reports whether it applies. A test compares their
+// names with those of the API.
 var preflights = []struct {
 	name string
 	look func(storage, *PreflightResult) (applies bool)
@@ -34,7 +34,7 @@ var preflights = []struct {
 	{"writeCache", checkWriteCache}, {"memory", checkMemory},
 }
 
-// PreflightChecks are the names of all checks.
+// PreflightChecks returns the names of all checks.
 func PreflightChecks() []string {
 	var names []string
 	for _, one := range preflights {
@@ -43,22 +43,22 @@ func PreflightChecks() []string {
 	return names
 }
 
-// storage is what a phase has seen below its volume, and what the run says of its pools.
+// storage holds the facts that a phase found below its volume, and the volumes of the run on its pools.
 type storage struct {
 	facts   map[string]string
 	devices []map[string]string
 	volumes []RunVolume
-	// filled are the bytes of the largest fill so far.
+	// filled is the number of bytes of the largest fill so far.
 	filled int64
-	// metrics of the phase.
+	// metrics are those of the phase.
 	metrics map[string]int64
-	// partial says that there may be disks that are not among the devices.
+	// partial is true if there may be disks that are not among the devices.
 	partial bool
 }
 
 const (
 	maxPreflightMessages = 4
-	// mostDescribed is how many disks the environment of a phase describes at most.
+	// mostDescribed is the largest number of disks that the environment of a phase describes.
 	mostDescribed = 16
 )
 
@@ -70,7 +70,7 @@ func (p *PreflightResult) unknown(format string, values ...any) {
 	p.note(PreflightUnknown, fmt.Sprintf(format, values...))
 }
 
-// note adds what was found. A warning replaces what is not known.
+// note adds a message. A warning replaces messages about unknown facts, and then no more of these are added.
 func (p *PreflightResult) note(state, message string) {
 	switch {
 	case p.State == PreflightWarning && state == PreflightUnknown:
@@ -83,7 +83,7 @@ func (p *PreflightResult) note(state, message string) {
 	}
 }
 
-// Preflight is what the checks found out about the storage of a run, over all its phases in pods. A check that does not apply is left out.
+// Preflight returns the results of the checks of the storage of a run, over all its phases in pods, without checks that do not apply.
 func Preflight(run RunResult, documents []PhaseDocument) []PreflightResult {
 	found, applies := make([]PreflightResult, len(preflights)), make([]bool, len(preflights))
 	var filled int64
@@ -110,14 +110,14 @@ func Preflight(run RunResult, documents []PhaseDocument) []PreflightResult {
 	return all
 }
 
-// deviceKey matches a fact of a disk below a volume. Several workloads together have it under their names, if they differ.
+// deviceKey matches a fact of a disk below a volume. If several workloads differ in it, each has it under its own name.
 var deviceKey = regexp.MustCompile(`^((?:[^.]+\.)?device\.[0-9]+)\.([A-Za-z]+)$`)
 
 // FactDevices is the number of disks below a volume.
 const FactDevices = "devices.count"
 
-// devicesOf are the facts of each disk below the volumes of a phase. A fact that a workload lacks is that of the first one, unless the
-// workload has its own number of disks.
+// devicesOf returns the facts of each disk below the volumes of a phase. If a workload lacks a fact, that of the first workload counts,
+// unless the workload has its own number of disks.
 func devicesOf(facts map[string]string) []map[string]string {
 	byPlace := map[string]map[string]string{}
 	for key, value := range facts {
@@ -143,7 +143,7 @@ func devicesOf(facts map[string]string) []map[string]string {
 	return devices
 }
 
-// withoutDisks says that nothing is known of the disks of one of several workloads.
+// withoutDisks reports whether nothing is known about the disks of one of several workloads.
 func withoutDisks(facts map[string]string) bool {
 	for key, value := range facts {
 		if strings.HasSuffix(key, "."+FactDevices) && value == "0" {
@@ -153,7 +153,7 @@ func withoutDisks(facts map[string]string) bool {
 	return false
 }
 
-// each looks at each disk. Without any, the result is unknown.
+// each calls a function for each disk. Without disks, the result is unknown.
 func (s storage) each(p *PreflightResult, look func(name string, device map[string]string)) {
 	if len(s.devices) == 0 {
 		p.unknown("the disks below the volume are not known")
@@ -166,7 +166,7 @@ func (s storage) each(p *PreflightResult, look func(name string, device map[stri
 	}
 }
 
-// sectors are the bytes of a logical and a physical sector; 0 if not known.
+// sectors returns the sizes of a logical and a physical sector in bytes, or 0 if not known.
 func sectors(device map[string]string) (logical, physical int64) {
 	logical, _ = strconv.ParseInt(device["logicalSectorBytes"], 10, 64)
 	physical, _ = strconv.ParseInt(device["physicalSectorBytes"], 10, 64)
@@ -202,7 +202,8 @@ func checkAshift(s storage, p *PreflightResult) bool {
 		case physical <= 0:
 			p.unknown("%s does not say how large its sectors are", name)
 		case block < physical:
-			p.warn("ashift %d writes blocks of %d bytes to sectors of %d of %s: the disk reads and writes each again", ashift, block, physical,
+			p.warn("ashift %d writes blocks of %d bytes to sectors of %d of %s: the disk must read and rewrite a whole sector for each block",
+				ashift, block, physical,
 				name)
 		case block > wasteful*physical:
 			p.warn("ashift %d makes blocks of %d bytes on sectors of %d of %s: small records take more space", ashift, block, physical, name)
@@ -211,7 +212,7 @@ func checkAshift(s storage, p *PreflightResult) bool {
 	return true
 }
 
-// ashift is that of the pool that a phase works on.
+// ashift returns the ashift of the pool that a phase works on.
 func (s storage) ashift() (ashift int, problem string) {
 	var known []string
 	for _, volume := range s.volumes {
@@ -222,7 +223,7 @@ func (s storage) ashift() (ashift int, problem string) {
 	if len(known) > 1 {
 		several := slices.ContainsFunc(sortedKeys(s.facts), func(key string) bool { return strings.HasSuffix(key, ".zfs.pool") })
 		if several || s.facts["zfs.pool"] == "" {
-			return 0, "the pools of the run have different values of ashift, and the phase does not say which disks are whose"
+			return 0, "the pools of the run have different values of ashift, and the phase does not say which disks belong to which pool"
 		}
 		at := slices.IndexFunc(s.volumes, func(volume RunVolume) bool { return volume.Pool == s.facts["zfs.pool"] })
 		if at < 0 {
@@ -255,7 +256,8 @@ func checkAlignment(s storage, p *PreflightResult) bool {
 	return true
 }
 
-// checkScheduler only applies to ZFS, which has a queue of its own for each disk. What is best for another file system depends on the disk.
+// checkScheduler only applies to ZFS, which has a queue of its own for each disk. For other file systems, the best scheduler depends on the
+// disk.
 func checkScheduler(s storage, p *PreflightResult) bool {
 	if len(s.volumes) == 0 {
 		return false
@@ -285,8 +287,9 @@ func checkWriteCache(s storage, p *PreflightResult) bool {
 	return true
 }
 
-// checkMemory compares what was filled with the largest size of the ARC, which without a bound is taken as all memory, if the ARC keeps
-// data of the run. It also compares a configured bound of the ARC with the memory that it could get when a measurement began.
+// checkMemory compares the size of the filled data with the largest size of the ARC, if the ARC keeps data of the run. Without a bound, all
+// memory counts as that size. It also compares a configured bound of the ARC with the memory that the ARC could get when a measurement
+// began.
 func checkMemory(s storage, p *PreflightResult) bool {
 	keeps := slices.ContainsFunc(s.volumes, func(volume RunVolume) bool {
 		return volume.Properties["primarycache"] != "metadata" && volume.Properties["primarycache"] != "none"

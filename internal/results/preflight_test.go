@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sound are the facts of a phase on a disk without any warning.
+// sound returns the facts of a phase on a disk without any warning.
 func sound() map[string]string {
 	return map[string]string{"device.0.name": "sda", "device.0.logicalSectorBytes": "4096", "device.0.physicalSectorBytes": "4096",
 		"device.0.scheduler": "none", "device.0.writeCache": "write through", "memory.bytes": "8000", "zfs.arc.maxBytes": "5000", "zfs.pool": "sb-1"}
@@ -25,7 +25,7 @@ func onPools(ashifts ...string) RunResult {
 	return run
 }
 
-// TestPreflight: each check warns of what is wrong, and is Unknown if a fact is missing. What it says nothing of is clean.
+// TestPreflight: each check has a Warning if something is wrong, and is Unknown if a fact is missing. Otherwise it is Clean.
 func TestPreflight(t *testing.T) {
 	for name, test := range map[string]struct {
 		run    RunResult
@@ -53,7 +53,7 @@ func TestPreflight(t *testing.T) {
 		"pools that differ": {onPools("9", "12"), nil, map[string]string{"ashift": "Warning: ashift 9"}},
 		"the other pool":    {onPools("9", "12"), map[string]string{"zfs.pool": "sb-2"}, nil},
 		"an unknown pool":   {onPools("9", "12"), map[string]string{"zfs.pool": "sb-3"}, map[string]string{"ashift": "Unknown: the run has no pool sb-3"}},
-		"several workloads": {onPools("9", "12"), map[string]string{"log.zfs.pool": "sb-2", "log.device.0.name": "sdb"}, map[string]string{"ashift": "Unknown: which disks are whose"}},
+		"several workloads": {onPools("9", "12"), map[string]string{"log.zfs.pool": "sb-2", "log.device.0.name": "sdb"}, map[string]string{"ashift": "Unknown: which disks belong to which pool"}},
 		"a workload without facts": {onPools("12", "12"), map[string]string{"log.devices.count": "0"}, map[string]string{
 			"sectors": "Unknown: does not describe all disks", "ashift": "Unknown: does not describe all", "alignment": "Unknown: does not describe",
 			"scheduler": "Unknown: does not describe", "writeCache": "Unknown: does not describe"}},

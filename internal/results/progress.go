@@ -30,7 +30,7 @@ func (p Progress) Line() string {
 	return progressPrefix + string(text)
 }
 
-// ParseProgress reads what Line wrote; false means that the line is something else.
+// ParseProgress reads a line that Line wrote. It returns false if the line is something else.
 func ParseProgress(line string) (Progress, bool) {
 	text, found := strings.CutPrefix(strings.TrimSpace(line), progressPrefix)
 	if !found || len(text) > maxProgressLength {
@@ -43,7 +43,7 @@ func ParseProgress(line string) (Progress, bool) {
 	return progress.bounded(), true
 }
 
-// bounded is applied when progress is written and when it is read, because what a log says ends up in status and in terminals.
+// bounded is applied when progress is written and when it is read, because the text of a log ends up in status and in terminals.
 func (p Progress) bounded() Progress {
 	p.Percent = min(max(p.Percent, 0), 100)
 	p.SecondsLeft = max(p.SecondsLeft, 0)

@@ -1,18 +1,18 @@
 package results
 
-// Reasons of an Invalid phase that a run reads: with these, the same spec would fail again.
+// Reasons of an Invalid phase that a run evaluates. With all of them but ReasonForeignLoad, the same spec would fail again.
 const (
 	// ReasonJobRefused: a job file or script cannot be used.
 	ReasonJobRefused = "JobRefused"
 	// ReasonForeignLoad: others used the disks during the measurement.
 	ReasonForeignLoad = "ForeignLoad"
-	// ReasonNotPossible: what is asked for does not fit the volume.
+	// ReasonNotPossible: the requested work does not fit the volume.
 	ReasonNotPossible = "NotPossible"
 	// ReasonNoData: the phase works on data that no phase has written.
 	ReasonNoData = "NoData"
-	// ReasonVolumeFull: the volume has no room for what is asked for.
+	// ReasonVolumeFull: the volume has no room for the requested work.
 	ReasonVolumeFull = "VolumeFull"
-	// ReasonQuotaExceeded: the quota of the volume has no room for what is asked for.
+	// ReasonQuotaExceeded: the quota of the volume has no room for the requested work.
 	ReasonQuotaExceeded = "QuotaExceeded"
 )
 

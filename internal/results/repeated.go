@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// AcceptOptions say how results become a baseline or a calibration.
+// AcceptOptions controls how results become a baseline or a calibration.
 type AcceptOptions struct {
-	// AcceptedAt is when they were accepted.
+	// AcceptedAt is the time at which they were accepted.
 	AcceptedAt time.Time
 	// Note says who accepted them and why; optional.
 	Note string
-	// EvenIfFailed accepts results whose verdict is Failed or Invalid too.
+	// EvenIfFailed also accepts results whose verdict is Failed or Invalid.
 	EvenIfFailed bool
 	// SameVariants declares that all variants are the same thing: the noise is that between neighbouring runs of any of them.
 	SameVariants bool
@@ -26,7 +26,7 @@ type AcceptOptions struct {
 // maxNoteBytes keeps a note short.
 const maxNoteBytes = 1024
 
-// acceptable says why results cannot be a standard for others, and warns of what makes them a poor one.
+// acceptable returns an error if results cannot be a standard for others, and warnings if they would be a poor one.
 func (e Experiment) acceptable(options AcceptOptions) (warnings []string, err error) {
 	name := fmt.Sprintf("experiment %s of %s/%s", e.Experiment, e.Benchmark.Namespace, e.Benchmark.Name)
 	switch {
@@ -37,7 +37,7 @@ func (e Experiment) acceptable(options AcceptOptions) (warnings []string, err er
 	case options.AcceptedAt.IsZero():
 		return nil, errors.New("acceptedAt is not known: give the time")
 	case len(options.Note) > maxNoteBytes:
-		return nil, fmt.Errorf("the note has %d bytes: say it in %d", len(options.Note), maxNoteBytes)
+		return nil, fmt.Errorf("the note has %d bytes: use at most %d", len(options.Note), maxNoteBytes)
 	case e.State == StateSuperseded:
 		return nil,
 			fmt.Errorf("%s is Superseded: the benchmark was changed before all runs had ended; accept the results of an experiment that is Complete",
@@ -55,8 +55,8 @@ func (e Experiment) acceptable(options AcceptOptions) (warnings []string, err er
 			e.Verdict)
 	case !options.EvenIfFailed:
 		return nil,
-			fmt.Errorf("the verdict on %s is %s: %s; what is worse than allowed would become the standard for what follows. Accept it all the "+
-				"same with --even-if-failed",
+			fmt.Errorf("the verdict on %s is %s: %s; results worse than allowed would become the standard for later ones. To accept them, use "+
+				"--even-if-failed",
 				name, e.Verdict, cmp.Or(e.Message, e.Reason))
 	default:
 		warnings = append(warnings, fmt.Sprintf("the verdict is %s, accepted as asked: %s", e.Verdict, cmp.Or(e.Message, e.Reason)))
@@ -65,7 +65,7 @@ func (e Experiment) acceptable(options AcceptOptions) (warnings []string, err er
 		warnings = append(warnings, aged.Words()+": what is compared with these results is compared with a pool of that age")
 	}
 	for _, words := range e.Omitted {
-		warnings = append(warnings, "results.json is itself without "+words)
+		warnings = append(warnings, "results.json already lacks "+words)
 	}
 	return slices.Concat(warnings, unlike(e.Environment), e.UnlikeCheckpoints()), nil
 }
@@ -107,10 +107,10 @@ func unlike(environment map[string][]string) []string {
 	return warnings
 }
 
-// repeatedVariant has the valid repetitions of a variant, in their order.
+// repeatedVariant holds the valid repetitions of a variant, in their order.
 type repeatedVariant struct {
 	name string
-	// phases in the order in which runs first show them.
+	// phases are the names of the phases, in the order in which they first appear in runs.
 	phases []string
 	runs   []RunResult
 }
@@ -148,10 +148,10 @@ func byExecution(a, b RunResult) int {
 	return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Name, b.Name))
 }
 
-// usable says that the numbers of a phase count.
+// usable reports whether the numbers of a phase count.
 func (p RunPhase) usable() bool { return p.Outcome == OutcomeValid && len(p.Metrics) > 0 }
 
-// phase of a run, if its numbers count.
+// phase returns a phase of the run, or false if its numbers do not count.
 func (r RunResult) phase(name string) (RunPhase, bool) {
 	at := slices.IndexFunc(r.Phases, func(phase RunPhase) bool { return phase.Name == name && phase.usable() })
 	if at < 0 {
@@ -160,7 +160,7 @@ func (r RunResult) phase(name string) (RunPhase, bool) {
 	return r.Phases[at], true
 }
 
-// metricsOf are those that any of the runs has in a phase, primary ones first. A name from another release has no unit.
+// metricsOf returns the metrics that any of the runs has in a phase, primary ones first. A name from another release has no unit.
 func metricsOf(runs []RunResult, phase string) []Metric {
 	seen := map[string]bool{}
 	var metrics []Metric
@@ -179,7 +179,7 @@ func metricsOf(runs []RunResult, phase string) []Metric {
 	return metrics
 }
 
-// valuesOf are those of the runs that have the metric in a phase, in the order of the runs.
+// valuesOf returns the values of a metric in a phase, for those runs that have it, in the order of the runs.
 func valuesOf(runs []RunResult, phase, metric string) []int64 {
 	var values []int64
 	for _, run := range runs {

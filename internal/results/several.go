@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// with is the baseline with one more experiment. One that it already has is replaced. It refuses numbers of another environment or another
-// definition, because they are not the same thing on another day.
+// with returns the baseline with one more experiment. It replaces an experiment that the baseline already has. It refuses results of
+// another environment or another definition, because they are not the same thing on another day.
 func (b Baseline) with(one Baseline) (Baseline, error) {
 	const remedy = "start over with --replace"
 	if differences := Differences(b.Environment, one.Environment, nil); len(differences) > 0 {
@@ -42,10 +42,10 @@ func (b Baseline) with(one Baseline) (Baseline, error) {
 	return joined, nil
 }
 
-// maxOmittedDifferences is how many differences of environments an error lists.
+// maxOmittedDifferences is the number of differences of environments that an error lists.
 const maxOmittedDifferences = 4
 
-// Without is the baseline without an experiment. Nothing is shared with the original.
+// Without returns the baseline without an experiment. Nothing is shared with the original.
 func (b Baseline) Without(experiment string) Baseline {
 	at := slices.IndexFunc(b.Experiments, func(accepted Accepted) bool { return accepted.Experiment == experiment })
 	short := b
@@ -99,7 +99,7 @@ func (b *Baseline) extend(one Baseline, before int) {
 			}
 		}
 	}
-	// What the new experiment does not have gets an empty list for it.
+	// Phases and metrics that the new experiment does not have get an empty list for it.
 	for i := range b.Variants {
 		for j := range b.Variants[i].Phases {
 			phase := &b.Variants[i].Phases[j]

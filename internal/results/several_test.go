@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// day is one more experiment of the same thing, with its rates higher by a number.
+// day returns one more experiment of the same thing, with rates that are higher by this number.
 func day(name string, higher int64) Experiment {
 	e := complete(6)
 	e.Experiment = name
@@ -34,7 +34,7 @@ func added(t *testing.T, options AcceptOptions, experiments ...Experiment) Basel
 
 func TestAddDays(t *testing.T) {
 	second := day("second", 500)
-	delete(second.Runs[0].Phases[0].Metrics, "readBytes") // in one of two runs of a variant
+	delete(second.Runs[0].Phases[0].Metrics, "readBytes") // in one of the six runs of a variant
 	for _, at := range []int{1, 3, 5, 7, 9, 11} {
 		delete(second.Runs[at].Phases[0].Metrics, "readBytes")
 		second.Runs[at].Phases[0].Metrics["writeBytesPerSecond"] = 7
@@ -72,7 +72,7 @@ func TestAddDays(t *testing.T) {
 	if back, err := DecodeBaseline(map[string]string{KeyBaseline: string(text)}); err != nil || !cmp.Equal(back, got) {
 		t.Errorf("%v (-want +got):\n%s", err, cmp.Diff(got, back))
 	}
-	// Accepted again, an experiment is replaced, and the first document stays as it was.
+	// An experiment that is accepted again is replaced, and the first document stays unchanged.
 	again := added(t, AcceptOptions{AcceptedAt: accepted.AcceptedAt, AddTo: &got}, day("first", 100))
 	if names := experimentsOf(again); names != "second third first" || experimentsOf(got) != "first second third" ||
 		again.Values("r8k", "scan", "readBytesPerSecond")[2][0] != 1100 || got.Validate() != nil {
@@ -100,7 +100,7 @@ func TestDaysAreBounded(t *testing.T) {
 	}
 }
 
-// TestAddRefuses: another machine, or another thing, is not another day.
+// TestAddRefuses: results of another machine, or of another thing, are not another day.
 func TestAddRefuses(t *testing.T) {
 	base := added(t, accepted, day("first", 0))
 	for want, change := range map[string]func(*Experiment, *AcceptOptions){
@@ -118,7 +118,7 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
-// TestNoiseOfSeveralDays: pairs are within a day, and all days count.
+// TestNoiseOfSeveralDays: both runs of a pair are of the same day, and all days count.
 func TestNoiseOfSeveralDays(t *testing.T) {
 	for _, same := range []bool{false, true} {
 		options := accepted

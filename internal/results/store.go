@@ -16,15 +16,15 @@ const (
 	KeyDocument = "document.json.gz"
 	// KeyDigest is the digest of the stored document, uncompressed: that of the received one, unless its raw output did not fit.
 	KeyDigest = "digest"
-	// KeyOmitted says what of the received document did not fit; absent if all did.
+	// KeyOmitted lists the parts of the received document that did not fit. It is absent if all parts did.
 	KeyOmitted = "omitted"
-	// KeyPool is what the node's agent counted on the pool meanwhile, compressed; only for a phase on a pool.
+	// KeyPool is the series that the node's agent counted on the pool during the phase, compressed. It is set only for a phase on a pool.
 	KeyPool = "pool.json.gz"
-	// KeyPoolDigest is the digest of that, uncompressed.
+	// KeyPoolDigest is the digest of that series, uncompressed.
 	KeyPoolDigest = "pool-digest"
-	// KeyMetaslabs is where a metaslabMap has found free space, compressed.
+	// KeyMetaslabs is the free space that a metaslabMap has found, compressed.
 	KeyMetaslabs = "metaslabs.json.gz"
-	// KeyMetaslabsDigest is the digest of that, uncompressed.
+	// KeyMetaslabsDigest is the digest of that map, uncompressed.
 	KeyMetaslabsDigest = "metaslabs-digest"
 )
 
@@ -34,8 +34,8 @@ const (
 	maxStoredBytes = 640 << 10
 )
 
-// StoredPhase returns the contents of the ConfigMap for a received document, and in words what did not fit. What is recorded elsewhere is
-// the digest in the contents.
+// StoredPhase returns the contents of the ConfigMap for a received document, and a description of the parts that did not fit. Callers that
+// record a digest elsewhere must use the one in the contents, which can differ from the argument.
 func StoredPhase(document []byte, digest string) (binaryData map[string][]byte, data map[string]string, omitted string, err error) {
 	if got := packing.Digest(document); got != digest {
 		return nil, nil, "", fmt.Errorf("%w: it has digest %s and is to be stored as %.80q", ErrCorrupt, got, digest)
@@ -75,7 +75,7 @@ func packWithoutRaw(phase PhaseDocument, why string) (gz []byte, digest string, 
 	}
 	gz, err = packing.Pack(text)
 	if err == nil && len(gz) > maxStoredBytes {
-		err = fmt.Errorf("%w: even without raw it takes %d bytes compressed, at most %d are kept", ErrTooLarge, len(gz), maxStoredBytes)
+		err = fmt.Errorf("%w: even without raw it takes %d bytes compressed, but at most %d are allowed", ErrTooLarge, len(gz), maxStoredBytes)
 	}
 	return gz, packing.Digest(text), err
 }
@@ -101,7 +101,7 @@ func summaryOf(phase PhaseDocument) (summary []byte, dropped []string, err error
 			return summary, dropped, nil
 		}
 		if len(steps) == 0 {
-			return nil, nil, fmt.Errorf("%w: its summary takes %d bytes, at most %d are kept: use fewer metrics", ErrTooLarge, len(summary),
+			return nil, nil, fmt.Errorf("%w: its summary takes %d bytes, but at most %d are allowed: use fewer metrics", ErrTooLarge, len(summary),
 				maxSummaryBytes)
 		}
 		steps[0].drop()
@@ -110,7 +110,7 @@ func summaryOf(phase PhaseDocument) (summary []byte, dropped []string, err error
 	}
 }
 
-// LoadPhase reads what StoredPhase made: the whole document if it is there, else the summary, which has no digest.
+// LoadPhase reads the contents that StoredPhase made: the whole document if it is there, otherwise the summary, which has no digest.
 func LoadPhase(data map[string]string, binaryData map[string][]byte) (PhaseDocument, error) {
 	if _, whole := binaryData[KeyDocument]; !whole && data[KeySummary] != "" {
 		return decodePhase([]byte(data[KeySummary]))
@@ -122,7 +122,7 @@ func LoadPhase(data map[string]string, binaryData map[string][]byte) (PhaseDocum
 	return decodePhase(document)
 }
 
-// storedDocument unpacks the whole document of a ConfigMap. It has the digest that the ConfigMap says.
+// storedDocument unpacks the whole document of a ConfigMap, and checks that it has the digest in the ConfigMap.
 func storedDocument(data map[string]string, binaryData map[string][]byte) ([]byte, error) {
 	gz, whole := binaryData[KeyDocument]
 	if !whole {

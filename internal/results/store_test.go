@@ -96,7 +96,7 @@ func TestStoreErrors(t *testing.T) {
 	}
 	changed, _ := packing.Pack(bytes.Replace(document, []byte("812345"), []byte("812344"), 1))
 	bomb, _ := packing.Pack(bytes.Repeat([]byte("a"), packing.MaxDocumentBytes))
-	bomb = append(bomb, bomb...) // a second member makes it twice as large as is read
+	bomb = append(bomb, bomb...) // a second member makes it twice as large as the limit
 	load := func(gz []byte) error {
 		_, err := LoadPhase(data, map[string][]byte{KeyDocument: gz})
 		return err

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Summarise takes the median, smallest and largest value of every metric over the valid phases of the valid runs.
-// Variants and phases come in the order in which runs first show them. A variant without any valid run is listed without
-// phases, so that its absence cannot be mistaken for agreement. A group of runs counts as one.
+// Summarise takes the median, smallest and largest value of every metric over the valid phases of the valid runs. Variants and phases come
+// in the order in which they first appear in runs. A variant without any valid run is listed without phases, so that its absence cannot be
+// mistaken for agreement. A group of runs counts as one.
 func Summarise(runs []RunResult) []VariantResult {
 	runs = Repetitions(runs)
 	slices.SortStableFunc(runs, func(a, b RunResult) int {
@@ -33,8 +33,9 @@ func Summarise(runs []RunResult) []VariantResult {
 	return summary
 }
 
-// Lacking are the repetitions, as returned by Repetitions, with a valid run that has no value of a metric. The values of the others do not
-// count then: a stalled run, for example, has too few operations for a percentile, and the remaining runs are the good ones.
+// Lacking returns the repetitions with a valid run that has no value of a metric. counted is the result of Repetitions. If there are any,
+// the values of the other runs do not count: a stalled run, for example, has too few operations for a percentile, and the remaining runs
+// are the good ones.
 func Lacking(counted []RunResult, variant, phase, metric string) (repetitions []int32) {
 	for _, run := range counted {
 		if run.Variant != variant || !run.Valid {
@@ -100,8 +101,8 @@ func summariseMetrics(values map[string][]int64) []MetricResult {
 	return summary
 }
 
-// medianOfSorted takes the mean of the middle two, rounded to nearest (halves up). Their difference is taken in uint64,
-// where it cannot overflow.
+// medianOfSorted returns the median. For an even number of values, it is the mean of the middle two, rounded to nearest (halves up). Their
+// difference is taken in uint64, where it cannot overflow.
 func medianOfSorted(sorted []int64) int64 {
 	middle := len(sorted) / 2
 	if len(sorted)%2 == 1 {
@@ -112,8 +113,8 @@ func medianOfSorted(sorted []int64) int64 {
 	return int64(uint64(low) + difference/2 + difference%2)
 }
 
-// MergeEnvironment gathers the distinct values of every key over all documents. A key that only some documents have is no
-// difference: phases of different kinds look at different things.
+// MergeEnvironment gathers the distinct values of every key over all documents. A key that only some documents have is not a difference:
+// phases of different kinds look at different things.
 func MergeEnvironment(docs []PhaseDocument) map[string][]string {
 	merged := map[string][]string{}
 	for _, doc := range docs {

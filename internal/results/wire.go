@@ -26,7 +26,7 @@ const (
 
 var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
-// Receipt says what was emitted, so that the reader of a log knows that it has all of it.
+// Receipt describes an emitted document, so that the reader of a log knows whether it has all of it.
 type Receipt struct {
 	Version string `json:"version"`
 	// Digest is "sha256:<hex>" of the uncompressed JSON.
@@ -100,7 +100,7 @@ func (r Receipt) Encode() (string, error) {
 	return string(text), err
 }
 
-// ParseReceipt reads what Encode wrote.
+// ParseReceipt reads a receipt that Encode wrote.
 func ParseReceipt(message string) (Receipt, error) {
 	if message == "" {
 		return Receipt{}, fmt.Errorf("%w: the termination message is empty: see the log of the pod", ErrMissing)
@@ -111,7 +111,7 @@ func ParseReceipt(message string) (Receipt, error) {
 	}
 	var receipt Receipt
 	if err := json.Unmarshal([]byte(message), &receipt); err != nil {
-		return Receipt{}, fmt.Errorf("%w: the termination message %.100q is no receipt: see the log of the pod", ErrCorrupt, message)
+		return Receipt{}, fmt.Errorf("%w: the termination message %.100q is not a receipt: see the log of the pod", ErrCorrupt, message)
 	}
 	if err := receipt.validate(); err != nil {
 		return Receipt{}, err
@@ -127,11 +127,11 @@ func (r Receipt) validate() error {
 	case !digestPattern.MatchString(r.Digest):
 		return fmt.Errorf("%w: the receipt has digest %.80q: it should be sha256: and 64 hexadecimal digits", ErrCorrupt, r.Digest)
 	case r.SizeBytes > packing.MaxDocumentBytes:
-		return fmt.Errorf("%w: the receipt speaks of %d bytes, at most %d are read", ErrTooLarge, r.SizeBytes, packing.MaxDocumentBytes)
+		return fmt.Errorf("%w: the receipt states %d bytes, but at most %d are read", ErrTooLarge, r.SizeBytes, packing.MaxDocumentBytes)
 	case r.Parts > maxParts:
-		return fmt.Errorf("%w: the receipt speaks of %d parts, at most %d are read", ErrTooLarge, r.Parts, maxParts)
+		return fmt.Errorf("%w: the receipt states %d parts, but at most %d are read", ErrTooLarge, r.Parts, maxParts)
 	case r.SizeBytes < 1 || r.Parts < 1:
-		return fmt.Errorf("%w: the receipt speaks of %d bytes in %d parts: both should be at least 1", ErrCorrupt, r.SizeBytes, r.Parts)
+		return fmt.Errorf("%w: the receipt states %d bytes in %d parts: both should be at least 1", ErrCorrupt, r.SizeBytes, r.Parts)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func TestRoundTripOfRandomDocuments(t *testing.T) {
 	}
 }
 
-// sameRaw spares cmp from looking at every byte by reflection.
+// sameRaw saves cmp from comparing every byte by reflection.
 var sameRaw = cmp.Comparer(func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
 
 // shuffle puts the lines in another order, repeats some and writes other things between them.
@@ -115,7 +115,7 @@ func TestCollectErrors(t *testing.T) {
 	}
 }
 
-// sent wraps any bytes as Emit would, to see what Collect makes of documents that no Emit would send.
+// sent wraps any bytes as Emit would, to test Collect with documents that Emit would never send.
 func sent(t *testing.T, document []byte) (string, Receipt) {
 	t.Helper()
 	gz, err := packing.Pack(document)

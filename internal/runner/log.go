@@ -16,13 +16,13 @@ const (
 	// must stay far below the 10 MiB at which kubelet rotates it: a rotation may remove a part of the result.
 	shortestPause = 900 * time.Millisecond // progress every second must get through
 	longestPause  = 10 * time.Second
-	// pauseShare is the pause as a part of the elapsed time.
-	pauseShare = 60
+	// The pause is 1/pauseShare of the elapsed time.
+	pauseDivisor = 60
 	// maxNews is how often a new activity may shorten a pause.
 	maxNews = 1000
 )
 
-// log writes whole lines, from several goroutines. It is silent after the result.
+// log writes whole lines, from several goroutines. It writes no progress after the result.
 type log struct {
 	out   io.Writer
 	began time.Time
@@ -61,7 +61,7 @@ func (l *log) progress(progress results.Progress) {
 
 // pause between two lines of progress, depending on the time since the start.
 func pause(after time.Duration) time.Duration {
-	return min(max(after/pauseShare, shortestPause), longestPause)
+	return min(max(after/pauseDivisor, shortestPause), longestPause)
 }
 
 // result writes the document. No progress of a workload that could not be stopped follows it.
@@ -72,7 +72,7 @@ func (l *log) result(document results.PhaseDocument) (results.Receipt, error) {
 	return results.Emit(l.out, document)
 }
 
-// writeTermination writes to the file that kubelet has created, and creates none.
+// writeTermination writes to the file that kubelet has created. It does not create the file.
 func writeTermination(path, text string) error {
 	if path == "" {
 		return nil

@@ -21,7 +21,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// executor is a phase that the test plays.
+// executor is an Executor that is a function.
 type executor func(ctx context.Context, request workload.Request, progress func(results.Progress)) (results.PhaseDocument, error)
 
 func (e executor) Execute(ctx context.Context, request workload.Request, progress func(results.Progress)) (results.PhaseDocument, error) {
@@ -43,14 +43,14 @@ func valid(context.Context, workload.Request, func(results.Progress)) (results.P
 	return results.PhaseDocument{Outcome: results.OutcomeValid, Metrics: map[string]int64{"readOperationsPerSecond": 100}}, nil
 }
 
-// outcome is what a pod leaves behind.
+// outcome has the exit code, the log and the termination message of a pod.
 type outcome struct {
 	code        int
 	log         string
 	termination string
 }
 
-// run plays a pod: its log, and the file that kubelet puts there.
+// run executes a request as in a pod, with a log and the file that kubelet creates.
 func run(ctx context.Context, t *testing.T, e Executor, request workload.Request) outcome {
 	t.Helper()
 	var log bytes.Buffer
@@ -188,7 +188,7 @@ func TestNoDocument(t *testing.T) {
 	}
 }
 
-// TestIncompleteRequest: without a run, a document would belong to none.
+// TestIncompleteRequest: a document without a run could not be assigned to any run.
 func TestIncompleteRequest(t *testing.T) {
 	one := request(0)
 	one.Run = results.RunIdentity{}
@@ -212,7 +212,7 @@ func TestWithoutKubelet(t *testing.T) {
 	}
 }
 
-// broken is a log that is not read any more.
+// broken is a log whose reader is gone.
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
@@ -224,7 +224,7 @@ func TestLogBroken(t *testing.T) {
 	}
 }
 
-// TestProgress: many voices, few lines, and none after the result.
+// TestProgress: many goroutines report progress, but the log has few lines, and none after the result.
 func TestProgress(t *testing.T) {
 	late := make(chan struct{})
 	var work sync.WaitGroup

@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 )
 
-// TestOperateAfter: the operation starts this long after the pod, and the planner wakes up for it.
+// TestOperateAfter: the operation starts operateAfter after the start of the pod, and the planner wakes up for it.
 func TestOperateAfter(t *testing.T) {
 	scrub := v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
 	counting := runstest.Operation(v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{}}, "", -time.Minute, 0)
@@ -40,7 +40,8 @@ func TestOperateAfter(t *testing.T) {
 	}
 }
 
-// TestUntilOperationEnds: a pod that measures until its operation has ended learns that once, and not before it is known.
+// TestUntilOperationEnds: a pod that measures until its operation ends gets its end time once, and not before the end of the operation is
+// known.
 func TestUntilOperationEnds(t *testing.T) {
 	scrub := v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
 	counting := runstest.Operation(v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{}}, "", -time.Minute, 0)
@@ -80,8 +81,8 @@ func TestUntilOperationEnds(t *testing.T) {
 	}
 }
 
-// TestOperationWithinIsNotRepeated: an operation that was deleted or cancelled would be in the time before a second one. The run ends, and
-// does not hold its node for the longest time.
+// TestOperationWithinIsNotRepeated: an operation that was deleted or cancelled is not repeated, because it would fall into the time before
+// the second one. The run ends at once, and does not hold its node until the phase deadline.
 func TestOperationWithinIsNotRepeated(t *testing.T) {
 	scrub := v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
 	counting := runstest.Operation(v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{}}, "", -time.Minute, 0)

@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// TestArchiveOfALog: the pod of a log with an archiver has both volumes, both pools are observed, and the archiver knows its log.
+// TestArchiveOfALog: the pod of a redo log with an archiver has both volumes, both pools are observed, and the archiver knows its log.
 func TestArchiveOfALog(t *testing.T) {
 	run := &v1alpha1.BenchmarkRun{}
 	run.Spec.Target.ZFS = &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "log"}, {Name: "archive"}}}

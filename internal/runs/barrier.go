@@ -12,23 +12,23 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// StartAllowance is the time that pods get to start and to check their volumes: from when the last run of a group is ready for a
-// phase to when the workloads start.
+// StartAllowance is the time that pods get to start and to check their volumes, between the time at which the last run of a group is ready
+// for a phase and the start of the workloads.
 const StartAllowance = 30 * time.Second
 
 // PeerState is the observed state of another run of the group.
 type PeerState struct {
 	Name, Node string
-	// Exists says that the run exists and is not being deleted.
+	// Exists is true if the run exists and is not being deleted.
 	Exists bool
 	// Ending is its outcome, once recorded.
 	Ending *Ending
-	// ReadyFor and Phases are what its status says.
+	// ReadyFor and Phases are copied from its status.
 	ReadyFor *v1alpha1.RunReadiness
 	Phases   []v1alpha1.RunPhaseStatus
 }
 
-// Peer reads what a run needs to know of another run of its group. run is nil if it does not exist.
+// Peer returns what a run needs to know about another run of its group. run is nil if the other run does not exist.
 func Peer(name, node string, run *v1alpha1.BenchmarkRun) PeerState {
 	peer := PeerState{Name: name, Node: node}
 	if run == nil || !run.DeletionTimestamp.IsZero() {
@@ -39,7 +39,7 @@ func Peer(name, node string, run *v1alpha1.BenchmarkRun) PeerState {
 	return peer
 }
 
-// finished says that the results of all phases are stored.
+// finished reports whether the results of all phases are stored.
 func (p PeerState) finished(phases int) bool {
 	stored := 0
 	for _, phase := range p.Phases {
@@ -50,8 +50,8 @@ func (p PeerState) finished(phases int) bool {
 	return p.Exists && stored == phases
 }
 
-// PeersDecide says that the peers determine the next step: one is Invalid, or all are where this run is. The API server confirms
-// that, because the caches may still hold an earlier object of the same name.
+// PeersDecide reports whether the peers determine the next step: one is Invalid, or all are at the same point as this run. If so, the peers
+// are read again from the API server, because the caches may still hold an earlier object of the same name.
 func PeersDecide(state State) bool {
 	own := state.Run.Status.ReadyFor
 	waits := own != nil && !slices.ContainsFunc(state.Run.Status.Phases, func(phase v1alpha1.RunPhaseStatus) bool {
@@ -68,8 +68,8 @@ func PeersDecide(state State) bool {
 	return len(state.Peers) > 0 && (waits || finished || disagreement(state) != nil)
 }
 
-// groupEnding ends a run of a group because of what happened to the others, or to its node. Measurements on fewer nodes than
-// requested answer another question.
+// groupEnding ends a run of a group if another run of the group is Invalid or recreated, or if another benchmark took the node.
+// Measurements on fewer nodes than requested answer another question.
 func groupEnding(state State) *Ending {
 	if state.Run.Spec.Group == nil {
 		return nil
@@ -114,13 +114,13 @@ func disagreement(state State) *Ending {
 
 func startWords(at *metav1.MicroTime) string {
 	if at == nil {
-		return "an unknown moment"
+		return "an unknown time"
 	}
 	return at.UTC().Format(time.RFC3339Nano)
 }
 
-// barrier lets a run of a group start a phase only when all others are ready for it. The start time is computed only from the
-// statuses, so that all runs compute the same.
+// barrier lets a run of a group start a phase only when all others are ready for it. The start time is computed only from the statuses, so
+// that all runs compute the same time.
 func barrier(state State, i int, decision Decision) Decision {
 	at := slices.IndexFunc(decision.Actions, func(action Action) bool { return action.Kind == StartPhase })
 	if state.Run.Spec.Group == nil || at < 0 {
@@ -154,7 +154,7 @@ func ReadyFor(ready *v1alpha1.RunReadiness, phase v1alpha1.PhaseName) bool {
 	return ready != nil && ready.Phase == phase
 }
 
-// notReady are the nodes of the runs that are not ready for a phase.
+// notReady returns the nodes of the other runs that are not ready for a phase.
 func notReady(state State, phase v1alpha1.PhaseName) []string {
 	var nodes []string
 	for _, peer := range state.Peers {
@@ -165,7 +165,7 @@ func notReady(state State, phase v1alpha1.PhaseName) []string {
 	return nodes
 }
 
-// leftBehind ends a run whose peers have continued without it: the phase can no longer execute at the same time.
+// leftBehind ends a run whose peers have continued without it, because its phase can no longer execute at the same time as theirs.
 func leftBehind(state State, i int) *Ending {
 	name := state.Run.Spec.Phases[i].Name
 	for _, peer := range state.Peers {
@@ -176,7 +176,7 @@ func leftBehind(state State, i int) *Ending {
 	return nil
 }
 
-// lastReady is when the last run of the group became ready.
+// lastReady returns the time at which the last run of the group became ready.
 func lastReady(state State) time.Time {
 	last := state.Run.Status.ReadyFor.Since.Time
 	for _, peer := range state.Peers {
@@ -187,7 +187,7 @@ func lastReady(state State) time.Time {
 	return last
 }
 
-// StartAllowanceOf is StartAllowance plus what the phase needs before it measures. An operation needs no pod.
+// StartAllowanceOf is StartAllowance plus the time that the phase needs before it measures. It is 0 for an operation, which needs no pod.
 func StartAllowanceOf(phase v1alpha1.Phase) time.Duration {
 	if phase.Operate != nil {
 		return 0
@@ -199,8 +199,8 @@ func StartAllowanceOf(phase v1alpha1.Phase) time.Duration {
 // latenessFactor scales the lag of a pod to the extra time for the next one.
 const latenessFactor = 3
 
-// lateness is the extra time for pods after one of them was late in an earlier phase. The lags are in the statuses before a run
-// reports that it is ready for the next phase, so that all runs compute the same.
+// lateness is the extra time for pods after one of them was late in an earlier phase. A run records its lag in its status before it reports
+// that it is ready for the next phase, so that all runs compute the same time.
 func lateness(state State) time.Duration {
 	worst := int64(0)
 	look := func(phases []v1alpha1.RunPhaseStatus) {
@@ -217,7 +217,8 @@ func lateness(state State) time.Duration {
 	return latenessFactor * time.Duration(worst) * time.Millisecond
 }
 
-// awaitEnd delays the end of a run of a group until all runs have reached it: until then one may still invalidate the group.
+// awaitEnd delays the end of a run of a group until all runs have stored their results: until then, one of them may still invalidate the
+// group.
 func awaitEnd(state State) *Decision {
 	var late []string
 	for _, peer := range state.Peers {
@@ -232,12 +233,12 @@ func awaitEnd(state State) *Decision {
 		Message: fmt.Sprintf("all %d phases have finished here, waiting for node %s", len(state.Phases), strings.Join(late, ", "))}
 }
 
-// phaseDue is when a started phase must end. Waiting for the agreed start time does not count.
+// phaseDue returns the time by which a started phase must end. Waiting for the agreed start time does not count.
 func phaseDue(phase PhaseState, spec v1alpha1.Phase) time.Time {
 	return phase.began().Add(spec.Deadline.Duration.Duration)
 }
 
-// began is when the workload of a running pod has begun, or will begin.
+// began returns the time at which the workload of a running pod began, or will begin.
 func (s PhaseState) began() time.Time {
 	if at := s.Executor.StartAt; at != nil && at.After(*s.Pod.Started) {
 		return *at

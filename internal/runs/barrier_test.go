@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 )
 
-// memberState is a run of a group of two that is ready to begin but for what change does.
+// memberState returns a run of a group of two that is ready to begin, after it has applied change.
 func memberState(change func(*runs.State)) runs.State {
 	run := runstest.Run()
 	run.Spec.Group = experiment.GroupOf(run.Name, 0, []string{"n1", "n2"})
@@ -107,7 +107,7 @@ func TestBarrier(t *testing.T) {
 	}
 }
 
-// TestAllComputeTheSameStart: from the other's side the moment is the same.
+// TestAllComputeTheSameStart: both runs of a group compute the same start time.
 func TestAllComputeTheSameStart(t *testing.T) {
 	ours := memberState(func(*runs.State) {})
 	theirs := memberState(func(s *runs.State) {
@@ -119,7 +119,7 @@ func TestAllComputeTheSameStart(t *testing.T) {
 	}
 }
 
-// TestLatePodsGetMoreTime: both sides add the same for the worst lag of an earlier phase.
+// TestLatePodsGetMoreTime: both runs add the same extra time for the worst lag of an earlier phase.
 func TestLatePodsGetMoreTime(t *testing.T) {
 	lag := func(milliseconds int64) []v1alpha1.RunPhaseStatus {
 		return []v1alpha1.RunPhaseStatus{{Name: "fill", ExecutorUID: "j", Result: "r", StartLagMilliseconds: &milliseconds}}
@@ -160,7 +160,7 @@ func TestStartAllowance(t *testing.T) {
 	}
 }
 
-// TestDeadlineBeginsWithTheWork: what is spent waiting for others does not count.
+// TestDeadlineBeginsWithTheWork: the time spent waiting for the other runs does not count.
 func TestDeadlineBeginsWithTheWork(t *testing.T) {
 	state := memberState(func(s *runs.State) {
 		s.Phases[0].Executor = runs.ExecutorState{Exists: true, Created: runstest.Noon, StartAt: runstest.After(time.Minute)}

@@ -13,11 +13,11 @@ import (
 // have the driver's kinds.
 const UnwatchedRecheck = 2 * time.Second
 
-// StuckRecheck is the same, once the teardown is stuck.
+// StuckRecheck is how often it checks that once the teardown is stuck.
 const StuckRecheck = 30 * time.Second
 
-// bindFirst creates the volumes and waits until they are bound and as requested, if their provisioner needs that. Nil once they are. It
-// runs before the first pod, so that nothing is written to a wrong volume.
+// bindFirst creates the volumes and waits until they are bound and as requested, if their provisioner needs that. It returns nil once they
+// are. It runs before the first pod, so that nothing is written to a wrong volume.
 func bindFirst(state State, i int, decision Decision) *Decision {
 	volumes, pools, spec := state.Claims, state.Pools, state.Run.Spec.Phases[i]
 	if !volumes.BindFirst || volumes.Foreign || volumes.Exists && volumes.Deleting {

@@ -9,8 +9,8 @@ import (
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 )
 
-// TestRunBindsFirst covers what a run waits for between its claims and its first pod, and between the end of its claims and that of its
-// pools.
+// TestRunBindsFirst covers the waits of a run between the creation of its claims and its first pod, and between the deletion of its claims
+// and of its pools.
 func TestRunBindsFirst(t *testing.T) {
 	made := func(change func(*runs.Pools)) runChange {
 		return func(s *runs.State) {

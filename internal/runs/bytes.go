@@ -8,7 +8,8 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// ofWorkload maps the bytes of a workload to the metric of the disks' bytes per byte of the workload, and to the disk counter for it.
+// ofWorkload maps the byte metrics of a workload to the metric for the disks' bytes per byte of the workload, and to the disk counter for
+// it.
 var ofWorkload = map[string]struct {
 	name string
 	of   func(poolseries.Vdev) []int64
@@ -17,7 +18,7 @@ var ofWorkload = map[string]struct {
 	"writtenBytes": {"writtenBytesPerApplicationByteMilli", func(v poolseries.Vdev) []int64 { return v.WriteBytes }},
 }
 
-// bytesPerByte adds what the disks read and wrote for each byte of a workload, or returns why that is unknown.
+// bytesPerByte adds the number of bytes that the disks read and wrote for each byte of a workload, or returns why that is unknown.
 func bytesPerByte(metrics map[string]int64, d poolseries.Document, phase results.PhaseDocument) (missing string) {
 	stretches, known := stretchesOf(d, phase.Times())
 	for bytes, ratio := range ofWorkload {
@@ -27,7 +28,7 @@ func bytesPerByte(metrics map[string]int64, d poolseries.Document, phase results
 			if counts := ratio.of(vdev); vdev.Disk && phase.Metrics[bytes] > 0 && len(counts) == len(d.Series.OffsetMilliseconds) {
 				one, covered := countedFor(d, counts, stretches)
 				if !known || !covered {
-					return "bytes of the disks for each byte of the workload: there are too few samples about the measured time"
+					return "disk bytes for each byte of the workload: too few samples around the measured time"
 				}
 				disks, counted = disks+one, true
 			}
@@ -39,16 +40,16 @@ func bytesPerByte(metrics map[string]int64, d poolseries.Document, phase results
 	return ""
 }
 
-// stretch is a measured time, between the last sample before and the first one after it. inner is the first sample in it.
+// stretch is a measured time between the last sample before it and the first sample after it. inner is the first sample within it.
 type stretch struct {
 	from, to             time.Time
 	before, inner, after int
 }
 
-// countedFor is what a disk did for the workload of some stretches. All writes of a workload are on the disk when its interval ends, and
-// many of them are written at the last moment. So the count goes up to the first sample after the end, when the disk is idle again. At the
-// beginning, the disk may still be busy with a ramp: the time until the first sample counts at the rate of the rest, but with no more than
-// the disk did since the sample before.
+// countedFor returns how much a disk did for the workload in some stretches. All writes of a workload are on the disk when its interval
+// ends, and many of them are written at the last moment. So the count extends to the first sample after the end, when the disk is idle
+// again. At the beginning, the disk may still be busy with a ramp: the time until the first inner sample counts at the rate of the rest,
+// but with no more than the disk did since the sample before.
 func countedFor(d poolseries.Document, counts []int64, stretches []stretch) (sum float64, known bool) {
 	for _, s := range stretches {
 		all, covered, whole := float64(counts[s.after]-counts[s.before]), s.to.Sub(sampledAt(d, s.inner)), s.to.Sub(s.from)
@@ -60,7 +61,8 @@ func countedFor(d poolseries.Document, counts []int64, stretches []stretch) (sum
 	return sum, true
 }
 
-// stretchesOf joins intervals with a common sample. known is false if a sample is missing, or was too late to belong to its interval.
+// stretchesOf returns the stretches of the intervals and joins those with a common sample. known is false if a sample is missing, or was
+// too late to belong to its interval.
 func stretchesOf(d poolseries.Document, times []results.Interval) (stretches []stretch, known bool) {
 	for _, interval := range times {
 		s := stretch{from: interval.From, to: interval.To, before: -1, inner: -1, after: -1}
@@ -109,11 +111,11 @@ func bytesTogether(metrics map[string]int64, d poolseries.Document, phase result
 	}
 }
 
-// joinBytes adds the byte ratios for the workloads on a pool. There are none beside an operation: its bytes cannot be told apart from the
-// workload's.
+// joinBytes adds the byte ratios for the workloads on a pool. It adds none beside an operation, because the operation's bytes cannot be
+// told apart from the workload's.
 func joinBytes(metrics map[string]int64, d poolseries.Document, document *results.PhaseDocument, workloads []string, beside bool) {
 	switch phase := caused(*document, workloads); {
-	case beside: // gates on them are refused beforehand
+	case beside: // validation rejects gates on them
 	case !slices.Contains(workloads, ""):
 		bytesTogether(metrics, d, phase)
 	default:

@@ -17,7 +17,8 @@ const (
 	writtenRatio = "writtenBytesPerApplicationByteMilli"
 )
 
-// sampled is a pool of two disks, each with half of what was written by a moment, as seen every 2 s until an end.
+// sampled is the observation of a pool with two disks, sampled every 2 s. written returns the total bytes written up to a second; each disk
+// has half of them.
 func sampled(written func(second float64) float64, from, until float64) poolseries.Document {
 	d := poolseries.Document{Version: poolseries.Version, StartedAt: moment(from)}
 	disk := poolseries.Vdev{Disk: true}
@@ -39,7 +40,7 @@ func lasted(spans ...float64) (times []results.Interval) {
 	return times
 }
 
-// TestBytesPerByte: a workload writes 1 MB/s, or a hundredth of it, and the disks write each byte once. Its samples are 2 s apart.
+// TestBytesPerByte: a workload writes 1 MB/s, steadily or in bursts, and the disks write each byte once. The samples are 2 s apart.
 func TestBytesPerByte(t *testing.T) {
 	clamp := func(second, from, to float64) float64 { return 1e6 * (min(max(second, from), to) - from) }
 	inBursts := func(flushes ...float64) func(float64) float64 {
@@ -98,7 +99,7 @@ func TestBytesPerByte(t *testing.T) {
 	}
 }
 
-// TestBytesBeside: of an operation beside a workload, the disks' bytes are not those of the workload. Without one they are.
+// TestBytesBeside: beside an operation, the disks' bytes are not related to the workload. Without an operation they are.
 func TestBytesBeside(t *testing.T) {
 	scrubbed := sampled(func(second float64) float64 { return 1e6 * second }, 0, 20)
 	for _, workloads := range [][]string{{""}, {"", "wal"}, {"a", "b"}} {
@@ -118,7 +119,7 @@ func TestBytesBeside(t *testing.T) {
 	}
 }
 
-// TestJoinedBytesBeside: a phase with a scrub beside it stores what the disks did, without relating it to the workload.
+// TestJoinedBytesBeside: a phase with a scrub beside it stores the metrics of the disks, but does not relate them to the workload.
 func TestJoinedBytesBeside(t *testing.T) {
 	observed := &v1alpha1.PoolOperation{}
 	var err error

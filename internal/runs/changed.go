@@ -9,8 +9,8 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// ChangedFile says which phase executed another text of its ConfigMap key than the first run with that key: its numbers are those of
-// another workload. Empty if nothing has changed. first holds the text of each key, and the new keys of this run are added to it.
+// ChangedFile says which phase used another text of its ConfigMap key than the first run with that key, and so measured another workload.
+// It returns "" if nothing has changed. first holds the text of each key; the new keys of this run are added to it.
 func ChangedFile(run *v1alpha1.BenchmarkRun, documents map[string]results.PhaseDocument, first map[v1alpha1.ConfigMapKey]string) string {
 	for _, phase := range run.Spec.Phases {
 		traits, _ := workload.PhaseTraits(&phase)

@@ -10,28 +10,28 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// Claims is the observed state of the claims of a run, and of what was created for them.
+// Claims is the observed state of the claims of a run, and of the objects that were created for them.
 type Claims struct {
-	// Foreign says that a claim of another owner has one of the names. It is never touched.
+	// Foreign is true if a claim of another owner has one of the names. It is never touched.
 	Foreign bool
-	// Exists says that all exist, Some that something of them does.
+	// Exists is true if all claims exist, Some if a claim or an object that was created for one still exists.
 	Exists   bool
 	Some     bool
 	Deleting bool
 	Bound    bool
 	Lost     bool
-	// Problem is the cluster's reason for not binding one.
+	// Problem is the cluster's reason for not binding a claim.
 	Problem string
-	// BindFirst says that they are bound and checked before a pod is created.
+	// BindFirst is true if the claims must be bound and checked before a pod is created.
 	BindFirst bool
 	// Unwatched names leftovers of a driver for a volume whose claim is gone.
 	Unwatched string
 }
 
-// Left says that something of the volumes still exists.
+// Left reports whether anything of the volumes still exists.
 func (c Claims) Left() bool { return c.Exists || c.Some }
 
-// ClaimOf reads what the planner needs from a claim of the run with the given UID. Nil means that there is none.
+// ClaimOf reads the claim of the run with the given UID for the planner. A nil claim does not exist.
 func ClaimOf(claim *corev1.PersistentVolumeClaim, runUID, problem string) Claims {
 	if claim == nil {
 		return Claims{}
@@ -48,8 +48,9 @@ func ClaimOf(claim *corev1.PersistentVolumeClaim, runUID, problem string) Claims
 	}
 }
 
-// WithBehind is the state of a claim that does not exist, with what was created for it. When another claim has its name, objects that
-// are being deleted are not waited for: a PersistentVolume that is bound to the other claim stays as long as that claim.
+// WithBehind is the state of a claim that does not exist, including leftover objects that were created for it. If a claim of another owner
+// has its name, objects that are being deleted are not waited for: a PersistentVolume that is bound to the other claim stays as long as
+// that claim.
 func (c Claims) WithBehind(behind Claims) Claims {
 	if behind.Foreign = c.Foreign; c.Foreign && behind.Unwatched == "" {
 		behind.Some, behind.Deleting = behind.Some && !behind.Deleting, false
@@ -57,7 +58,7 @@ func (c Claims) WithBehind(behind Claims) Claims {
 	return behind
 }
 
-// JoinClaims combines the claims of a run: they exist once all do, and nothing is left once none does.
+// JoinClaims combines the claims of a run: they exist if all of them exist, and something is left if something of any of them is.
 func JoinClaims(states []Claims) Claims {
 	joined := Claims{Exists: true, Bound: true}
 	for _, state := range states {

@@ -6,12 +6,12 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// Emptying exports and imports the pool of a phase before it begins: what ZFS has in memory of a pool ends with its export. A workload pod
-// cannot drop that.
+// Emptying exports and imports the pool of a phase before the phase begins: an export drops everything that ZFS holds of a pool in memory.
+// A workload pod cannot do that.
 const Emptying Companion = "empty"
 
-// Empties reports whether the caches of a phase's pool have to be emptied for it: it declares a cold cache, and the phase before it has not
-// done so.
+// Empties reports whether the caches of a phase's pool must be emptied for it: it declares a cold cache, and the phase before it has not
+// emptied them.
 func Empties(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) bool {
 	if run.Spec.Target.ZFS == nil || phase.Measure == nil || phase.Measure.Cache != v1alpha1.CacheCold {
 		return false
@@ -24,7 +24,7 @@ func Empties(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) bool {
 	return before.Operate == nil || before.Operate.ExportImport == nil || PhaseVolume(run, before).PoolOf != PhaseVolume(run, phase).PoolOf
 }
 
-// emptyFirst delays a phase until the caches of its pool are empty. Nil once they are.
+// emptyFirst delays a phase until the caches of its pool are empty. It returns nil once they are.
 func emptyFirst(state State, i int, decision Decision) *Decision {
 	spec := state.Run.Spec.Phases[i]
 	if !Empties(state.Run, spec) {

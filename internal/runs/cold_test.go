@@ -70,7 +70,7 @@ func TestColdPhase(t *testing.T) {
 	}
 }
 
-// TestWhoseCachesAreEmptied: only on a pool, for a declared cold cache, and not twice in a row.
+// TestWhoseCachesAreEmptied: caches are emptied only on a pool, for a declared cold cache, and not twice in a row.
 func TestWhoseCachesAreEmptied(t *testing.T) {
 	reload := func(on v1alpha1.VolumeName) *v1alpha1.Phase {
 		return &v1alpha1.Phase{Name: "reload", Volume: on,

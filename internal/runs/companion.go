@@ -14,22 +14,23 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// Companion is a PoolOperation of a phase: the observation of its pool, measure.operate, or what empties the caches before.
+// Companion is a PoolOperation that accompanies a phase: the observation of its pool, measure.operate, or the operation that empties the
+// caches before it.
 type Companion string
 
 // The companions of a phase.
 const (
-	// Observation is the window in which the agent records the disk counters of the phase's pool. Each other pool with a workload of the phase
-	// has an observation of its own, see ObservationOf.
+	// Observation is the window in which the agent records the disk counters of the phase's pool. Each other pool with a workload of the
+	// phase has its own observation, see ObservationOf.
 	Observation Companion = "observe"
-	// Beside is measure.operate.
+	// Beside is the operation that measure.operate requests.
 	Beside Companion = "operate"
 )
 
-// otherVolume is the prefix of observations of a pool other than that of the phase.
+// otherVolume is the prefix of observations of pools other than the phase's own.
 const otherVolume = Observation + "-"
 
-// ObservationOf is the observation of the pool of a volume, in a phase that works on it. A pool with several volumes has one.
+// ObservationOf is the observation of the pool of a volume, in a phase that works on it. All volumes on a pool share one observation.
 func ObservationOf(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, volume v1alpha1.VolumeName) Companion {
 	pool := HomeOf(run, volume)
 	if pool == HomeOf(run, phase.Volume) {
@@ -38,7 +39,8 @@ func ObservationOf(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, volume v1al
 	return otherVolume + Companion(pool)
 }
 
-// Observes reports whether it is an observation, and names the volume that has the pool if that is not the phase's own.
+// Observes reports whether a companion is an observation. If it observes a pool other than the phase's own, it also names the volume that
+// owns that pool.
 func (c Companion) Observes() (other v1alpha1.VolumeName, is bool) {
 	if name, found := strings.CutPrefix(string(c), string(otherVolume)); found {
 		return v1alpha1.VolumeName(name), true
@@ -46,7 +48,7 @@ func (c Companion) Observes() (other v1alpha1.VolumeName, is bool) {
 	return "", c == Observation
 }
 
-// Companions of a phase, in the order in which they start.
+// Companions are the companions of a phase, in the order in which they start.
 func Companions(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) []Companion {
 	if run.Spec.Target.ZFS == nil || phase.Operate != nil {
 		return nil
@@ -72,15 +74,15 @@ func CompanionName(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, companion C
 	return naming.RunOperationName(run, phase) + "." + string(companion)
 }
 
-// Lasts reports whether an action is continuous: then the workload is measured only while it runs.
+// Lasts reports whether an action is continuous. If so, the workload is measured only while the action runs.
 func Lasts(action v1alpha1.PoolAction) bool {
 	return action.Scrub != nil || action.Trim != nil || action.Replicate != nil || action.Copy != nil || action.RemoveVdev != nil ||
 		action.ReplaceDevice != nil || action.OfflineDevice != nil || action.ModuleParameter != nil || action.DestroySnapshot != nil ||
 		action.DestroyDataset != nil || action.LayoutScore != nil || action.MetaslabMap != nil
 }
 
-// minBesidePercent is the part of the measured time in which a continuous operation must be running. It starts with the pod, whose
-// measurement starts a little later.
+// minBesidePercent is the part of the measured time during which a continuous operation must be running. The operation starts with the pod,
+// and the measurement starts a little later.
 const minBesidePercent = 90
 
 // BesideShare is the part of the measured time in which an operation was running, in parts per million, and the reason if that is
@@ -102,7 +104,7 @@ func BesideShare(operation *v1alpha1.PoolOperation, from, to time.Time) (partsPe
 	began, ended := operation.Status.StartedAt.Time, to
 	if operation.Status.FinishedAt != nil {
 		ended = endOf(operation)
-		if took, measured := operate.Measured(operation); measured { // it has prepared its work before
+		if took, measured := operate.Measured(operation); measured { // it may have prepared its work first
 			began = ended.Add(-took)
 		}
 	}
@@ -122,8 +124,8 @@ func BesideShare(operation *v1alpha1.PoolOperation, from, to time.Time) (partsPe
 	return partsPerMillion, problem
 }
 
-// endOf is when an operation ended. Its agent may notice the end up to ten seconds late, unless the operation measures its work. The
-// reported duration can be more precise, although it is in whole seconds.
+// endOf returns the time at which an operation ended. Its agent may notice the end up to ten seconds late, unless the operation measures
+// its work. The reported duration can be more precise, although it is in whole seconds.
 func endOf(operation *v1alpha1.PoolOperation) time.Time {
 	noticed := operation.Status.FinishedAt.Time
 	_, measured := operate.Measured(operation)
@@ -135,7 +137,8 @@ func endOf(operation *v1alpha1.PoolOperation) time.Time {
 	return noticed
 }
 
-// HasBegun says that a continuous operation is running, or ended without starting: a running one reports progress.
+// HasBegun reports whether a continuous operation is running, which it shows by reporting progress, or has ended, perhaps without ever
+// starting.
 func HasBegun(operation *v1alpha1.PoolOperation) bool {
 	return operation.Status.Progress != nil || HasEnded(operation)
 }
@@ -188,7 +191,7 @@ func operateBeside(state State, i int) []Action {
 	return []Action{{Kind: StartCompanion, Phase: i, Companion: Beside}}
 }
 
-// besideDue is when measure.operate starts.
+// besideDue returns the time at which measure.operate starts.
 func besideDue(phase PhaseState, spec v1alpha1.Phase) time.Time {
 	if after := spec.Measure.OperateAfter; after != nil {
 		return phase.began().Add(after.Duration.Duration)
@@ -196,8 +199,8 @@ func besideDue(phase PhaseState, spec v1alpha1.Phase) time.Time {
 	return *phase.Pod.Started
 }
 
-// brokenBeside ends a run at once if measure.operate has failed. An operation within the workload has to end by itself and is never
-// repeated: otherwise the time before the second one would contain the first.
+// brokenBeside ends a run at once if measure.operate has failed. An operation with operateAfter must end by itself and is never repeated:
+// otherwise the time before the second operation would contain the first one.
 func brokenBeside(state State, i int) *Ending {
 	spec, phase := state.Run.Spec.Phases[i], state.Phases[i]
 	if spec.Measure == nil || spec.Measure.Operate == nil {
@@ -222,11 +225,11 @@ func brokenBeside(state State, i int) *Ending {
 // failed ends a run whose companion has failed. Another attempt may succeed if the cause may be temporary.
 func failed(operation *v1alpha1.PoolOperation, format string, arguments ...any) *Ending {
 	ready := meta.FindStatusCondition(operation.Status.Conditions, v1alpha1.ConditionReady)
-	return invalid(v1alpha1.ReasonPhaseInvalid, ready != nil && passing[ready.Reason], format+": %s", append(arguments,
+	return invalid(v1alpha1.ReasonPhaseInvalid, ready != nil && retryableReasons[ready.Reason], format+": %s", append(arguments,
 		operationWords(operation))...)
 }
 
-// endCompanions ends the companions of a phase whose result was received, and waits for their results. Nil once they have ended.
+// endCompanions ends the companions of a phase whose result was received, and waits for their results. It returns nil once they have ended.
 func endCompanions(state State, i int, decision Decision) *Decision {
 	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
 	if phase.Pod.Ended == nil {
@@ -264,7 +267,7 @@ func endCompanions(state State, i int, decision Decision) *Decision {
 	return &decision
 }
 
-// restOperations ends running operations of a run that is retained.
+// restOperations ends the running operations of a retained run.
 func restOperations(state State) (actions []Action, atRest bool) {
 	atRest = true
 	for i, phase := range state.Phases {

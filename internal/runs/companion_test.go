@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 )
 
-// TestCompanions covers what begins and ends beside a measure phase, and when.
+// TestCompanions covers when the companions of a measure phase begin and end.
 func TestCompanions(t *testing.T) {
 	observe, scrub := v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{}}, v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
 	counting, counted := runstest.Operation(observe, "", -time.Minute, 0), runstest.Operation(observe, v1alpha1.OutcomeCancelled, -time.Minute,
@@ -104,7 +104,7 @@ func TestCompanions(t *testing.T) {
 	}
 }
 
-// severalVolumes makes the first phase one that runs workloads on two pools.
+// severalVolumes changes the first phase so that it runs workloads on two pools.
 func severalVolumes(s *runs.State) {
 	s.Pools = runs.Pools{Needed: true, Exist: true, Some: true, Ready: true}
 	s.Run.Spec.Target.ZFS = &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "log"}}}
@@ -115,7 +115,7 @@ func severalVolumes(s *runs.State) {
 		Operate: &v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}}
 }
 
-// TestEachPoolIsObserved: a phase of several workloads begins when the pools of all of them are observed, and ends with all of these.
+// TestEachPoolIsObserved: a phase with several workloads begins once all their pools are observed, and ends with all these observations.
 func TestEachPoolIsObserved(t *testing.T) {
 	observe := v1alpha1.PoolAction{Observe: &v1alpha1.ObserveAction{}}
 	counting := runstest.Operation(observe, "", -time.Minute, 0)
@@ -166,7 +166,7 @@ func TestEachPoolIsObserved(t *testing.T) {
 	}
 }
 
-// TestCompanionsGoWithTheJobs: what is at work beside a phase is deleted before the pool below it, or ended if the run is kept.
+// TestCompanionsGoWithTheJobs: a companion that is still running is deleted before its pool, or ended if the run is retained.
 func TestCompanionsGoWithTheJobs(t *testing.T) {
 	going := runstest.Operation(v1alpha1.PoolAction{}, "", 0, 0)
 	going.DeletionTimestamp = runstest.Stamp(0)

@@ -11,14 +11,14 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// minCoveredPercent is the part of the measured time that must lie between samples for disk metrics.
+// minCoveredPercent is the part of the measured time that samples must cover for disk metrics.
 const minCoveredPercent = 50
 
-// metricGang is counted by ZFS for all pools of the node together.
+// metricGang is the metric that ZFS counts for all pools of the node together.
 const metricGang = "gangBlocks"
 
 // diskMetrics are the metrics of a pool and its disks during a measured phase. Counters that an OpenZFS version lacks are absent. Beside an
-// operation, the disks do not work for the workload alone, so their work is not related to it.
+// operation, the disks do not work only for the workload, so the metrics that relate their work to the workload are left out.
 func diskMetrics(d poolseries.Document, phase results.PhaseDocument, beside bool) map[string]int64 {
 	const partsPerMillionPerPercent = 10_000
 	metrics := map[string]int64{}
@@ -46,7 +46,7 @@ func diskMetrics(d poolseries.Document, phase results.PhaseDocument, beside bool
 	return metrics
 }
 
-// relate adds the work of the disks for each read, write and transaction of the workload.
+// relate adds the metrics for the work of the disks for each read, write and transaction of the workload.
 func relate(metrics map[string]int64, disks poolseries.Counters, elapsed time.Duration, own map[string]int64, whole time.Duration) {
 	inflation(metrics, "diskReadsPerReadMilli", perSecond(disks.ReadOperations, elapsed), perSecond(own["readOperations"], whole))
 	inflation(metrics, "diskWritesPerWriteMilli", perSecond(disks.WriteOperations, elapsed), perSecond(own["writeOperations"], whole))
@@ -56,9 +56,9 @@ func relate(metrics map[string]int64, disks poolseries.Counters, elapsed time.Du
 	}
 }
 
-// inflation is the number of requests or bytes of the disks per 1000 of the workload. The samples do not cover all of the workload's time,
-// hence it compares rates and not counts, before rounding: an aged disk may do three reads a second. Both refer to the same
-// wall-clock time: the workload's own duration excludes the pauses between its jobs, in which the disks rest too.
+// inflation adds the number of requests or bytes of the disks per 1000 of the workload. The samples do not cover all of the workload's
+// time, so it compares rates instead of counts, and before they are rounded: an aged disk may do only three reads a second. Both rates
+// refer to the same wall-clock time, because the workload's own duration excludes the pauses between its jobs, in which the disks rest too.
 func inflation(metrics map[string]int64, name string, disks, workload float64) {
 	if workload > 0 {
 		metrics[name] = int64(math.Round(disks * 1000 / workload))
@@ -72,8 +72,8 @@ func perSecond(count int64, during time.Duration) float64 {
 	return float64(count) / during.Seconds()
 }
 
-// disksWithin adds up the work of the disks in some intervals, and returns the time covered by samples and the total time. Only
-// samples within them count: an earlier one would make the disks look less busy.
+// disksWithin adds up the work of the disks in some intervals, and returns the time covered by samples and the total time. Only samples
+// within the intervals count: an earlier sample would make the disks look less busy.
 func disksWithin(d poolseries.Document, times []results.Interval) (sum poolseries.Counters, elapsed, whole time.Duration) {
 	for _, interval := range times {
 		whole += interval.To.Sub(interval.From)
@@ -101,7 +101,7 @@ func disksWithin(d poolseries.Document, times []results.Interval) (sum poolserie
 	return sum, elapsed, whole
 }
 
-// samplesWithin are the first and the last sample of an interval.
+// samplesWithin returns the first and the last sample within an interval.
 func samplesWithin(d poolseries.Document, interval results.Interval) (first, last int) {
 	first, last = len(d.Series.OffsetMilliseconds), -1
 	for i, offset := range d.Series.OffsetMilliseconds {
@@ -128,7 +128,8 @@ func rates(metrics map[string]int64, c poolseries.Counters, elapsed time.Duratio
 	}
 }
 
-// smallRequestBytes is the last row of request sizes that counts as small: its requests are smaller than twice that.
+// smallRequestBytes is the bound of the last row of request sizes that counts as small: the requests in this row are smaller than twice
+// that.
 const smallRequestBytes = 16 << 10
 
 // smallReads is the share of small requests among the pool's read requests, over the whole window.
@@ -152,11 +153,11 @@ func smallReads(d poolseries.Document) (partsPerMillion int64, any bool) {
 	return int64(float64(small) / float64(all) * 1e6), true
 }
 
-// foreignParts is the part of all requests, one in so many, from which on work that the run has not asked for disturbs a measurement.
+// foreignParts is the limit for work that the run did not start: one in foreignParts of all requests, or more, disturbs a measurement.
 const foreignParts = 100
 
-// foreignWork says that the disks worked for a scrub, a resilver or a rebuild: another program has started it, or a disk was lost. It is
-// only asked for phases beside which no operation ran.
+// foreignWork returns a message if the disks worked for a scrub, a resilver or a rebuild: another program has started it, or a disk was
+// lost. The result is only used for phases beside which no operation ran.
 func foreignWork(d poolseries.Document) string {
 	if len(d.RequestSizes) == 0 {
 		return ""
@@ -177,13 +178,13 @@ func foreignWork(d poolseries.Document) string {
 		"start: run none on the pools of benchmarks", foreign, all, d.Pool)
 }
 
-// columnsOf are the columns that count the requests of a direction to the disks: individual requests, and those that ZFS aggregated from
+// columnsOf returns the columns that count the reads or writes to the disks: individual requests, and those that ZFS aggregated from
 // several.
 func columnsOf(direction string) []string {
 	return []string{"sync_" + direction + "_ind", "sync_" + direction + "_agg", "async_" + direction + "_ind", "async_" + direction + "_agg"}
 }
 
-// withRequestSizes adds the sizes of the disks' requests, over the whole window. prefix is "NAME." of one of several workloads.
+// withRequestSizes adds the sizes of the disks' requests, over the whole window. prefix is "NAME." if the phase runs several workloads.
 func withRequestSizes(known map[string]results.Distribution, d poolseries.Document, prefix string) map[string]results.Distribution {
 	if len(d.RequestSizes) == 0 {
 		return known

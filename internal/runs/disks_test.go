@@ -13,7 +13,7 @@ import (
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// TestDiskMetrics: a disk that does nothing until the measurement begins, then 100 reads of 8 KiB and 10 writes of 64 KiB a second.
+// TestDiskMetrics: a disk is idle until the measurement begins, then does 100 reads of 8 KiB and 10 writes of 64 KiB a second.
 func TestDiskMetrics(t *testing.T) {
 	percent := int64(7)
 	document := poolseries.Document{Version: poolseries.Version, StartedAt: start,
@@ -62,7 +62,8 @@ func TestDiskMetrics(t *testing.T) {
 	}
 }
 
-// TestRequestSizes: of the pool's disks, in both directions, beside the distributions that the runner has sent and without changing them.
+// TestRequestSizes: the request sizes of the pool's disks, for reads and writes, are added to the distributions of the runner, which do not
+// change.
 func TestRequestSizes(t *testing.T) {
 	document := poolseries.Document{RequestSizes: []poolseries.Histogram{
 		{Vdev: "pool", Bounds: []int64{512, 1024, 2048, 4096, 8192, 16384}, Columns: map[string][]int64{
@@ -89,7 +90,8 @@ func TestRequestSizes(t *testing.T) {
 	}
 }
 
-// TestDiskMetricsOfRounds: what the disks do between two rounds is not joined, and a few reads a second are not rounded before they divide.
+// TestDiskMetricsOfRounds: the work of the disks between two rounds does not count, and a few reads a second are not rounded before the
+// division.
 func TestDiskMetricsOfRounds(t *testing.T) {
 	document := poolseries.Document{Version: poolseries.Version, StartedAt: start,
 		Series: poolseries.Series{OffsetMilliseconds: []int64{0, 10_000, 20_000, 30_000}},
@@ -105,7 +107,8 @@ func TestDiskMetricsOfRounds(t *testing.T) {
 	}
 }
 
-// TestInflationOverPauses: of 20 s by the clock, the workload counts 10 s of its own. Its 1000 reads, or writes, are two requests each.
+// TestInflationOverPauses: the workload's own duration is 10 s of 20 s wall-clock time. Each of its 1000 reads and writes causes two
+// requests to the disks.
 func TestInflationOverPauses(t *testing.T) {
 	document := poolseries.Document{Version: poolseries.Version, StartedAt: start,
 		Series: poolseries.Series{OffsetMilliseconds: []int64{0, 10_000, 20_000}},
@@ -124,7 +127,7 @@ func TestInflationOverPauses(t *testing.T) {
 	}
 }
 
-// TestDiskMetricsLeaveOutWhatWasBefore: the disks did nothing before the phase, and 100 reads a second during it.
+// TestDiskMetricsLeaveOutWhatWasBefore: the disks are idle before the phase, and do 100 reads a second during it.
 func TestDiskMetricsLeaveOutWhatWasBefore(t *testing.T) {
 	document := poolseries.Document{Version: poolseries.Version, StartedAt: start,
 		Series: poolseries.Series{OffsetMilliseconds: []int64{0, 5000, 10_000, 15_000, 20_000}},
@@ -141,7 +144,7 @@ func TestDiskMetricsLeaveOutWhatWasBefore(t *testing.T) {
 	}
 }
 
-// TestDiskMetricsOfAShortWindow: a phase without two samples in it has no rate.
+// TestDiskMetricsOfAShortWindow: a phase with fewer than two samples has no rates.
 func TestDiskMetricsOfAShortWindow(t *testing.T) {
 	document := poolseries.Document{Version: poolseries.Version, StartedAt: start}
 	disk := poolseries.Vdev{Name: "a", Disk: true,
@@ -166,7 +169,7 @@ func TestDiskMetricsOfAShortWindow(t *testing.T) {
 	}
 }
 
-// TestForeignWork: a scrub that the run did not start disturbs what is measured; single requests do not.
+// TestForeignWork: a scrub that the run did not start disturbs the measurement; single requests do not.
 func TestForeignWork(t *testing.T) {
 	for name, c := range map[string]struct {
 		columns map[string][]int64

@@ -6,8 +6,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// RecordedEnding is the outcome that an earlier turn has recorded. Its evidence (a pod, a log) may be gone by now, so the record is
-// authoritative.
+// RecordedEnding is the outcome that an earlier reconciliation has recorded, or nil. The evidence for it (a pod, a log) may be gone by now,
+// so the record is authoritative.
 func RecordedEnding(run *v1alpha1.BenchmarkRun) *Ending {
 	if !meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionComplete) {
 		return nil
@@ -24,7 +24,7 @@ func Retains(policy v1alpha1.RetainPolicy, ending Ending) bool {
 	return policy == v1alpha1.RetainAlways || policy == v1alpha1.RetainOnFailure && !ending.Valid
 }
 
-// Settled says that a run has ended and needs no further cleanup.
+// Settled reports whether a run has ended and needs no further cleanup.
 func Settled(run *v1alpha1.BenchmarkRun) bool {
 	return RecordedEnding(run) != nil && meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionReady)
 }

@@ -19,7 +19,8 @@ import (
 // annotationBoot is set on the executor of a phase: the boot ID of the node at its creation.
 const annotationBoot = "storagebench.dev/boot"
 
-// Mark sets on the executor of a phase what a later turn needs: the agreed start time of a group, and the boot ID of the node.
+// Mark adds annotations to the executor of a phase that a later reconciliation needs: the agreed start time of a group, and the boot ID of
+// the node.
 func Mark(executor metav1.Object, startAt time.Time, boot string) {
 	annotations := executor.GetAnnotations()
 	if annotations == nil {
@@ -34,7 +35,7 @@ func Mark(executor metav1.Object, startAt time.Time, boot string) {
 	executor.SetAnnotations(annotations)
 }
 
-// executorOf reads what Jobs and PoolOperations have in common.
+// executorOf reads the fields that Jobs and PoolOperations have in common.
 func executorOf(object metav1.Object, message string) ExecutorState {
 	state := ExecutorState{
 		Exists: true, Deleting: !object.GetDeletionTimestamp().IsZero(), UID: string(object.GetUID()),
@@ -91,7 +92,8 @@ func (s *PhaseState) ExecuteByOperation(run *v1alpha1.BenchmarkRun, phase v1alph
 	return nil
 }
 
-// Recorded reports whether the status contains the executor of a phase. If it does, its absence is confirmed with the API server.
+// Recorded reports whether the status contains the executor of a phase. If it does but the executor seems to be missing, the API server
+// must confirm that.
 func Recorded(run *v1alpha1.BenchmarkRun, name v1alpha1.PhaseName) bool {
 	return slices.ContainsFunc(run.Status.Phases, func(p v1alpha1.RunPhaseStatus) bool { return p.Name == name && p.ExecutorUID != "" })
 }

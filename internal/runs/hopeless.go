@@ -6,9 +6,9 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// passing are the reasons of failed operations whose cause may be gone at the next attempt. For any other reason, ZFS or the agent would
-// refuse the operation again.
-var passing = map[string]bool{
+// retryableReasons are the reasons of failed operations whose cause may be gone at the next attempt. For any other reason, ZFS or the agent
+// would refuse the operation again.
+var retryableReasons = map[string]bool{
 	v1alpha1.ReasonAgentDied: true, v1alpha1.ReasonAgentRestarted: true, v1alpha1.ReasonObservationInterrupted: true,
 	v1alpha1.ReasonParameterInterrupted: true,
 	v1alpha1.ReasonStoppedElsewhere:     true, v1alpha1.ReasonCancelled: true, v1alpha1.ReasonDeadlineExceeded: true,
@@ -16,8 +16,8 @@ var passing = map[string]bool{
 	v1alpha1.ReasonDatasetInUse: true, v1alpha1.ReasonScanRunning: true,
 }
 
-// refused are the reasons of workloads for which only another spec helps.
-var refused = map[string]bool{
+// permanentReasons are the reasons of failed workloads that can succeed only with another spec.
+var permanentReasons = map[string]bool{
 	results.ReasonJobRefused: true, results.ReasonNotPossible: true, results.ReasonNoData: true, results.ReasonVolumeFull: true,
 	results.ReasonQuotaExceeded: true,
 }
@@ -26,9 +26,9 @@ var refused = map[string]bool{
 func mayPass(phase *v1alpha1.Phase, reason string) bool {
 	switch {
 	case phase.Operate != nil:
-		return passing[reason]
-	case workload.EndsWithOperation(phase) && reason == v1alpha1.ReasonOperationDidNotOverlap: // it takes longer than the longest time
+		return retryableReasons[reason]
+	case workload.EndsWithOperation(phase) && reason == v1alpha1.ReasonOperationDidNotOverlap: // the operation takes longer than allowed
 		return false
 	}
-	return !refused[reason]
+	return !permanentReasons[reason]
 }

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// leastInterval is how long a workload has to be measured before and after an operation.
+	// leastInterval is how long a workload must be measured before and after an operation.
 	leastInterval = 10 * time.Second
-	// startMargin is how long after its start, which is in whole seconds, an operation may begin to work. endMargin is how late its agent may
-	// notice its end.
+	// startMargin is how long after its recorded start, which is in whole seconds, an operation may begin to work. endMargin is how late
+	// its agent may notice its end.
 	startMargin = 2 * time.Second
 	endMargin   = 11 * time.Second
-	// pointMargin is more than the rounding error of points, whose times are in whole milliseconds.
+	// pointMargin exceeds the rounding error of points, whose times are in whole milliseconds.
 	pointMargin = 10 * time.Millisecond
-	// seriesPercent of what was read and written has to be in the series.
+	// seriesPercent is how much of the bytes read and written must be in the series.
 	seriesPercent = 90
 )
 
@@ -39,7 +39,7 @@ type point struct {
 	ReadBytes, WrittenBytes, Operations int64
 }
 
-// measuredAfter is how long a workload has to be measured after the operation beside it.
+// measuredAfter is how long a workload must be measured after the operation beside it.
 func measuredAfter(spec v1alpha1.MeasurePhase) time.Duration {
 	if spec.AfterOperation == nil {
 		return leastInterval
@@ -47,7 +47,7 @@ func measuredAfter(spec v1alpha1.MeasurePhase) time.Duration {
 	return max(leastInterval, spec.AfterOperation.Duration.Duration)
 }
 
-// surelyOver is when an operation had certainly ended. Its times were cut to whole seconds.
+// surelyOver returns a time at which an operation had certainly ended. The recorded times are truncated to whole seconds.
 func surelyOver(operation *v1alpha1.PoolOperation) time.Time {
 	return operation.Status.FinishedAt.Add(time.Second)
 }
@@ -63,8 +63,8 @@ func tellEnd(state State, i int) []Action {
 	return []Action{{Kind: TellEnd, Phase: i, EndAt: surelyOver(operation).Add(measuredAfter(*spec.Measure))}}
 }
 
-// Intervals are the times before, during and after an operation in which its workload was measured. The times in between belong to none,
-// because it is unknown whether the operation was working.
+// Intervals are the times before, during and after an operation in which its workload was measured. The gaps between them belong to none,
+// because it is unknown whether the operation was working then.
 func Intervals(operation *v1alpha1.PoolOperation, from, to time.Time, least time.Duration) (intervals map[string]results.Interval,
 	problem string) {
 	name := operate.Name(operation.Spec.Action)
@@ -83,14 +83,15 @@ func Intervals(operation *v1alpha1.PoolOperation, from, to time.Time, least time
 		return nil, fmt.Sprintf("the %s began only %s into the measurement, but %s are needed: write a longer operateAfter", name,
 			began.Sub(from).Round(time.Second), leastInterval)
 	case to.Sub(after) < least:
-		return nil, fmt.Sprintf("the measurement went on for %s after the %s, but %s are needed: write a longer duration, or a shorter operation",
+		return nil, fmt.Sprintf("the measurement continued for only %s after the %s, but %s are needed: write a longer duration, or a "+
+			"shorter operation",
 			to.Sub(after).Truncate(time.Second), name, least)
 	}
 	return map[string]results.Interval{workload.Before: {From: from, To: began}, workload.During: atWork(operation),
 		workload.After: {From: after, To: to}}, ""
 }
 
-// atWork is when an operation was certainly at work. Its times were cut to whole seconds.
+// atWork returns the time in which an operation was certainly working. The recorded times are truncated to whole seconds.
 func atWork(operation *v1alpha1.PoolOperation) results.Interval {
 	began, ended := operation.Status.StartedAt.Time, operation.Status.FinishedAt.Time
 	took, measured := operate.Measured(operation)
@@ -101,7 +102,8 @@ func atWork(operation *v1alpha1.PoolOperation) results.Interval {
 		return results.Interval{From: ended, To: ended}
 	}
 	during := results.Interval{From: began.Add(startMargin), To: ended.Add(-endMargin)}
-	// A duration that lasts until the agent noticed the end is no more precise than that end. One that ZFS reports is shorter.
+	// A duration that reaches to the time at which the agent noticed the end is no more precise than that time. A duration that ZFS reports
+	// is shorter.
 	if took, known := operate.Duration(operation); known && took < ended.Sub(began) {
 		during.To = began.Add(took - time.Second)
 	}
@@ -144,7 +146,8 @@ func joinIntervals(document *results.PhaseDocument, operation *v1alpha1.PoolOper
 	return ""
 }
 
-// seriesOf is the series of a document and when it begins; nil if there is none. The last round ends with the measured time.
+// seriesOf returns the series of a document and the time at which it begins, or nil if there is none. The last round ends with the measured
+// time.
 func seriesOf(document *results.PhaseDocument, end time.Time) (found *series, zero time.Time) {
 	const mostValues = 1 << 20 // of all raw output: a pod may print a longer list than any honest one
 	if results.LimitValues(document.Raw, mostValues) != nil {
@@ -157,7 +160,7 @@ func seriesOf(document *results.PhaseDocument, end time.Time) (found *series, ze
 	return raw.Series, end.Add(-time.Duration(raw.Series.Measured[len(raw.Series.Measured)-1].ToMilliseconds) * time.Millisecond)
 }
 
-// end is when the workload ended. The measured time continues until its writes have reached the devices.
+// end returns the time at which the workload ended. The measured time continues until its writes have reached the devices.
 func (s *series) end(zero, measured time.Time) time.Time {
 	if len(s.Points) == 0 {
 		return measured
@@ -169,7 +172,7 @@ func (s *series) end(zero, measured time.Time) time.Time {
 	return measured
 }
 
-// missing says that the series does not have all that was read and written.
+// missing returns a reason if the series does not account for everything that was read and written.
 func (s *series) missing(document *results.PhaseDocument) string {
 	var seen, done int64
 	for _, point := range s.Points {
@@ -184,7 +187,8 @@ func (s *series) missing(document *results.PhaseDocument) string {
 	return ""
 }
 
-// rates adds the rates of the points that lie entirely in an interval, until these are long enough. False if there is no such point.
+// rates adds the rates of the points that lie entirely in an interval, and stops once these points cover enough time. It returns false if
+// there is no such point.
 func (s *series) rates(document *results.PhaseDocument, name string, interval results.Interval, zero time.Time, enough time.Duration) bool {
 	var sum point
 	var long time.Duration

@@ -14,7 +14,8 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// pacedDocument is of a workload that reads and writes at known rates for 300 s: points of a second, from 5 s after the phase has begun.
+// pacedDocument is the document of a workload that reads and writes at known rates for 300 s, from 5 s after the start of the phase, with a
+// point for each second.
 func pacedDocument(t *testing.T, began time.Time, reads, writes func(second int) int64) results.PhaseDocument {
 	t.Helper()
 	paced := series{Measured: []span{{0, 300_000}}}
@@ -46,11 +47,11 @@ func scrubbedFor(began time.Time, starts, took, noticed int, outcome string) *v1
 	return operation
 }
 
-// withinPhase begins its operation later than its workload.
+// withinPhase is a phase with operateAfter, so that its operation lies within the workload.
 var withinPhase = v1alpha1.MeasurePhase{OperateAfter: &v1alpha1.Duration{}}
 
-// TestKnownIntervals: rates that are known before, during and after an operation are read back, and the seconds in which it is not known
-// whether the operation was at work are in none of them.
+// TestKnownIntervals: the known rates before, during and after an operation are computed from the series, and the seconds in which it is
+// unknown whether the operation was working count for none of them.
 func TestKnownIntervals(t *testing.T) {
 	began := time.Unix(1000, 0).UTC()
 	const mib = 1 << 20
@@ -60,7 +61,7 @@ func TestKnownIntervals(t *testing.T) {
 		case second < 100:
 			return 100 * mib
 		case second < 102, second >= 179 && second < 191:
-			return 1 * mib // it may have been at work or not
+			return 1 * mib // the scrub may have been working or not
 		case second < 179:
 			return 40 * mib
 		}
@@ -88,7 +89,7 @@ func TestKnownIntervals(t *testing.T) {
 	}
 }
 
-// copiedFor is a copy that has prepared itself for some time before.
+// copiedFor is a copy that spent some time on preparation before it copied.
 func copiedFor(began time.Time, starts, prepared int, took time.Duration) *v1alpha1.PoolOperation {
 	ends := prepared + int(took.Seconds())
 	operation := scrubbedFor(began, starts, ends, ends, v1alpha1.OutcomeSucceeded)
@@ -97,11 +98,12 @@ func copiedFor(began time.Time, starts, prepared int, took time.Duration) *v1alp
 	return operation
 }
 
-// TestIntervalsOfACopy: what it does before it copies, such as counting files, is neither before nor during it.
+// TestIntervalsOfACopy: the time in which a copy prepares its work, for example counts files, belongs neither to the time before nor to the
+// time during the copy.
 func TestIntervalsOfACopy(t *testing.T) {
 	began := time.Unix(1000, 0).UTC()
 	const mib, took = 1 << 20, 80*time.Second + 900*time.Millisecond
-	// It starts 100 s into the measurement, counts for 40 s, and copies from then on, at most a second later.
+	// It starts 100 s into the measurement, counts for 40 s, and then copies, starting at most a second later.
 	rate := func(second int) int64 {
 		switch {
 		case second < 100:
@@ -155,7 +157,7 @@ func TestIntervalsRefused(t *testing.T) {
 	}{
 		"too early":     {scrubbedFor(began, 14, 80, 90, v1alpha1.OutcomeSucceeded), "began only 9s into the measurement"},
 		"in time":       {scrubbedFor(began, 15, 80, 90, v1alpha1.OutcomeSucceeded), ""},
-		"too late":      {scrubbedFor(began, 205, 80, 90, v1alpha1.OutcomeSucceeded), "went on for 9s after the scrub"},
+		"too late":      {scrubbedFor(began, 205, 80, 90, v1alpha1.OutcomeSucceeded), "continued for only 9s after the scrub"},
 		"cut off":       {scrubbedFor(began, 105, 80, 90, v1alpha1.OutcomeCancelled), "had not finished when the workload ended"},
 		"failed":        {scrubbedFor(began, 105, 80, 90, v1alpha1.OutcomeFailed), "failed"},
 		"never started": {never, "never started"},
@@ -171,7 +173,7 @@ func TestIntervalsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, document.Metrics)
 		}
 	}
-	for starts, says := range map[int]string{153: "", 155: "went on for 59s after the scrub, but 1m0s are needed: write a longer duration"} {
+	for starts, says := range map[int]string{153: "", 155: "continued for only 59s after the scrub, but 1m0s are needed: write a longer duration"} {
 		document := pacedDocument(t, began, flat, flat)
 		joinBeside(&document, scrubbedFor(began, starts, 80, 90, v1alpha1.OutcomeSucceeded), untilOver)
 		if (document.Outcome == results.OutcomeInvalid) != (says != "") || !strings.Contains(document.Message, says) {
@@ -179,11 +181,11 @@ func TestIntervalsRefused(t *testing.T) {
 		}
 	}
 	late := scrubbedFor(began, 205, 80, 90, v1alpha1.OutcomeSucceeded)
-	flushed := pacedDocument(t, began, flat, flat) // what it wrote reached the devices a minute after its last point
+	flushed := pacedDocument(t, began, flat, flat) // its writes reached the devices a minute after the last point
 	flushed.Measured[0].To = flushed.Measured[0].To.Add(time.Minute)
 	flushed.Raw = bytes.Replace(flushed.Raw, []byte(`"measured":[{"FromMilliseconds":0,"ToMilliseconds":300000}]`),
 		[]byte(`"measured":[{"FromMilliseconds":0,"ToMilliseconds":360000}]`), 1)
-	if joinBeside(&flushed, late, withinPhase); !strings.Contains(flushed.Message, "went on for 9s after the scrub") {
+	if joinBeside(&flushed, late, withinPhase); !strings.Contains(flushed.Message, "continued for only 9s after the scrub") {
 		t.Errorf("a flush after the workload counts: %s %q", flushed.Outcome, flushed.Message)
 	}
 	for name, spoil := range map[string]func(*results.PhaseDocument){
@@ -205,11 +207,12 @@ func TestIntervalsRefused(t *testing.T) {
 	}
 }
 
-// TestTimeAfterIsThatAsked: how late a pod learns of the end of its operation does not change which rate is compared.
+// TestTimeAfterIsThatAsked: the rate after the operation covers exactly the requested time, however late the pod learns of the end of the
+// operation.
 func TestTimeAfterIsThatAsked(t *testing.T) {
 	began := time.Unix(1000, 0).UTC()
 	rate := func(second int) int64 {
-		if second < 251 { // the scrub has ended after 190 s, and a minute is asked for
+		if second < 251 { // the scrub ended after 190 s, and one minute after it is requested
 			return 10 << 20
 		}
 		return 20 << 20

@@ -6,14 +6,14 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// Invalidating are the reasons with which a run is Invalid.
+// Invalidating returns the reasons with which a run is Invalid.
 func Invalidating() []string {
 	return []string{
-		// What it waited for did not come in time.
+		// Something that it waited for was not ready in time.
 		v1alpha1.ReasonPodNotStarted, v1alpha1.ReasonPodUnschedulable, v1alpha1.ReasonPodRejected, v1alpha1.ReasonImagePullFailed,
 		v1alpha1.ReasonPreparingVolume, v1alpha1.ReasonVolumeNotBound, v1alpha1.ReasonPoolNotReady, v1alpha1.ReasonNameTaken,
 		v1alpha1.ReasonActionFailed,
-		// Its storage is not what was requested.
+		// Its storage is not as requested.
 		v1alpha1.ReasonVolumeLost, v1alpha1.ReasonPoolLost, v1alpha1.ReasonPropertiesDiffer, v1alpha1.ReasonParameterNotSet,
 		// A phase did not end well, or was disturbed.
 		v1alpha1.ReasonPodEvicted, v1alpha1.ReasonPodLost, v1alpha1.ReasonPodFailed, v1alpha1.ReasonExecutorLost, v1alpha1.ReasonNodeRebooted,

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// reasonsOfAPI are the values of the constants of the API that are called Reason….
+// reasonsOfAPI returns the values of the API's Reason… constants by their names.
 func reasonsOfAPI(t *testing.T) map[string]string {
 	t.Helper()
 	reasons := map[string]string{}
@@ -38,8 +38,8 @@ func parsed(t *testing.T, path string) *ast.File {
 	return file
 }
 
-// endings are the expressions of a file that say with which reason a run is Invalid: arguments of invalid and of until, and what the
-// variables of that argument get.
+// endings returns the expressions of a file that give the reason why a run is Invalid: the reason arguments of invalid and until, and the
+// values that are assigned to variables used as such arguments.
 func endings(file *ast.File) (found []ast.Expr) {
 	ast.Inspect(file, func(node ast.Node) bool {
 		switch node := node.(type) {
@@ -77,7 +77,7 @@ func returned(function *ast.FuncDecl) (found []ast.Expr) {
 	return found
 }
 
-// TestInvalidatingIsComplete: with all reasons that this package ends runs with, and no others.
+// TestInvalidatingIsComplete: Invalidating lists all reasons with which this package ends runs as Invalid, and no others.
 func TestInvalidatingIsComplete(t *testing.T) {
 	values, found, calls := reasonsOfAPI(t), map[string]bool{}, 0
 	files, err := filepath.Glob("*.go")

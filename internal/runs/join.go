@@ -33,7 +33,7 @@ type Storable struct {
 	StartLagMilliseconds *int64
 }
 
-// Joined is the received document of a phase in its stored form: with the results of its companions, if it has any.
+// Joined returns the received document of a phase in the form in which it is stored: with the results of its companions, if it has any.
 func Joined(state State, i int) (Storable, error) {
 	phase := state.Phases[i]
 	storable := Storable{Document: phase.Received, Text: phase.ReceivedBytes, Digest: phase.ReceivedDigest}
@@ -52,8 +52,8 @@ func Joined(state State, i int) (Storable, error) {
 	return storable, nil
 }
 
-// join adds the results of its companions to the result of a phase, and returns the observation to store with it: that of the phase's
-// own volume.
+// join adds the results of the companions to the result of a phase, and returns the observation to store with it: the one of the phase's
+// own pool.
 func join(document *results.PhaseDocument, run *v1alpha1.BenchmarkRun, spec v1alpha1.Phase,
 	companions map[Companion]*v1alpha1.PoolOperation, wanted []Companion) (observed *v1alpha1.PoolOperation) {
 	document.Metrics, document.Environment = maps.Clone(document.Metrics), maps.Clone(document.Environment)
@@ -81,9 +81,9 @@ func join(document *results.PhaseDocument, run *v1alpha1.BenchmarkRun, spec v1al
 		missing := joinObservation(document, operation, workloadsOn(run, spec, companion), slices.Contains(wanted, Beside))
 		switch other, _ := companion.Observes(); {
 		case missing != "" && other != "":
-			document.Omit(fmt.Sprintf("what the disks of the pool of volume %s did: %s", other, missing))
+			document.Omit(fmt.Sprintf("disk metrics of the pool of volume %s: %s", other, missing))
 		case missing != "":
-			document.Omit("what the pool's disks did: " + missing)
+			document.Omit("disk metrics of the pool: " + missing)
 		case other == "":
 			observed = operation
 		}
@@ -91,8 +91,8 @@ func join(document *results.PhaseDocument, run *v1alpha1.BenchmarkRun, spec v1al
 	return observed
 }
 
-// workloadsOn are the names of the workloads on the pool that a companion observes: workloads that run together, or a write-ahead log on
-// another volume. The empty name is the phase itself.
+// workloadsOn returns the names of the workloads on the pool that a companion observes: workloads that run together, or a write-ahead log
+// on another volume. The empty name stands for the phase itself.
 func workloadsOn(run *v1alpha1.BenchmarkRun, spec v1alpha1.Phase, companion Companion) (names []string) {
 	if companion == Observation && len(workload.PartsOf(&spec)) == 0 {
 		names = append(names, "")
@@ -106,7 +106,7 @@ func workloadsOn(run *v1alpha1.BenchmarkRun, spec v1alpha1.Phase, companion Comp
 }
 
 // joinObservation adds the metrics of a pool, or returns the reason why there are none. The metrics are prefixed with the names of the
-// workloads on that pool. If there are several, each gets the work of the disks for all of them.
+// workloads on that pool. If there are several, each gets the metrics for the work of the disks for all of them.
 func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOperation, workloads []string,
 	beside bool) (missing string) {
 	switch {
@@ -130,7 +130,7 @@ func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOp
 	}
 	metrics := diskMetrics(series, caused(*document, workloads), beside)
 	joinBytes(metrics, series, document, workloads, beside)
-	if gang, counted := metrics[metricGang]; counted { // on all pools of the node: not of one of several workloads
+	if gang, counted := metrics[metricGang]; counted { // counted for all pools of the node, so not for one of several workloads
 		document.Metrics[metricGang] = max(document.Metrics[metricGang], gang)
 		delete(metrics, metricGang)
 	}
@@ -147,7 +147,7 @@ func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOp
 	return ""
 }
 
-// caused is the document as if some of its workloads had run alone, at their own rates, in the time that all have in common.
+// caused returns the document as if only the given workloads had run, at their own rates, in the time in which all workloads ran together.
 func caused(document results.PhaseDocument, workloads []string) results.PhaseDocument {
 	if slices.Contains(workloads, "") {
 		return document
@@ -167,8 +167,8 @@ func caused(document results.PhaseDocument, workloads []string) results.PhaseDoc
 	return document
 }
 
-// agentWasAway reports whether the agent was restarted beside an operation whose end it only notices. An operation that measures its own
-// work ends with its agent.
+// agentWasAway reports whether the agent was restarted during an operation whose end it only notices later. An operation that measures its
+// own work ends with its agent.
 func agentWasAway(companions map[Companion]*v1alpha1.PoolOperation, operation *v1alpha1.PoolOperation) bool {
 	if _, measured := operate.Measured(operation); measured {
 		return false
@@ -185,10 +185,12 @@ func agentWasAway(companions map[Companion]*v1alpha1.PoolOperation, operation *v
 	return false
 }
 
-// perCopied marks metrics of what the disks did per copied byte. They are left out beside a workload, for which the disks work too.
+// perCopied marks the metrics for the work of the disks per copied byte. They are left out beside a workload, because the disks also work
+// for the workload.
 const perCopied = "PerCopied"
 
-// joinBeside invalidates the result if the requested operation did not run during the workload: all the time, or within it.
+// joinBeside invalidates the result if the requested operation did not run during the workload: all the time, or within it if operateAfter
+// is set. It adds the metrics of the operation.
 func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperation, spec v1alpha1.MeasurePhase) {
 	invalid := func(message string) {
 		if document.Outcome == results.OutcomeValid {

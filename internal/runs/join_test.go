@@ -21,7 +21,7 @@ func fillRun() *v1alpha1.BenchmarkRun {
 			Deadline: lasting(time.Hour), StartDeadline: lasting(time.Minute)}}}}
 }
 
-// TestJoined: the result of a phase on a pool tells what its companions found, or that they found nothing.
+// TestJoined: the result of a phase on a pool has the results of its companions, or says that they are missing.
 func TestJoined(t *testing.T) {
 	began := time.Unix(1000, 0).UTC()
 	series := poolseries.Document{Version: poolseries.Version, After: &poolseries.Space{AllocatedBytes: 77}, Missing: []string{"gang blocks"}}
@@ -133,7 +133,7 @@ func TestOnlyWhatLastsHasAPart(t *testing.T) {
 	}
 }
 
-// TestJoinedOfWorkloads: what the disks of a pool did is said of the workloads on it, and of no other.
+// TestJoinedOfWorkloads: the metrics of a pool's disks are added for the workloads on that pool, and for no others.
 func TestJoinedOfWorkloads(t *testing.T) {
 	operation := func(reads int64) *v1alpha1.PoolOperation {
 		series := poolseries.Document{Version: poolseries.Version, StartedAt: start, After: &poolseries.Space{AllocatedBytes: reads},
@@ -159,7 +159,7 @@ func TestJoinedOfWorkloads(t *testing.T) {
 		Metrics: map[string]int64{"readOperations": 10_000,
 			"reads.readBytes": 1000 * 8192, "more.readBytes": 1100 * 8192, "other.readBytes": 500 * 8192,
 			"reads.readOperations": 1000, "reads.durationNanoseconds": int64(10 * time.Second),
-			"more.readOperations": 1100, "more.durationNanoseconds": int64(11 * time.Second), // 100 a second, and a second longer than the others
+			"more.readOperations": 1100, "more.durationNanoseconds": int64(11 * time.Second), // 100/s, for 1 s longer than the others
 			"other.readOperations": 500, "other.durationNanoseconds": int64(10 * time.Second)}}
 	companions := map[Companion]*v1alpha1.PoolOperation{Observation: operation(400), "observe-log": operation(100)}
 	joined, err := Joined(State{Run: run, Phases: []PhaseState{{Received: received, Companions: companions}}}, 0)
@@ -193,12 +193,12 @@ func TestJoinedOfWorkloads(t *testing.T) {
 	delete(companions, "observe-log")
 	joined, err = Joined(State{Run: run, Phases: []PhaseState{{Received: received, Companions: companions}}}, 0)
 	if said := strings.Join(joined.Document.Omitted, "\n"); err != nil || joined.Document.Metrics["other.poolAllocatedBytes"] != 0 ||
-		!strings.Contains(said, "the pool of volume log did: its PoolOperation was deleted") {
+		!strings.Contains(said, "disk metrics of the pool of volume log: its PoolOperation was deleted") {
 		t.Errorf("%v %q", err, said)
 	}
 }
 
-// TestUnchangedWithoutCompanions: what a runner on a storage class said is stored as it was received.
+// TestUnchangedWithoutCompanions: the document of a runner on a StorageClass is stored exactly as received.
 func TestUnchangedWithoutCompanions(t *testing.T) {
 	run := fillRun()
 	state := PhaseState{Received: &results.PhaseDocument{}, ReceivedBytes: []byte("x"), ReceivedDigest: "d"}
@@ -230,7 +230,7 @@ func TestObserveInterval(t *testing.T) {
 	}
 }
 
-// TestACopyBesideAWorkload: what the disks did for the copy cannot be told from what they did for the workload.
+// TestACopyBesideAWorkload: the work of the disks for the copy cannot be told apart from their work for the workload.
 func TestACopyBesideAWorkload(t *testing.T) {
 	from := time.Unix(1000, 0)
 	document := results.PhaseDocument{Outcome: results.OutcomeValid, StartedAt: from, FinishedAt: from.Add(10 * time.Second),

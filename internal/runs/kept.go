@@ -20,7 +20,7 @@ func takeEarlier(state State, decision *Decision) {
 	decision.WakeAt = state.Now.Add(ForeignRecheck)
 }
 
-// recreateKept deletes kept pools that turn out to be wrong, as long as no phase has started on them. They are then recreated as for a
+// recreateKept deletes kept pools that turn out to be wrong, if nothing of the run has used them yet. They are then recreated as for a
 // first run.
 func recreateKept(state State, decision Decision) *Decision {
 	pools := state.Pools
@@ -34,8 +34,8 @@ func recreateKept(state State, decision Decision) *Decision {
 	return &decision
 }
 
-// handsPoolsOn says that the pools of a finished run stay for the next one. The benchmark deletes them if there is no next run. The pools
-// of a deleted run are deleted with it, because their contents are unknown.
+// handsPoolsOn reports whether the pools of a finished run stay for the next one. The benchmark deletes them if there is no next run. The
+// pools of a deleted run are deleted with it, because their contents are unknown.
 func (s State) handsPoolsOn() bool { return s.Pools.Kept && s.Run.DeletionTimestamp.IsZero() }
 
 // HandsOn reports whether a run leaves its pools in a known state for the next one: it is finished, valid, and torn down.

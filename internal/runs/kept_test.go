@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 )
 
-// TestRunOnKeptPools covers what a run waits for, takes over and leaves.
+// TestRunOnKeptPools covers how a run waits for kept pools, takes them over and leaves them for the next run.
 func TestRunOnKeptPools(t *testing.T) {
 	earlier := func(handsOn bool) runs.Pools {
 		return runs.Pools{Needed: true, Kept: true, Earlier: &runs.EarlierPool{Name: "sb-1-data", RunName: "r1", RunUID: "u1",

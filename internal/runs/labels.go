@@ -4,7 +4,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// Labels of all objects of a run.
+// Labels are the labels of all objects of a run.
 func Labels(run *v1alpha1.BenchmarkRun) map[string]string {
 	return map[string]string{
 		v1alpha1.LabelBenchmark:    run.Labels[v1alpha1.LabelBenchmark],

@@ -11,8 +11,8 @@ import (
 // maxPoolAge is far more than any pool reaches.
 const maxPoolAge = 1_000_000
 
-// PoolAgeOf is the age of a pool that experiments pass on, including the run that uses it now. Nil for any other pool. known is false if
-// the annotation was tampered with.
+// PoolAgeOf returns the age of a pool that experiments pass on, including the run that uses it now, or nil for any other pool. known is
+// false if the annotation was tampered with.
 func PoolAgeOf(pool *v1alpha1.BenchmarkPool) (age *v1alpha1.PoolAge, known bool) {
 	if pool.Labels[v1alpha1.LabelLineage] == "" {
 		return nil, true
@@ -36,7 +36,8 @@ func PoolAgeOf(pool *v1alpha1.BenchmarkPool) (age *v1alpha1.PoolAge, known bool)
 	return age, true
 }
 
-// nextAge is the annotation of a pool once a run has taken it. Empty for a pool that experiments do not pass on.
+// nextAge returns the age annotation of a pool after the given run has taken it over. It is empty for a pool that experiments do not pass
+// on.
 func nextAge(pool *v1alpha1.BenchmarkPool, run *v1alpha1.BenchmarkRun) string {
 	age, known := PoolAgeOf(pool)
 	if age == nil || !known {
@@ -48,8 +49,8 @@ func nextAge(pool *v1alpha1.BenchmarkPool, run *v1alpha1.BenchmarkRun) string {
 	return fmt.Sprintf("%d/%d", age.Experiments, age.Runs+1)
 }
 
-// Taken is a kept pool after a run has taken it over from the one before. A single write does it, so no crash separates the age from the
-// run.
+// Taken returns a kept pool as it is after a run has taken it over from the previous run. Both the age and the run are in one write, so
+// that a crash cannot separate them.
 func Taken(pool *v1alpha1.BenchmarkPool, run *v1alpha1.BenchmarkRun) *v1alpha1.BenchmarkPool {
 	taken := pool.DeepCopy()
 	if taken.Annotations == nil {

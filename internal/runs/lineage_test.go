@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestPoolAge: each run that takes a pool over counts, and each experiment once.
+// TestPoolAge: the age of a pool counts each run that takes it over, and each experiment once.
 func TestPoolAge(t *testing.T) {
 	created := metav1.NewTime(time.Unix(1_800_000_000, 0))
 	pool := &v1alpha1.BenchmarkPool{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: created, Labels: map[string]string{

@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// MadeBefore are the volumes made by the phases before a phase, without those destroyed since.
+// MadeBefore returns the volumes that the phases before phase i have made and that no phase has destroyed since.
 func MadeBefore(run *v1alpha1.BenchmarkRun, i int) (made []volume.RunVolume) {
 	all := volume.RunVolumes(run)
 	for k := range run.Spec.Phases[:i] {
@@ -31,19 +31,19 @@ func MadeBefore(run *v1alpha1.BenchmarkRun, i int) (made []volume.RunVolume) {
 	return made
 }
 
-// ClaimDue says what follows from the absence of a claim. A volume of the target, or one that a phase has worked on, is lost. The claim of
-// a made volume that the next phase works on still has to be created. Nothing follows for other volumes, whose claims are not looked up.
-type ClaimDue int
+// MissingClaim says what a missing claim means. A volume of the target, or one that a phase has worked on, is lost. The claim of a made
+// volume that the next phase works on still has to be created. For other volumes, it means nothing: their claims are not looked up.
+type MissingClaim int
 
-// What follows from the absence of a claim.
+// The meanings of a missing claim.
 const (
-	NotDue ClaimDue = iota
+	NotDue MissingClaim = iota
 	ToCreate
 	Lost
 )
 
-// DueClaim says what follows from the absence of the claim of a volume. Results of phases have to be known.
-func DueClaim(state State, wanted volume.RunVolume) ClaimDue {
+// MeaningOfMissingClaim says what it means that the claim of a volume is missing. The results of the phases must already be in the state.
+func MeaningOfMissingClaim(state State, wanted volume.RunVolume) MissingClaim {
 	if wanted.MadeIn == "" {
 		return Lost
 	}
@@ -66,8 +66,8 @@ func worksOn(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, name string) bool
 	return slices.ContainsFunc(PodVolumes(run, phase), func(one PodVolume) bool { return one.Name == name })
 }
 
-// awaitMade waits until the agent has mounted what earlier phases have made, whatever the phase works on: nothing else happens on the pool
-// while it is measured. Nil once that is so.
+// awaitMade waits until the agent has mounted the volumes that earlier phases have made, whichever volumes this phase works on: nothing
+// else must happen on the pool while it is measured. It returns nil once they are mounted.
 func awaitMade(state State, i int, decision Decision) *Decision {
 	spec := state.Run.Spec.Phases[i]
 	for _, one := range MadeBefore(state.Run, i) {

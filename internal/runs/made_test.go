@@ -41,7 +41,7 @@ func makes() runs.State {
 	return state
 }
 
-// stored has the first phases of a run behind it.
+// stored marks the first count phases of a run as stored.
 func stored(state *runs.State, count int) {
 	for i := range count {
 		name := state.Run.Spec.Phases[i].Name
@@ -53,8 +53,8 @@ func stored(state *runs.State, count int) {
 var observing = map[runs.Companion]*v1alpha1.PoolOperation{runs.Observation: runstest.Operation(v1alpha1.PoolAction{
 	Observe: &v1alpha1.ObserveAction{}}, "", -time.Minute, 0)}
 
-// TestMadeVolumesAreAwaited: no phase begins before what was made is mounted, whatever it works on, and the claim is created for the first
-// phase that works on it.
+// TestMadeVolumesAreAwaited: no phase begins before the volumes made so far are mounted, whichever volume it works on. The claim of a made
+// volume is created for the first phase that works on it.
 func TestMadeVolumesAreAwaited(t *testing.T) {
 	for name, test := range map[string]struct {
 		done      int
@@ -98,31 +98,33 @@ func TestMadeVolumesAreAwaited(t *testing.T) {
 	}
 }
 
-// TestDueClaims: the claim of a volume is lost only if there was one, and created for the first phase that works on it.
+// TestDueClaims: the missing claim of a made volume is lost only if there was one; otherwise it is created for the first phase that works
+// on it.
 func TestDueClaims(t *testing.T) {
-	for done, want := range []runs.ClaimDue{runs.NotDue, runs.NotDue, runs.NotDue, runs.ToCreate, runs.Lost, runs.Lost} {
+	for done, want := range []runs.MissingClaim{runs.NotDue, runs.NotDue, runs.NotDue, runs.ToCreate, runs.Lost, runs.Lost} {
 		state := makes()
 		stored(&state, done)
 		all := volume.RunVolumes(state.Run)
 		if len(all) != 3 || all[2].Name != "fresh" || all[2].PoolOf != "data" || all[2].MadeIn != "clone" {
 			t.Fatalf("volumes %+v", all)
 		}
-		if got := runs.DueClaim(state, all[2]); got != want {
+		if got := runs.MeaningOfMissingClaim(state, all[2]); got != want {
 			t.Errorf("after %d phases: %v, want %v", done, got, want)
 		}
-		if got := runs.DueClaim(state, all[0]); got != runs.Lost {
+		if got := runs.MeaningOfMissingClaim(state, all[0]); got != runs.Lost {
 			t.Errorf("after %d phases a claim of the target: %v", done, got)
 		}
 	}
 	state := makes()
 	stored(&state, 3)
 	state.Run.Status.Phases = append(state.Run.Status.Phases, v1alpha1.RunPhaseStatus{Name: "new", ExecutorUID: "u"})
-	if got := runs.DueClaim(state, volume.RunVolumes(state.Run)[2]); got != runs.Lost {
+	if got := runs.MeaningOfMissingClaim(state, volume.RunVolumes(state.Run)[2]); got != runs.Lost {
 		t.Errorf("while a phase works on it: %v", got)
 	}
 }
 
-// TestMadeVolumes: their dataset is in the spec of the pool from the start, and theirs once the agent says that it is there.
+// TestMadeVolumes: the dataset of a made volume is in the spec of the pool from the start, but belongs to the volume only once the agent
+// reports that it exists.
 func TestMadeVolumes(t *testing.T) {
 	state := makes()
 	run := state.Run
@@ -168,7 +170,8 @@ func TestMadeVolumes(t *testing.T) {
 	}
 }
 
-// TestWhereMadeVolumesAre: a clone is on its pool, a replica and a copy may be on another one, also of a volume that was made.
+// TestWhereMadeVolumesAre: a clone is on the pool of its origin; a replica and a copy may be on another pool, even on that of a made
+// volume.
 func TestWhereMadeVolumesAre(t *testing.T) {
 	state := makes()
 	phases := state.Run.Spec.Phases[:2]
@@ -176,7 +179,7 @@ func TestWhereMadeVolumesAre(t *testing.T) {
 		{Replicate: &v1alpha1.ReplicateAction{Dataset: "data", ToVolume: "log", As: "sent"}},
 		{Copy: &v1alpha1.CopyAction{Dataset: "data", ToVolume: "sent", As: "copied"}},
 		{Copy: &v1alpha1.CopyAction{Dataset: "copied", As: "within"}},
-		{Clone: &v1alpha1.CloneAction{Dataset: "data", Snapshot: "s", As: "log"}}, // taken: it is refused before any run
+		{Clone: &v1alpha1.CloneAction{Dataset: "data", Snapshot: "s", As: "log"}}, // taken: validation rejects that name
 	} {
 		phase := runstest.Phase(fmt.Sprint("p", i))
 		phase.Fill, phase.Operate = nil, &v1alpha1.OperatePhase{PoolAction: action}

@@ -16,14 +16,15 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// The interval between two samples of a pool's counters. A sample costs some commands on the node, but only what lies between two
-// samples is known.
+// The limits of the interval between two samples of a pool's counters. Each sample runs some commands on the node, but only the work
+// between two samples is known.
 const (
 	observeShortest = 2 * time.Second
 	observeLongest  = 5 * time.Second
 )
 
-// observeInterval is shorter for a short measurement. The duration of a scan is unknown.
+// observeInterval is the sampling interval for a phase. It is shorter for a short measurement, and shortest for a scan, whose duration is
+// unknown.
 func observeInterval(phase v1alpha1.Phase) time.Duration {
 	traits, measures := workload.PhaseTraits(&phase)
 	switch {
@@ -87,8 +88,8 @@ func lasting(length time.Duration) *v1alpha1.Duration {
 	return &v1alpha1.Duration{Duration: metav1.Duration{Duration: length}}
 }
 
-// operationOn is an operation on the pool of a phase. An action of a phase names volumes of the target: any name becomes that of a pool
-// of this run, and never of another user's pool.
+// operationOn is an operation on the pool of a phase. The action of a phase names volumes of the target. Any such name is mapped to a pool
+// of this run, never to another user's pool.
 func operationOn(state State, phase v1alpha1.Phase, name string, action v1alpha1.PoolAction,
 	deadline *v1alpha1.Duration) *v1alpha1.PoolOperation {
 	run := state.Run
@@ -113,7 +114,7 @@ func operationOn(state State, phase v1alpha1.Phase, name string, action v1alpha1
 	}
 }
 
-// nameMade names the dataset of a volume that an action makes: it has the name of the volume.
+// nameMade sets the dataset of the volume that an action makes: it has the name of the volume.
 func nameMade(action *v1alpha1.PoolAction) {
 	name, _, _ := operate.As(action)
 	if name == "" {
@@ -130,8 +131,8 @@ func nameMade(action *v1alpha1.PoolAction) {
 	}
 }
 
-// copyTo names the pool and the dataset that a copy writes to. Without a volume, or with one on the pool of its phase, it stays within
-// the pool.
+// copyTo sets the pool and the dataset that a copy writes to. Without a target volume, or with one on the pool of its phase, the copy stays
+// within the pool.
 func copyTo(state State, to *v1alpha1.CopyAction, on string) {
 	pool := on
 	if to.ToVolume != "" {
@@ -149,7 +150,8 @@ func copyTo(state State, to *v1alpha1.CopyAction, on string) {
 	}
 }
 
-// nameDataset replaces the name of a volume in an action by the path of the dataset that holds it: a driver chooses its own.
+// nameDataset replaces the default dataset of a volume in an action by the path of the dataset that really holds it: a driver chooses its
+// own name.
 func nameDataset(action *v1alpha1.PoolAction, volume, dataset string) {
 	_, path, made := strings.Cut(dataset, "/")
 	if !made {
@@ -169,7 +171,7 @@ func nameDataset(action *v1alpha1.PoolAction, volume, dataset string) {
 	}
 }
 
-// at is a field of an action. Nil if the action is nil.
+// at returns a field of an action, or nil if the action is nil.
 func at[T any](action *T, field func(*T) *v1alpha1.DatasetPath) *v1alpha1.DatasetPath {
 	if action == nil {
 		return nil
@@ -182,8 +184,8 @@ func PhaseVolume(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) volume.RunVol
 	return named(run, phase.Volume)
 }
 
-// HomeOf is the volume that owns the pool of a volume. Without a name, it is that of the first volume. A name that is not a volume of the
-// run yields a pool of that name in this run, which belongs to no other run or user.
+// HomeOf is the volume that owns the pool of the named volume. An empty name means the first volume. A name that is not a volume of the run
+// yields a pool of that name in this run, which belongs to no other run or user.
 func HomeOf(run *v1alpha1.BenchmarkRun, name v1alpha1.VolumeName) string {
 	if found := named(run, name); name == "" || found.Name == string(name) {
 		return found.PoolOf
@@ -191,7 +193,7 @@ func HomeOf(run *v1alpha1.BenchmarkRun, name v1alpha1.VolumeName) string {
 	return string(name)
 }
 
-// named is a volume of a run by its name, or its first one.
+// named returns the volume of a run with the given name, or its first volume if there is none.
 func named(run *v1alpha1.BenchmarkRun, name v1alpha1.VolumeName) volume.RunVolume {
 	volumes := volume.RunVolumes(run)
 	for _, wanted := range volumes {
@@ -233,7 +235,8 @@ func operationDocument(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, operati
 	return document
 }
 
-// tookOf is how long an operation took. Empty if unknown. Its times have whole seconds, and its end is when its agent noticed it.
+// tookOf returns how long an operation took, or 0 if that is unknown. The recorded times are in whole seconds, and the recorded end is the
+// time at which the agent noticed it.
 func tookOf(operation *v1alpha1.PoolOperation, between time.Duration) time.Duration {
 	const agentLooks = 10 * time.Second
 	action := operation.Spec.Action

@@ -9,8 +9,8 @@ import (
 	"github.com/storagebench/storagebench/internal/operate"
 )
 
-// TestEveryActionFindsTheDriversDataset: each action that works on the dataset of a volume gets the path that the driver chose. A clone and
-// the end of such a dataset are refused before.
+// TestEveryActionFindsTheDriversDataset: each action that works on the dataset of a volume gets the path that the driver chose. Validation
+// rejects actions that clone or destroy such a dataset.
 func TestEveryActionFindsTheDriversDataset(t *testing.T) {
 	refused := map[string]bool{"clone": true, "destroyDataset": true}
 	actions, named := reflect.TypeFor[v1alpha1.PoolAction](), 0

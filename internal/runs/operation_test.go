@@ -42,7 +42,7 @@ func TestOperationOfAPhase(t *testing.T) {
 	if operation.Labels[v1alpha1.LabelRunUID] != "run-uid" || operation.Labels[v1alpha1.LabelNamespace] != "lab" || operation.Labels[v1alpha1.LabelPhase] != "fill" {
 		t.Errorf("labels %v", operation.Labels)
 	}
-	// A run that an earlier manager made may name what is no volume of it.
+	// A run that an earlier manager created may use a name that is not one of its volumes.
 	run.Spec.Phases[0].Operate.Replicate.ToVolume = "bench0"
 	if got := operateOperation(run).Spec.Action.Replicate.ToPool; got != naming.RunPoolName(run, "bench0") {
 		t.Errorf("another user's pool %s is named", got)
@@ -57,7 +57,7 @@ func TestOperationOfAPhase(t *testing.T) {
 	}
 }
 
-// TestOperationPlaysItsPhase follows an operation from its making to its outcome.
+// TestOperationPlaysItsPhase follows the operation of a phase from its creation to its outcome.
 func TestOperationPlaysItsPhase(t *testing.T) {
 	run := operateRun(v1alpha1.PoolAction{LayoutScore: &v1alpha1.LayoutScoreAction{Dataset: "data"}})
 	operation := operateOperation(run)
@@ -124,7 +124,8 @@ func TestOperationPlaysItsPhase(t *testing.T) {
 	}
 }
 
-// TestDurationOfAnInterruptedOperation: an agent that ends after its command measured nothing, and was away for most of the minute.
+// TestDurationOfAnInterruptedOperation: if the agent died after its command, it measured nothing and was away for most of the minute, so
+// the duration is unknown.
 func TestDurationOfAnInterruptedOperation(t *testing.T) {
 	for name, c := range map[string]struct {
 		action   v1alpha1.PoolAction
@@ -156,7 +157,7 @@ func TestDurationOfAnInterruptedOperation(t *testing.T) {
 	}
 }
 
-// TestOperationNamesTheDataset: a driver chooses the name of the dataset that holds a volume, and operations of phases are on that.
+// TestOperationNamesTheDataset: a driver chooses the name of the dataset that holds a volume, and the operations of phases use that name.
 func TestOperationNamesTheDataset(t *testing.T) {
 	run := operateRun(v1alpha1.PoolAction{Copy: &v1alpha1.CopyAction{Dataset: "data", To: "copy"}})
 	pool := naming.RunPoolName(run, "data")
@@ -166,14 +167,14 @@ func TestOperationNamesTheDataset(t *testing.T) {
 			t.Errorf("volume data is in %q: the copy is of %s to %s", dataset, got.Dataset, got.To)
 		}
 	}
-	run.Spec.Phases[0].Volume = "log" // its dataset data is another one
+	run.Spec.Phases[0].Volume = "log" // the dataset data on the pool of log is not the volume data
 	state := State{Run: run, Pools: Pools{Datasets: map[string]string{"data": pool + "/parent/pvc-1"}}}
 	if got := PhaseOperation(state, 0).Spec.Action.Copy.Dataset; got != "data" {
 		t.Errorf("an operation on another pool was changed: %s", got)
 	}
 }
 
-// TestWhereACopyGoes: only to pools of its run, whatever the phase names.
+// TestWhereACopyGoes: a copy goes only to pools of its run, whatever names the phase uses.
 func TestWhereACopyGoes(t *testing.T) {
 	datasets := map[string]string{"data": "sb-1/data", "log": "sb-2/parent/pvc-7"}
 	for name, c := range map[string]struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// RunParameters are the names of the module parameters that a run sets.
+// RunParameters returns the names of the module parameters that a run sets, sorted.
 func RunParameters(run *v1alpha1.BenchmarkRun) []string {
 	if run.Spec.Target.ZFS == nil {
 		return nil
@@ -22,7 +22,7 @@ func ParameterOperationName(run *v1alpha1.BenchmarkRun, parameter string) string
 	return naming.OwnName(run, naming.VolumeData) + ".set." + strings.ReplaceAll(parameter, "_", "-")
 }
 
-// setParameters sets the module parameters of the target and waits for them. Nil once they are set, or if there are none.
+// setParameters sets the module parameters of the target and waits for them. It returns nil once they are set, or if there are none.
 func setParameters(state State, i int, decision Decision) *Decision {
 	spec := state.Run.Spec.Phases[i]
 	end := func(ending *Ending) *Decision { ended := decision.endsWith(ending); return &ended }

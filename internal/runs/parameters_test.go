@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 )
 
-// TestParameters: a run begins once its module parameters are set, and ends if they are kept no more.
+// TestParameters: a run begins once its module parameters are set, and ends if they are no longer in effect.
 func TestParameters(t *testing.T) {
 	action := v1alpha1.PoolAction{ModuleParameter: &v1alpha1.ModuleParameterAction{Name: "zfs_txg_timeout", Value: "7"}}
 	waiting, set := runstest.Operation(action, "", 0, 0), runstest.Operation(action, "", -time.Minute, 0)
@@ -56,7 +56,8 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestParametersAreRestored: of a run that is kept, and before the pool of one that is not.
+// TestParametersAreRestored: module parameters are restored even if the run is retained; otherwise their operations are deleted before the
+// pool.
 func TestParametersAreRestored(t *testing.T) {
 	for retain, want := range map[v1alpha1.RetainPolicy]string{"Always": "RestoreParameter", "Never": "DeleteJobsAndOperations"} {
 		state := runstest.Underway()

@@ -13,7 +13,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// runPhase handles one phase. over says that its result is stored and usable.
+// runPhase handles one phase. over is true once its result is stored and usable.
 func runPhase(state State, i int) (decision Decision, over bool) {
 	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
 	decision = Decision{Phase: string(spec.Name)}
@@ -54,8 +54,8 @@ func runPhase(state State, i int) (decision Decision, over bool) {
 	return waitForPhase(state, i, decision), false
 }
 
-// unsoundEnding ends a run whose pools or parameters are wrong when the result of a phase arrives: it is unknown since when. The claim is
-// not checked: it cannot be deleted while the pod is running.
+// unsoundEnding ends a run whose pools or parameters are wrong when the result of a phase arrives, because they may have been wrong during
+// the phase. The claim is not checked: it cannot be deleted while the pod is running.
 func unsoundEnding(state State) *Ending {
 	if ending := poolsEnding(state); ending != nil {
 		return ending
@@ -63,7 +63,7 @@ func unsoundEnding(state State) *Ending {
 	return parametersEnding(state)
 }
 
-// disksChangeBy reports whether a phase or one before it gives a pool other disks.
+// disksChangeBy reports whether the given phase or an earlier one gives a pool disks other than those in its spec.
 func disksChangeBy(run *v1alpha1.BenchmarkRun, last v1alpha1.PhaseName) bool {
 	for i := range run.Spec.Phases {
 		if changesDisks(&run.Spec.Phases[i]) {
@@ -76,7 +76,7 @@ func disksChangeBy(run *v1alpha1.BenchmarkRun, last v1alpha1.PhaseName) bool {
 	return false
 }
 
-// changesDisks reports whether a phase itself gives its pool other disks than in the spec.
+// changesDisks reports whether a phase itself gives its pool disks other than those in its spec.
 func changesDisks(phase *v1alpha1.Phase) bool {
 	return slices.ContainsFunc(operate.Of(phase), func(action *v1alpha1.PoolAction) bool {
 		return action.AddVdev != nil || action.RemoveVdev != nil || action.ReplaceDevice != nil
@@ -137,8 +137,9 @@ func startPhase(state State, i int, decision Decision) Decision {
 	return observeFirst(state, i, barrier(state, i, decision))
 }
 
-// notCreated waits until a name that the run needs is free again, or until a quota or policy lets it create an object. It waits at most as
-// long as the phase may take to start, or its result to be read, because neither must hold the node forever. No watch reports the change.
+// notCreated waits until a name that the run needs is free again, or until a quota or policy lets the run create an object. It waits at
+// most as long as the phase may take to start, or as reading its result may take, because neither must hold the node forever. No watch
+// reports the change.
 func notCreated(state State, i int, decision Decision) Decision {
 	due := state.startOverdue(i)
 	if phase := state.Phases[i]; phase.Received != nil && phase.Pod.Ended != nil {
@@ -155,13 +156,13 @@ func notCreated(state State, i int, decision Decision) Decision {
 	return decision
 }
 
-// startOverdue is when everything that a phase needs to start must be ready.
+// startOverdue returns the time by which everything that a phase needs to start must be ready.
 func (s State) startOverdue(i int) time.Time {
 	return s.waitingSince(i).Add(s.Run.Spec.Phases[i].StartDeadline.Duration.Duration)
 }
 
-// beginOverdue is when an operation that a phase needs must have begun. One that was just created gets the full time: the manager may not
-// have been running before.
+// beginOverdue returns the time by which an operation that a phase needs must have begun. A newly created operation gets the full time,
+// because the manager may not have been running before.
 func (s State) beginOverdue(i int, operation *v1alpha1.PoolOperation) time.Time {
 	created := s.Now
 	if operation != nil {
@@ -173,7 +174,7 @@ func (s State) beginOverdue(i int, operation *v1alpha1.PoolOperation) time.Time 
 	return s.startOverdue(i)
 }
 
-// until waits for something, and gives up the run at the deadline. The next attempt uses other names.
+// until waits until due, and then gives up the run. The next attempt uses other names.
 func until(state State, decision Decision, due time.Time, reason, words string) Decision {
 	decision.Reason, decision.Message, decision.WakeAt = reason, words, due
 	if !state.Now.Before(due) {
@@ -198,8 +199,8 @@ func executor(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) string {
 	return "Job " + naming.PhaseObjectName(run.Name, phase.Name)
 }
 
-// underWay is the message of a phase from its start to the storing of its result, so that a phase without trouble needs one write
-// of the status.
+// underWay is the reason and message of a phase from its start until its result is stored. They do not change, so that a phase without
+// trouble needs only one write of the status.
 func underWay(state State, i int) (reason, message string) {
 	return v1alpha1.ReasonPhaseRunning, fmt.Sprintf("phase %s (%d of %d) is under way", state.Run.Spec.Phases[i].Name, i+1, len(state.Phases))
 }
@@ -279,7 +280,7 @@ func killed(exitCode int32) bool { return exitCode == 128+15 || exitCode == 128+
 // ErrForeign marks a document that belongs to another run or phase.
 var ErrForeign = errors.New("the result belongs to another run or phase")
 
-// Receive takes a document that was read for a phase, if it is that of this run and phase.
+// Receive accepts a document that was read for a phase, if it belongs to this run and phase.
 func (s *PhaseState) Receive(run *v1alpha1.BenchmarkRun, phase v1alpha1.PhaseName, document results.PhaseDocument, text []byte,
 	digest string) {
 	if document.Run.UID != string(run.UID) || document.Phase != string(phase) {
@@ -341,7 +342,7 @@ func notStarted(state State, phase PhaseState) (reason, message string) {
 	return v1alpha1.ReasonPodNotStarted, "the pod is starting"
 }
 
-// waitForPhase says what a phase waits for and when to check again.
+// waitForPhase decides what a started phase waits for and when to check again.
 func waitForPhase(state State, i int, decision Decision) Decision {
 	phase, spec := state.Phases[i], state.Run.Spec.Phases[i]
 	switch {

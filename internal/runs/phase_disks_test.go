@@ -6,7 +6,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestDisksChangeBy: from the phase that changes the disks of a pool on, those of its spec are not all.
+// TestDisksChangeBy: from the phase that changes the disks of a pool, the disks in its spec may not be all its disks.
 func TestDisksChangeBy(t *testing.T) {
 	run := &v1alpha1.BenchmarkRun{}
 	run.Spec.Phases = []v1alpha1.Phase{{Name: "before", Measure: &v1alpha1.MeasurePhase{}},

@@ -26,9 +26,9 @@ const ContainerName = "runner"
 // reasonPodGC is the reason of the pod garbage collector for a pod whose node is gone.
 const reasonPodGC = "DeletionByPodGC"
 
-// PodsAtWork counts the pods that were created for a run and whose containers may run. jobs are the phases by the UIDs of their
-// Jobs. A tenant can label a pod as one of the run's and name its Job as the owner, with a grace period of years: the Job did not create
-// such a pod, and it does not hold the node.
+// PodsAtWork counts the pods that were created for a run and whose containers may be running. jobs has the index of each phase by the UID
+// of its Job. Pods that no Job of the run can have created do not hold the node: a tenant can create a pod with the labels of the run, its
+// Job as the owner, and a grace period of years.
 func PodsAtWork(run *v1alpha1.BenchmarkRun, jobs map[types.UID]int, pods []corev1.Pod) (count int) {
 	for i := range pods {
 		pod := &pods[i]
@@ -40,8 +40,8 @@ func PodsAtWork(run *v1alpha1.BenchmarkRun, jobs map[types.UID]int, pods []corev
 	return count
 }
 
-// madeFor says whether a Job of the run can have created a pod: the pods of its Jobs are pinned to the node of the run and have the default
-// grace period, and none is created long after the end. A pod on a node without a kubelet would never end.
+// madeFor reports whether a Job of the run can have created a pod: the pods of its Jobs are pinned to the node of the run and have the
+// default grace period, and none is created long after the end. A tenant's pod on a node without a kubelet would never end.
 func madeFor(run *v1alpha1.BenchmarkRun, jobs map[types.UID]int, pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
 	if pod.Spec.NodeName != "" && pod.Spec.NodeName != run.Spec.NodeName {
@@ -57,7 +57,7 @@ func madeFor(run *v1alpha1.BenchmarkRun, jobs map[types.UID]int, pod *corev1.Pod
 	return ours && !MadeLate(run, pod.CreationTimestamp.Time)
 }
 
-// PodOf reads what the planner needs from a pod.
+// PodOf reads a pod for the planner.
 func PodOf(pod *corev1.Pod) PodState {
 	state := PodState{Exists: true, Name: pod.Name, Deleting: !pod.DeletionTimestamp.IsZero()}
 	for _, condition := range pod.Status.Conditions {
@@ -113,7 +113,7 @@ func readContainer(state *PodState, status *corev1.ContainerStatus) {
 	}
 }
 
-// readRestarts treats a second container as a loss: it works on data that the first one has changed.
+// readRestarts treats a restarted container as lost: it works on data that the first container has changed.
 func readRestarts(state *PodState, status *corev1.ContainerStatus) {
 	if status.RestartCount > 0 {
 		state.HasReceipt = false
@@ -147,12 +147,12 @@ func failedAt(pod *corev1.Pod) metav1.Time {
 	return latest
 }
 
-// Starting says that the executor of a phase exists and has not started to work.
+// Starting reports whether the executor of a phase exists but has not started to work.
 func (s PhaseState) Starting() bool {
 	return s.Executor.Exists && s.Pod.Started == nil && s.Pod.Ended == nil && s.Stored == nil
 }
 
-// FileProblem says why a pod waits for its file: the kubelet reports that only in an event. Empty if the file exists.
+// FileProblem says why a pod waits for its file, because the kubelet reports that only in an event. It returns "" if the file exists.
 func FileProblem(file *v1alpha1.ConfigMapKey, found *corev1.ConfigMap, exists bool) string {
 	_, isText := found.Data[file.Key]
 	switch {

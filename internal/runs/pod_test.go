@@ -17,7 +17,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// receiptText is what a runner leaves in its termination message.
+// receiptText is the receipt that a runner leaves in its termination message.
 func receiptText(t *testing.T) string {
 	t.Helper()
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

@@ -16,49 +16,50 @@ import (
 // EarlierPool is a kept pool that still belongs to the previous run.
 type EarlierPool struct {
 	Name string
-	// RunName and RunUID identify that run. HandsOn says that it passes the pool on to this one.
+	// RunName and RunUID identify the previous run. HandsOn is true if it passes the pool on to this run.
 	RunName, RunUID string
 	HandsOn         bool
 }
 
 // Pools is the observed state of the BenchmarkPools of a run. The zero value is for a run without pools.
 type Pools struct {
-	// Needed says that the target uses pools.
+	// Needed is true if the target uses pools.
 	Needed bool
-	// Foreign names one that belongs to another owner. It is never touched.
+	// Foreign names a pool that belongs to another owner. It is never touched.
 	Foreign string
-	// Exist says that all exist, Some that at least one does.
+	// Exist is true if all pools exist, Some if at least one does.
 	Exist, Some bool
 	Deleting    bool
-	// Ready says that all match their specs.
+	// Ready is true if all pools match their specs.
 	Ready bool
-	// Broken says that one will not become ready by itself.
+	// Broken is true if a pool will not become ready by itself.
 	Broken bool
-	// OtherDisks are the pools that have other disks than in their specs, by the volumes that own them. Otherwise these pools are ready.
+	// OtherDisks are the names of the volumes whose pools have other disks than in their specs. These pools are ready in all other
+	// respects.
 	OtherDisks []string
-	// Kept says that the pools outlive the run. Earlier is the first that another run has used and this one is to reuse. KeptFrom
-	// are the previous runs of the pools, by volume.
+	// Kept is true if the pools outlive the run. Earlier is the first pool that another run has used and that this run should reuse.
+	// KeptFrom are the previous runs of the pools, by volume.
 	Kept     bool
 	Earlier  *EarlierPool
 	KeptFrom map[string]results.RunIdentity
-	// Volumes as they are once all pools are ready.
+	// Volumes are the statuses of the volumes once all pools are ready.
 	Volumes []v1alpha1.RunVolumeStatus
 	// Datasets are the ZFS names of the datasets that hold the volumes, by volume.
 	Datasets map[string]string
-	// Disks are those of the pools, by volume. Missing if one of them is not known.
+	// Disks are the disks of the pools, by volume. A volume is absent if one of its pool's disks is unknown.
 	Disks map[string][]workload.Disk
-	// Unread are the datasets whose properties have to be known and are not known yet. Unasked are the paths of datasets that the agent has
-	// not been asked to report, by volume.
+	// Unread are the datasets whose properties must be known and are not known yet. Unasked are the paths of datasets that the agent has
+	// not been asked to report yet, by volume.
 	Unread  []string
 	Unasked map[string]v1alpha1.DatasetPath
 	// Differing describes how datasets differ from the request.
 	Differing []string
-	// Reason and Message of the first that is not ready, has other disks, or is not deleted.
+	// Reason and Message describe the first pool that is not ready, has other disks, or is not deleted yet.
 	Reason, Message string
 }
 
-// PoolsOf combines the states of the pools of a run, in the order of its volumes that have one. Nil is one that does not exist. The
-// PersistentVolumes are those that the run's claims are bound to, by volume.
+// PoolsOf combines the states of the pools of a run. pools has one entry for each volume that owns a pool, in their order, and nil for a
+// pool that does not exist. persistent has the names of the PersistentVolumes that the run's claims are bound to, by volume.
 func PoolsOf(run *v1alpha1.BenchmarkRun, pools []*v1alpha1.BenchmarkPool, persistent map[string]string) Pools {
 	state := Pools{Needed: true, Exist: true, Ready: true, Datasets: map[string]string{}, Disks: map[string][]workload.Disk{},
 		Kept: naming.KeepsPools(run.Spec.Target.ZFS)}
@@ -119,7 +120,8 @@ func (p *Pools) addVolumes(run *v1alpha1.BenchmarkRun, pool *v1alpha1.BenchmarkP
 	}
 }
 
-// disksOf are the disks that hold data, metadata or the intent log of a pool, or none if the agent does not say where one of them is.
+// disksOf returns the disks that hold data, metadata or the intent log of a pool, or nil if the agent has not reported the device number of
+// one of them.
 func disksOf(pool *v1alpha1.BenchmarkPool) []workload.Disk {
 	var devices []v1alpha1.DevicePath
 	for _, vdev := range pool.Spec.Vdevs {
@@ -168,7 +170,7 @@ func (p *Pools) addEarlier(pool *v1alpha1.BenchmarkPool) {
 	}
 }
 
-// addKept records from which run a kept pool was taken over. A new pool has none.
+// addKept records the run from which a kept pool was taken over. A new pool has none.
 func (p *Pools) addKept(wanted volume.RunVolume, pool *v1alpha1.BenchmarkPool) {
 	name, uid := pool.Annotations[v1alpha1.AnnotationKeptFrom], pool.Annotations[v1alpha1.AnnotationKeptFromUID]
 	if name == "" || uid == "" {
@@ -189,8 +191,8 @@ func handedOn(run *v1alpha1.BenchmarkRun, pool *v1alpha1.BenchmarkPool) bool {
 	})
 }
 
-// KeptFor says whether a BenchmarkPool is kept for repetitions such as this run, whichever run uses it now: those of its experiment, or of
-// its lineage. Its spec is unchanged as long as its generation is 1.
+// KeptFor reports whether a BenchmarkPool is kept for repetitions such as this run, whichever run uses it now: repetitions of its
+// experiment, or of its lineage. Its spec is unchanged as long as its generation is 1.
 func KeptFor(pool *v1alpha1.BenchmarkPool, run *v1alpha1.BenchmarkRun) bool {
 	within := v1alpha1.LabelExperiment
 	if run.Labels[v1alpha1.LabelLineage] != "" || pool.Labels[v1alpha1.LabelLineage] != "" {
@@ -227,9 +229,9 @@ func poolCondition(pool *v1alpha1.BenchmarkPool) (reason, message string, ready,
 // maxRunProperties is the limit of the API.
 const maxRunProperties = 64
 
-// volumeStatus is the status of a pool for a volume of a run, which may be one of several on it. It leaves out the properties of the
-// datasets of other volumes, and of the parent of a driver's dataset: these apply only as far as the dataset that holds the volume has them
-// too.
+// volumeStatus is the status of a pool for a volume of a run, which may be one of several on the pool. It leaves out the properties of the
+// datasets of other volumes, and those of the parent of a driver's dataset: they apply only as far as the dataset that holds the volume has
+// them too.
 func volumeStatus(wanted volume.RunVolume, pool *v1alpha1.BenchmarkPool, made volume.Made,
 	all []volume.RunVolume) v1alpha1.RunVolumeStatus {
 	others := map[string]bool{}

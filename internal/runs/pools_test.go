@@ -68,7 +68,7 @@ func TestPoolsOf(t *testing.T) {
 	}
 }
 
-// TestDisksOfPools: the runner gets all disks of the pool or none, and none that the pool no longer has.
+// TestDisksOfPools: the runner gets all disks of the pool or none, and no disk that is no longer in the pool.
 func TestDisksOfPools(t *testing.T) {
 	run := zfsRun(nil)
 	seen := func(device, number string) v1alpha1.PreflightStatus {
@@ -106,7 +106,7 @@ func TestDisksOfPools(t *testing.T) {
 	}
 }
 
-// TestPoolsOfDriver: a dataset of a driver is unread until the agent has reported it, and is asked for once.
+// TestPoolsOfDriver: a dataset of a driver is unread until the agent has reported it, and the agent is asked for it once.
 func TestPoolsOfDriver(t *testing.T) {
 	run := zfsRun(&v1alpha1.DatasetTemplate{Provisioner: volume.ProvisionerOpenEBS, Properties: v1alpha1.Properties{"sync": "always"}})
 	name := naming.RunPoolName(run, "data")
@@ -143,7 +143,7 @@ func TestPoolsOfDriver(t *testing.T) {
 	}
 }
 
-// TestVolumesOnOnePool: each has its dataset and the pool's disks, and the properties of its own dataset only.
+// TestVolumesOnOnePool: each volume has its own dataset and the disks of the pool, and only the properties of its own dataset.
 func TestVolumesOnOnePool(t *testing.T) {
 	run := zfsRun(nil)
 	run.Spec.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", PoolOf: "data", Dataset: &v1alpha1.DatasetTemplate{

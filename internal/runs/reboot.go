@@ -6,8 +6,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// rebooted ends a run whose node was rebooted after one of its phases started. Caches and module parameters are lost, and a kubelet
-// without its containers starts a pod again, on data that the first start has changed.
+// rebooted ends a run whose node was rebooted after one of its phases had started. A reboot loses caches and module parameters, and the
+// kubelet restarts the containers of a pod, on data that their first start has changed.
 func rebooted(state State) *Ending {
 	if state.BootID == "" {
 		return nil
@@ -21,7 +21,7 @@ func rebooted(state State) *Ending {
 	return nil
 }
 
-// BootDecides says that a result is about to be stored: then the boot ID is read from the API server.
+// BootDecides reports whether a result is about to be stored. If so, the boot ID is read from the API server.
 func BootDecides(state State) bool {
 	return slices.ContainsFunc(state.Phases, func(phase PhaseState) bool { return phase.Stored == nil && phase.Pod.Ended != nil })
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// Request is what the runner has to do in a phase, and what it verifies before it writes: the mode of the volume, its size and, for a
-// dataset, its name. A dataset without a size may use its whole pool, so no size is verified.
+// Request returns the work of the runner in a phase, and the facts that it verifies before it writes: the mode of the volume, its size and,
+// for a dataset, its name. A dataset without a size may use its whole pool, so no size is verified.
 //
-// Workloads that run together have a request each, and so has a write-ahead log on another volume.
+// Each of several workloads that run together has a request of its own, and so has a write-ahead log on another volume.
 func Request(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools Pools) (workload.Request, error) {
 	parts := workload.PartsOf(&phase)
 	wal, apart := workload.WALOf(&phase)
@@ -69,13 +69,13 @@ func requestOn(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, pools Pools, se
 type PodVolume struct {
 	// Name of the volume of the run.
 	Name string
-	// Block says that it appears as a device.
+	// Block is true if the volume appears as a device.
 	Block bool
-	// Path where it appears.
+	// Path is where the volume appears.
 	Path string
 }
 
-// PodVolumes are those that the phase works on, its own first.
+// PodVolumes returns the volumes that the phase works on, its own first.
 func PodVolumes(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase) []PodVolume {
 	parts := workload.Named(&phase)
 	var volumes []PodVolume

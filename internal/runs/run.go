@@ -13,18 +13,18 @@ import (
 
 // Timings are the time limits that the spec does not set.
 type Timings struct {
-	// CollectGrace is how long a result that does not verify is read again: a log may lag behind the end of its pod.
+	// CollectGrace is how long reading a result that fails verification is retried: a log may lag behind the end of its pod.
 	CollectGrace time.Duration
 	// UnreadableGrace is how long reading a log is retried.
 	UnreadableGrace time.Duration
 	// CompanionGrace is how long the observation of a phase may take to end after the phase.
 	CompanionGrace time.Duration
-	// TeardownGrace is how long a teardown without progress holds the node. Zero is forever.
+	// TeardownGrace is how long a teardown without progress holds the node. Zero means forever.
 	TeardownGrace time.Duration
 }
 
-// ForeignRecheck is how often a name that another owner's object uses is retried. No watch reports its deletion: the caches hold
-// only objects with the operator's labels.
+// ForeignRecheck is how often to retry a name that an object of another owner uses. No watch reports the deletion of that object, because
+// the caches hold only objects with the operator's labels.
 const ForeignRecheck = 10 * time.Second
 
 // DefaultTimings suit a real cluster.
@@ -48,7 +48,8 @@ type State struct {
 	// Pools and Claims combine the states of all pools and of all claims of the run.
 	Pools  Pools
 	Claims Claims
-	// Unclaimed are the made volumes of the next phase whose claims were not created yet. Claims does not count these.
+	// Unclaimed are the volumes of the next phase that earlier phases have made and whose claims have not been created yet. Claims does not
+	// count them.
 	Unclaimed []string
 	// Parameters are the existing operations that keep module parameters, by parameter name.
 	Parameters map[string]*v1alpha1.PoolOperation
@@ -56,26 +57,27 @@ type State struct {
 	Phases []PhaseState
 	// Peers are the other runs of the group. Empty for a single run.
 	Peers []PeerState
-	// Pods of this run that still exist, whatever their phase. PodsAtWork are those whose containers may run.
+	// Pods is the number of pods of this run that still exist, whatever their phase. PodsAtWork counts those whose containers may be
+	// running.
 	Pods, PodsAtWork int
-	// Taken names an object that this turn tried to create, but whose name an object of another owner uses.
+	// Taken names an object that this reconciliation tried to create although an object of another owner already uses the name.
 	Taken string
-	// Refused says which object the API server does not let this turn create, and why, such as a quota.
+	// Refused says which object the API server does not let this reconciliation create, and why, for example because of a quota.
 	Refused string
 }
 
 // PhaseState is the observed state of one phase.
 type PhaseState struct {
-	// Operation says that the executor is a PoolOperation. Pod then says when it started and ended.
+	// Operation is true if the executor is a PoolOperation. Pod then says when it started and ended.
 	Operation bool
 	Executor  ExecutorState
 	Pod       PodState
 	Stored    *StoredResult
-	// Companions that exist.
+	// Companions are the companions that exist.
 	Companions map[Companion]*v1alpha1.PoolOperation
-	// EndTold says that the pod can know that its operation is over, see TellEnd.
+	// EndTold is true if the pod has been told when to end, see TellEnd.
 	EndTold bool
-	// BesideSeen says that measure.operate has existed, as far as this manager knows. EndTold says so too.
+	// BesideSeen is true if the operation of measure.operate has existed, as far as this manager knows. EndTold implies that too.
 	BesideSeen bool
 	// FileProblem says why the ConfigMap key that the phase uses cannot be read.
 	FileProblem string
@@ -87,7 +89,7 @@ type PhaseState struct {
 	ReceiveError error
 }
 
-// ExecutorState is the observed state of what executes a phase: a Job, or a PoolOperation.
+// ExecutorState is the observed state of the executor of a phase: a Job or a PoolOperation.
 type ExecutorState struct {
 	Exists   bool
 	Deleting bool
@@ -95,7 +97,7 @@ type ExecutorState struct {
 	Created  time.Time
 	// StartAt is the time at which a group agreed to start the workload.
 	StartAt *time.Time
-	// BootID of the node when the executor was created.
+	// BootID is the boot ID of the node when the executor was created.
 	BootID string
 	// Failed and Succeeded are its own conditions.
 	Failed    bool
@@ -112,9 +114,9 @@ type PodState struct {
 	// Ended is set once the container has terminated.
 	Ended    *time.Time
 	ExitCode int32
-	// HasReceipt says that the container left a receipt for its result.
+	// HasReceipt is true if the container left a receipt for its result.
 	HasReceipt bool
-	// Hopeless says that it could not do its work, and that another attempt would end in the same way.
+	// Hopeless is true if the pod could not do its work and another attempt would fail in the same way.
 	Hopeless bool
 	// Problem is an API reason for not starting or for a failure. Message is the cluster's explanation.
 	Problem string
@@ -138,13 +140,13 @@ type Action struct {
 	Kind ActionKind
 	// Phase is the index of the phase, for actions on a phase.
 	Phase int
-	// Companion that is to start or to end.
+	// Companion is the companion to start or to end.
 	Companion Companion
-	// Parameter that is to be restored.
+	// Parameter is the module parameter to restore.
 	Parameter string
-	// StartAt is when the workload of StartPhase is to start, the same time on all nodes. Zero for a single run.
+	// StartAt is when the workload of StartPhase must start, the same time on all nodes. It is zero for a single run.
 	StartAt time.Time
-	// EndAt is when the workload is to end, for TellEnd.
+	// EndAt is when the workload must end, for TellEnd.
 	EndAt time.Time
 }
 
@@ -183,7 +185,7 @@ type Decision struct {
 	Actions []Action
 	// Ending is set when the run has ended, now or earlier.
 	Ending *Ending
-	// Settled says that a finished run has been torn down.
+	// Settled is true if a finished run has been torn down.
 	Settled bool
 	// Reason and Message describe the current work or wait.
 	Reason  string
@@ -192,7 +194,7 @@ type Decision struct {
 	Phase string
 	// ReadyFor is the phase that a run of a group has just become ready for.
 	ReadyFor string
-	// WakeAt is when a deadline is due. Zero if only a watch can change anything.
+	// WakeAt is when the next deadline is due. It is zero if only a watch event can change anything.
 	WakeAt time.Time
 }
 
@@ -245,13 +247,12 @@ func endedRun(state State, ending Ending) Decision {
 	return decision
 }
 
-// Restless says that a pod of the run may still be running. Such a pod is not retained: it would load the node while others
-// measure.
+// Restless reports whether a pod of the run may still be running. Such a pod is not retained: it would load the node while others measure.
 func Restless(state State) bool {
 	resting := 0
 	for _, phase := range state.Phases {
 		if phase.Pod.Ended != nil {
-			if !phase.Operation { // it has no pod
+			if !phase.Operation { // an operation has no pod
 				resting++
 			}
 		} else if phase.Executor.Exists && !phase.Executor.Failed && !phase.Executor.Succeeded {
@@ -268,7 +269,7 @@ func teardown(state State) Decision {
 	switch {
 	case deletable > 0:
 		decision.Actions = []Action{{Kind: DeleteJobsAndOperations}}
-	case jobs > 0 || state.Pods > 0: // wait: a volume must not go while a pod may still write to it
+	case jobs > 0 || state.Pods > 0: // wait: a volume must not be deleted while a pod may still write to it
 	case state.Claims.Left() && !state.Claims.Deleting:
 		decision.Actions = []Action{{Kind: DeleteVolumes}}
 	case state.Claims.Unwatched != "":
@@ -296,7 +297,7 @@ func teardown(state State) Decision {
 	return decision
 }
 
-// work counts what may be running for a run, and how much of it is still to be deleted.
+// work counts the Jobs and operations that may be running for a run, and those that are not being deleted yet.
 func (s State) work() (all, deletable int) {
 	count := func(deleting bool) {
 		all++

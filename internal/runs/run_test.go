@@ -39,7 +39,7 @@ func allStored(s *runs.State) {
 
 func leaseStolen(s *runs.State) { s.LeaseHolder, s.LeaseHolderName = runstest.Thief, "lab/thief" }
 
-// rebootedSince has the node in its second boot, and a phase begun in its first.
+// rebootedSince says that phase i began in the first boot of the node, which is now in its second boot.
 func rebootedSince(i int) runChange {
 	return func(s *runs.State) { s.Phases[i].Executor.BootID, s.BootID = "b1", "b2" }
 }
@@ -54,7 +54,7 @@ func evicted(s *runs.State) {
 	s.Phases[0].Pod.Problem, s.Phases[0].Pod.Message = v1alpha1.ReasonPodEvicted, "out of memory"
 }
 
-// notYet has the Job made so long ago, and no container started.
+// notYet says that the Job was created this long ago, and no container has started.
 func notYet(ago time.Duration, pod runs.PodState, message string) runChange {
 	return func(s *runs.State) {
 		s.Phases[0].Executor.Created, s.Phases[0].Executor.Message, s.Phases[0].Pod = runstest.Noon.Add(-ago), message, pod
@@ -70,7 +70,7 @@ func jobless(recorded bool) runChange {
 	}
 }
 
-// runCase is a run that is under way, what is different about it, and what has to be decided.
+// runCase is a run that is under way, with changes to its state and the expected decision.
 type runCase struct {
 	name    string
 	changes []runChange
@@ -330,7 +330,7 @@ func endingWord(ending *runs.Ending) string {
 	return "final"
 }
 
-// TestTeardown covers the order in which things go, what is kept, and deletion.
+// TestTeardown covers the order in which objects are deleted, retention, and the deletion of runs.
 func TestTeardown(t *testing.T) {
 	job := runs.PhaseState{Executor: runs.ExecutorState{Exists: true, UID: "j"}}
 	rested := runs.PhaseState{Executor: runs.ExecutorState{Exists: true, Succeeded: true},
@@ -404,7 +404,7 @@ func TestTeardown(t *testing.T) {
 	}
 }
 
-// TestRecordIsTheTruth: what a run has ended with does not change with the evidence.
+// TestRecordIsTheTruth: the recorded ending of a run does not change when the evidence is gone.
 func TestRecordIsTheTruth(t *testing.T) {
 	state := runstest.Underway()
 	allStored(&state)
@@ -413,7 +413,7 @@ func TestRecordIsTheTruth(t *testing.T) {
 	if decision := runs.Plan(state); *decision.Ending != runstest.InvalidEnding || !decision.Settled {
 		t.Errorf("got %+v", decision)
 	}
-	state.Run.Status.Conditions = state.Run.Status.Conditions[:1] // Complete without Valid: an older version, or a forgery
+	state.Run.Status.Conditions = state.Run.Status.Conditions[:1] // Complete without Valid: written by an older version, or forged
 	if decision := runs.Plan(state); decision.Ending == nil || !decision.Ending.Valid {
 		t.Errorf("without the condition Valid the results decide, got %+v", decision)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/storagebench/storagebench/internal/kstatus"
 )
 
-// Summarise computes the status from observation and decision only, so that an unchanged world gives an unchanged status, and no
-// write.
+// Summarise computes the status only from the observed state and the decision. If nothing has changed, the status stays the same and is not
+// written.
 func Summarise(state State, decision Decision) v1alpha1.BenchmarkRunStatus {
 	run := state.Run
 	status := *run.Status.DeepCopy()
@@ -86,7 +86,7 @@ func phaseStatuses(state State) []v1alpha1.RunPhaseStatus {
 			}
 		}
 		if phase.Stored != nil && phase.Stored.Digest != "" && (status.Digest == "" || status.Digest == phase.Stored.Digest) {
-			// Otherwise it is corrupt, or not what was stored first: the record stays, and shows it.
+			// Otherwise the result is corrupt or differs from the one stored first: keep the recorded digest, which shows the difference.
 			status.Result, status.Digest = phase.Stored.ConfigMap, phase.Stored.Digest
 			status.FinishedAt = &metav1.Time{Time: phase.Stored.StoredAt}
 			status.StartLagMilliseconds = phase.Stored.StartLagMilliseconds
@@ -99,10 +99,10 @@ func phaseStatuses(state State) []v1alpha1.RunPhaseStatus {
 	return statuses
 }
 
-// Least is the status of a run whose full status the API server refuses as invalid, because of objects that others have created in its
-// name: what is stored, with other conditions. If nothing were written, its end and its teardown would never be recorded, and it would hold
-// its node forever. What a run does cannot be recorded either, so one in progress ends.
-func Least(now time.Time, run *v1alpha1.BenchmarkRun, full v1alpha1.BenchmarkRunStatus) v1alpha1.BenchmarkRunStatus {
+// MinimalStatus returns a minimal status for a run whose full status the API server rejects as invalid, because of objects that others have
+// created in its name: the stored status with new conditions. If nothing were written, the end and the teardown of the run would never be
+// recorded, and it would hold its node forever. The progress of a run cannot be recorded either, so a run in progress ends.
+func MinimalStatus(now time.Time, run *v1alpha1.BenchmarkRun, full v1alpha1.BenchmarkRunStatus) v1alpha1.BenchmarkRunStatus {
 	status := *run.Status.DeepCopy()
 	status.ObservedGeneration = run.Generation
 	if run.DeletionTimestamp.IsZero() && RecordedEnding(run) == nil {
@@ -114,22 +114,22 @@ func Least(now time.Time, run *v1alpha1.BenchmarkRun, full v1alpha1.BenchmarkRun
 	return status
 }
 
-// SummariseFailure keeps the last known state: nothing could be observed. A settled run stays settled, because others rely on that.
+// SummariseFailure keeps the last known state, because nothing could be observed. A settled run stays settled, because others rely on that.
 func SummariseFailure(run *v1alpha1.BenchmarkRun, err error) v1alpha1.BenchmarkRunStatus {
 	status := *run.Status.DeepCopy()
 	if Settled(run) && run.DeletionTimestamp.IsZero() {
 		return status
 	}
 	status.ObservedGeneration = run.Generation
-	if status.FinishedAt == nil { // else the state is how it ended
+	if status.FinishedAt == nil { // otherwise the state says how it ended
 		status.State = v1alpha1.ReasonActionFailed
 	}
 	kstatus.Progress(&status.Conditions, run.Generation, v1alpha1.ReasonActionFailed, err.Error()+" (will be retried)")
 	return status
 }
 
-// SummariseWithoutAgent keeps the last known state of a run on pools: nothing can be observed, created or torn down. A settled run
-// stays settled.
+// SummariseWithoutAgent keeps the last known state of a run on pools, because without the agent nothing can be observed, created or torn
+// down. A settled run stays settled.
 func SummariseWithoutAgent(run *v1alpha1.BenchmarkRun) v1alpha1.BenchmarkRunStatus {
 	status := *run.Status.DeepCopy()
 	if Settled(run) && run.DeletionTimestamp.IsZero() {

@@ -13,7 +13,7 @@ import (
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 )
 
-// TestSummarise: the record survives what it speaks of, and an unchanged world gives an unchanged status.
+// TestSummarise: the status survives the objects that it records, and does not change if nothing has changed.
 func TestSummarise(t *testing.T) {
 	run := runstest.Run()
 	now := time.Date(2026, 11, 21, 12, 0, 0, 123, time.UTC)
@@ -60,7 +60,7 @@ func TestSummarise(t *testing.T) {
 	}
 }
 
-// TestACorruptResultIsNotRecorded: it adds nothing to the status, and takes nothing from it.
+// TestACorruptResultIsNotRecorded: a corrupt result neither adds anything to the status nor removes anything from it.
 func TestACorruptResultIsNotRecorded(t *testing.T) {
 	state := runstest.Underway()
 	state.Run.Status.Phases[0].Result, state.Run.Status.Phases[0].Digest = "c0", "sha256:1"
@@ -76,8 +76,8 @@ func TestACorruptResultIsNotRecorded(t *testing.T) {
 	}
 }
 
-// TestLeast: what is stored stays, the conditions are those of the full status, and a run in progress ends.
-func TestLeast(t *testing.T) {
+// TestMinimalStatus: the stored status stays, the conditions come from the full status, and a run in progress ends.
+func TestMinimalStatus(t *testing.T) {
 	deleted := func(run *v1alpha1.BenchmarkRun) { run.DeletionTimestamp = runstest.Stamp(0) }
 	ended := func(run *v1alpha1.BenchmarkRun) { runstest.Record(run, runstest.ValidEnding, false) }
 	for name, test := range map[string]struct {
@@ -94,7 +94,7 @@ func TestLeast(t *testing.T) {
 		full := *run.Status.DeepCopy()
 		full.Phases = append(full.Phases, v1alpha1.RunPhaseStatus{Name: "scan", Digest: "forged"})
 		kstatus.Progress(&full.Conditions, 1, v1alpha1.ReasonTeardownStuck, "stuck")
-		status := runs.Least(runstest.Noon, run, full)
+		status := runs.MinimalStatus(runstest.Noon, run, full)
 		if len(status.Phases) != 1 || status.Phases[0].ExecutorUID != "job-0" {
 			t.Errorf("%s: %+v", name, status.Phases)
 		}
@@ -106,7 +106,7 @@ func TestLeast(t *testing.T) {
 		if ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); ready == nil || ready.Reason != test.reason {
 			t.Errorf("%s: %+v", name, ready)
 		}
-		if again := runs.Least(runstest.After(time.Hour).UTC(), run, status); !kstatus.Same(status, again) {
+		if again := runs.MinimalStatus(runstest.After(time.Hour).UTC(), run, status); !kstatus.Same(status, again) {
 			t.Errorf("%s: it is written forever: %+v, then %+v", name, status, again)
 		}
 	}

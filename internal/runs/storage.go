@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// preparePools creates the pools and waits for them. Nil once they are ready.
+// preparePools creates the pools and waits for them. It returns nil once they are ready.
 func preparePools(state State, i int, decision Decision) *Decision {
 	pools, spec := state.Pools, state.Run.Spec.Phases[i]
 	decision.Reason = v1alpha1.ReasonPreparingVolume
@@ -46,11 +46,11 @@ func preparePools(state State, i int, decision Decision) *Decision {
 	return &decision
 }
 
-// waitingSince is when the storage became the only thing to wait for: the end of the previous phase, or the start of the run.
+// waitingSince returns the time since which the phase waits only for its storage: the end of the previous phase, or the start of the run.
 func (s State) waitingSince(i int) time.Time {
 	if name := s.Run.Spec.Phases[i].Name; s.Run.Spec.Group != nil && ReadyFor(s.Run.Status.ReadyFor, name) {
 		if len(notReady(s, name)) > 0 {
-			return s.Now // the peers are what it waits for
+			return s.Now // it waits for its peers
 		}
 		return lastReady(s)
 	}
@@ -78,7 +78,7 @@ func poolsEnding(state State) *Ending {
 	return nil
 }
 
-// strangeDisks says that a pool has other disks than in its spec, and that no phase of the run that has begun changes its disks.
+// strangeDisks reports whether a pool has other disks than in its spec although no phase that has begun changes its disks.
 func (s State) strangeDisks() bool {
 	return slices.ContainsFunc(s.Pools.OtherDisks, func(pool string) bool {
 		for i := range s.Run.Spec.Phases {

@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestRunOnPools covers what a run on pools waits for, makes and removes.
+// TestRunOnPools covers the pools that a run waits for, creates and deletes.
 func TestRunOnPools(t *testing.T) {
 	ready := runs.Pools{Needed: true, Exist: true, Some: true, Ready: true}
 	broken := runs.Pools{Needed: true, Exist: true, Some: true, Broken: true, Reason: "Unhealthy",
@@ -100,7 +100,7 @@ func TestRunOnPools(t *testing.T) {
 	}
 }
 
-// TestOperatePhase: a PoolOperation plays the Job and the pod of its phase.
+// TestOperatePhase: a PoolOperation takes the place of the Job and the pod of its phase.
 func TestOperatePhase(t *testing.T) {
 	begun := func(s *runs.State) {
 		s.Phases[0].Pod = runs.PodState{Exists: true, Started: runstest.After(-time.Minute)}
@@ -135,7 +135,7 @@ func TestOperatePhase(t *testing.T) {
 	}
 }
 
-// TestOperationsRestAsNoPod: a pod that is left without its Job is not kept for the sake of an operation that has ended.
+// TestOperationsRestAsNoPod: an operation that has ended does not count as a pod at rest, so a leftover pod is not retained because of it.
 func TestOperationsRestAsNoPod(t *testing.T) {
 	state := runstest.Underway()
 	state.Phases[0] = runs.PhaseState{Operation: true, Executor: runs.ExecutorState{Exists: true, Succeeded: true},

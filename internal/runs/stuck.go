@@ -12,8 +12,8 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// Resting says that nothing of a run can be running on its node any more: the run only exists because of another owner's finalizer, or its
-// teardown is stuck without pods and operations.
+// Resting reports whether nothing of a run can be running on its node any more: the run is settled, or it only exists because of another
+// owner's finalizer, or its teardown is stuck without pods and operations.
 func Resting(run *v1alpha1.BenchmarkRun) bool {
 	switch {
 	case !run.DeletionTimestamp.IsZero() && !slices.Contains(run.Finalizers, v1alpha1.FinalizerTeardown):
@@ -24,27 +24,27 @@ func Resting(run *v1alpha1.BenchmarkRun) bool {
 	return Stuck(run)
 }
 
-// Stuck says that the teardown of a run makes no progress, and that nothing of it is running.
+// Stuck reports whether the teardown of a run makes no progress although nothing of it is running.
 func Stuck(run *v1alpha1.BenchmarkRun) bool {
 	ready := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady)
 	return ready != nil && ready.Reason == v1alpha1.ReasonTeardownStuck
 }
 
-// NotStopped says that the teardown of a run makes no progress although something of it may be running: its node may be lost.
+// NotStopped reports whether the teardown of a run makes no progress while something of it may still be running: its node may be lost.
 func NotStopped(run *v1alpha1.BenchmarkRun) bool {
 	ready := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady)
 	return ready != nil && (ready.Reason == v1alpha1.ReasonPodsNotStopped || ready.Reason == v1alpha1.ReasonOperationNotStopped)
 }
 
-// checkTeardown says that the teardown of a run is stuck: it has taken longer than the admin's limit, and no pod and no operation
-// of the run is running any more. This state is kept: a later deletion does not restart the time limit.
+// checkTeardown marks the teardown of a run as stuck if it has taken longer than the admin's limit and no pod or operation of the run is
+// running any more. This state is kept: a later deletion does not restart the time limit.
 func checkTeardown(state State, decision *Decision) {
 	grace := state.Timings.TeardownGrace
 	if decision.Settled || grace == 0 {
 		return
 	}
 	began := teardownBegan(state.Run)
-	if began.IsZero() { // its end is recorded in this turn
+	if began.IsZero() { // its end is recorded in this reconciliation
 		began = state.Now
 	}
 	due := began.Add(grace)
@@ -68,8 +68,8 @@ func checkTeardown(state State, decision *Decision) {
 		leftWords(state, decision.Message))
 }
 
-// operationLeft says which operation of a run exists, and why: one that has not ended, if there is one. Only the agent of its node can
-// remove it.
+// operationLeft names a leftover operation of a run, preferably one that has not ended, and says why it still exists. Only the agent of its
+// node can remove it.
 func operationLeft(state State) string {
 	ended := ""
 	for i, phase := range state.Phases {
@@ -99,13 +99,13 @@ func operationLeft(state State) string {
 	return ended
 }
 
-// TeardownOverdue says that the teardown of a run may be stuck.
+// TeardownOverdue reports whether the teardown of a run may be stuck.
 func TeardownOverdue(state State) bool {
 	began, grace := teardownBegan(state.Run), state.Timings.TeardownGrace
 	return grace > 0 && !began.IsZero() && !state.Now.Before(began.Add(grace))
 }
 
-// leftWords says what blocks a teardown, and what to do about it.
+// leftWords says which objects block a teardown, and what to do about them.
 func leftWords(state State, otherwise string) string {
 	jobs, _ := state.work()
 	switch claim := naming.ClaimName(state.Run, naming.VolumeData); {
@@ -121,7 +121,7 @@ func leftWords(state State, otherwise string) string {
 	return otherwise
 }
 
-// teardownBegan is when a run ended or was deleted, whichever was later. Zero if it is still in progress.
+// teardownBegan returns the time at which a run ended or was deleted, whichever was later, or zero if the run is still in progress.
 func teardownBegan(run *v1alpha1.BenchmarkRun) (began time.Time) {
 	if run.Status.FinishedAt != nil {
 		began = run.Status.FinishedAt.Time
@@ -132,7 +132,7 @@ func teardownBegan(run *v1alpha1.BenchmarkRun) (began time.Time) {
 	return began
 }
 
-// MadeLate says that a pod or Job was created too long after the end of a run to belong to it.
+// MadeLate reports whether a pod or Job was created too long after the end of a run to belong to it.
 func MadeLate(run *v1alpha1.BenchmarkRun, made time.Time) bool {
 	began := teardownBegan(run)
 	return !began.IsZero() && made.After(began.Add(lateObjects))

@@ -15,7 +15,8 @@ import (
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 )
 
-// TestStuckTeardown: the run says when nothing of it is at work any more, what is in the way, and says no such thing while something is.
+// TestStuckTeardown: once nothing of the run is running any more, it reports that its teardown is stuck and what blocks it. It does not
+// report that while something is running.
 func TestStuckTeardown(t *testing.T) {
 	grace := runs.DefaultTimings().TeardownGrace
 	ended := func(ago time.Duration) runChange {
@@ -92,8 +93,8 @@ func sayStuck(s *runs.State) {
 	kstatus.Progress(&s.Run.Status.Conditions, 1, v1alpha1.ReasonTeardownStuck, "stuck")
 }
 
-// TestPodsThatHoldTheNode: a tenant can give a pod the labels and the owner of those of a run. It holds no node if no Job of the run can
-// have created it: a pod on a node without a kubelet, or with a grace period of years, would hold the node for ever.
+// TestPodsThatHoldTheNode: a tenant can create a pod with the labels and the owner of a run's pods. Such a pod does not hold the node if no
+// Job of the run can have created it: a pod on a node without a kubelet, or with a grace period of years, would hold the node forever.
 func TestPodsThatHoldTheNode(t *testing.T) {
 	run := &v1alpha1.BenchmarkRun{Spec: v1alpha1.BenchmarkRunSpec{NodeName: "n1"}}
 	run.Status.FinishedAt = runstest.Stamp(0)

@@ -2,7 +2,7 @@ package runs
 
 import "github.com/storagebench/storagebench/api/v1alpha1"
 
-// Troubled reasons need a user's attention although the run continues.
+// Troubled reports whether a reason needs the user's attention although the run continues.
 func Troubled(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonPodUnschedulable, v1alpha1.ReasonPodRejected, v1alpha1.ReasonImagePullFailed,

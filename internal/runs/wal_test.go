@@ -13,7 +13,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// walRun is a run with a database whose log is on another volume, on a pool of its own or on that of the data.
+// walRun returns a run with a database whose log is on another volume, either on its own pool or on the pool of the data.
 func walRun(poolOf v1alpha1.VolumeName) (*v1alpha1.BenchmarkRun, v1alpha1.Phase) {
 	run := &v1alpha1.BenchmarkRun{}
 	run.Spec.Target.ZFS = &v1alpha1.ZFSTarget{Volumes: []v1alpha1.AdditionalVolume{{Name: "log", PoolOf: poolOf}}}
@@ -23,8 +23,8 @@ func walRun(poolOf v1alpha1.VolumeName) (*v1alpha1.BenchmarkRun, v1alpha1.Phase)
 	return run, phase
 }
 
-// TestWALOnAVolume: the pod of a database with its log on another volume has both, both pools are observed, and the runner knows which is
-// which.
+// TestWALOnAVolume: the pod of a database with its log on another volume mounts both volumes, both pools are observed, and the runner knows
+// which is which.
 func TestWALOnAVolume(t *testing.T) {
 	run, phase := walRun("")
 	var mounted []string
@@ -67,8 +67,8 @@ func TestWALOnAVolume(t *testing.T) {
 	}
 }
 
-// TestJoinedOfWAL: what the disks below the log did is under its name, and what those below the data did is of the phase. On one pool both
-// are the same.
+// TestJoinedOfWAL: the metrics of the log's disks have its name as a prefix, and those of the data's disks have none. On one pool both are
+// the same.
 func TestJoinedOfWAL(t *testing.T) {
 	began := time.Unix(1000, 0).UTC()
 	operation := func(written int64) *v1alpha1.PoolOperation {

@@ -1,5 +1,5 @@
-// Package spelling has the words of messages: the name that a user most likely meant, how many there are of something, and texts of any
-// length made short.
+// Package spelling helps to word messages: it finds the name that a user most likely meant, writes numbers with their nouns, and shortens
+// texts.
 package spelling
 
 import (
@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Shorten truncates a text to so many bytes without splitting a character, and shows that it did. Bytes that are no text become "?".
+// Shorten truncates a text to the given number of bytes without splitting a character. A truncated text ends with "...". Invalid UTF-8
+// becomes "?".
 func Shorten(text string, most int) string {
 	const mark = "..."
 	if text = strings.ToValidUTF8(text, "?"); len(text) <= most {
@@ -21,7 +22,7 @@ func Shorten(text string, most int) string {
 	return text[:cut] + mark
 }
 
-// Some lists at most so many names, and says how many more there are.
+// Some lists the names up to the given number, and says how many more there are.
 func Some(names []string, most int) string {
 	text := strings.Join(names[:min(len(names), most)], ", ")
 	if more := len(names) - most; more > 0 {
@@ -30,7 +31,7 @@ func Some(names []string, most int) string {
 	return text
 }
 
-// Count is, for example, "1 run" or "2 runs".
+// Count returns a number with its noun, for example "1 run" or "2 runs".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -38,8 +39,8 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Nearest is the only name that begins with the given one. Otherwise it is the most similar name, if it differs in at most a third of the
-// letters, or in two. Empty if there is none.
+// Nearest returns the name that was most likely meant: the only name that begins with the given one, or else the most similar name, if it
+// differs in at most a third of the letters, or in at most two. It returns "" if there is none.
 func Nearest(given string, names []string) string {
 	if only := onlyLonger(given, names); only != "" {
 		return only
@@ -47,7 +48,8 @@ func Nearest(given string, names []string) string {
 	return within(given, names, max(2, len(given)/3))
 }
 
-// onlyLonger is the only name that begins with the given one. Another number is another name: P99 does not stand for P999.
+// onlyLonger returns the only name that begins with the given one, or "" if there is none or if the given name itself is among the names.
+// It does not extend a number: P99 does not stand for P999.
 func onlyLonger(given string, names []string) (only string) {
 	for _, candidate := range names {
 		if strings.EqualFold(candidate, given) {
@@ -67,7 +69,8 @@ func onlyLonger(given string, names []string) (only string) {
 
 func digit(b byte) bool { return '0' <= b && b <= '9' }
 
-// Slip is Nearest for a name that may also be unknown to this release: it accepts one wrong letter in short names, and two in longer ones.
+// Slip is stricter than Nearest, for names that may be correct although this release does not know them: it accepts one wrong letter in
+// short names, and two in longer ones.
 func Slip(given string, names []string) string {
 	if len(given) < 6 {
 		return within(given, names, 1)
@@ -75,7 +78,7 @@ func Slip(given string, names []string) string {
 	return within(given, names, 2)
 }
 
-// Instead says which of the names to write instead of one that is not among them.
+// Instead says what to write instead of a name that is not one of the given names.
 func Instead(given string, names []string) string {
 	if meant := Slip(given, names); meant != "" {
 		return "did you mean " + meant + "?"
@@ -86,8 +89,8 @@ func Instead(given string, names []string) string {
 	return "write one of " + strings.Join(names, ", ")
 }
 
-// within is the most similar name that differs in at most that many letters. It ignores names that have nothing in common with the given
-// one.
+// within returns the most similar name that differs in at most that many letters. It ignores names that have nothing in common with the
+// given one.
 func within(given string, names []string, most int) string {
 	best, distance := "", min(most+1, len(given))
 	for _, candidate := range names {
@@ -98,7 +101,7 @@ func within(given string, names []string, most int) string {
 	return best
 }
 
-// editDistance is the Levenshtein distance, over bytes: the names are ASCII.
+// editDistance returns the Levenshtein distance in bytes, because the names are ASCII.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

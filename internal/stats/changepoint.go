@@ -12,7 +12,7 @@ const maxHistory = 500
 
 // ChangeRule finds the points at which a history of runs changes, by the E-divisive means of Matteson and James (2014).
 type ChangeRule struct {
-	// MinSize is the least number of values between two changes, at least 2. A change is not seen before so many values follow it.
+	// MinSize is the least number of values between two changes, at least 2. A change is not found until that many values follow it.
 	MinSize int
 	// Significance is the largest share of shuffled histories with an equally good split at which a split still counts as a change.
 	Significance float64
@@ -21,7 +21,7 @@ type ChangeRule struct {
 	Seed uint64
 }
 
-// Changes is the rule for nightly runs: after as few as three values a change can be seen, if it is large and the history long.
+// Changes is the rule for nightly runs: a change can be found after as few as three values, if it is large and the history long.
 func Changes(seed uint64) ChangeRule {
 	return ChangeRule{MinSize: 3, Significance: 0.01, Permutations: 499, Seed: seed}
 }
@@ -36,9 +36,9 @@ type Change struct {
 	P float64
 }
 
-// Find splits the history where the energy distance of both sides is largest, then the better of both parts, and so on, until a split is no
-// better than in shuffled parts: p = (1 + number of shuffles at least as good) / (1 + shuffles). It returns an empty list if there is no
-// change.
+// Find splits the history where the energy distance between both sides is largest, then splits the part with the best split, and so on,
+// until the best split is not significantly better than in shuffled parts: p = (1 + number of shuffles at least as good) / (1 + shuffles).
+// It returns an empty list if there is no change.
 func (r ChangeRule) Find(history []float64) ([]Change, error) {
 	if err := r.check(history); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (r ChangeRule) check(history []float64) error {
 	return nil
 }
 
-// significance shuffles within the parts that were found, so that only a further change can stand out.
+// significance is p of the best split. It shuffles only within the parts found so far, so that only a further change can stand out.
 func (r ChangeRule) significance(history []float64, bounds []int, score float64, source *rand.PCG) float64 {
 	shuffled := slices.Clone(history)
 	asGood := 1
@@ -104,7 +104,7 @@ func (r ChangeRule) significance(history []float64, bounds []int, score float64,
 
 func newSource(seed uint64) *rand.PCG { return rand.NewPCG(seed, 0) }
 
-// shuffle is a Fisher-Yates shuffle, written here because what is found in a history must not change with a library.
+// shuffle is a Fisher-Yates shuffle. It is written here because the changes found in a history must not depend on the version of a library.
 func shuffle(values []float64, source *rand.PCG) {
 	for i := len(values) - 1; i > 0; i-- {
 		j := int(source.Uint64() % uint64(i+1))
@@ -112,7 +112,7 @@ func shuffle(values []float64, source *rand.PCG) {
 	}
 }
 
-// bestSplit is the best of all parts. It is 0 if nothing differs, or no part is large enough.
+// bestSplit is the best split of all parts. at is 0 if nothing differs, or no part is large enough.
 func (r ChangeRule) bestSplit(history []float64, bounds []int) (at int, score float64) {
 	for i := 1; i < len(bounds); i++ {
 		inside, better := splitPart(history[bounds[i-1]:bounds[i]], r.MinSize)
@@ -123,12 +123,12 @@ func (r ChangeRule) bestSplit(history []float64, bounds []int) (at int, score fl
 	return at, score
 }
 
-// splitPart finds the split t, and the end e of what follows it, with the largest energy. If e were always the last value, a change that is
-// reverted later would be averaged away. The energy of m = t values x and n = e-t values y is mn/(m+n) (2 mean|x-y| - mean|x-x'| -
+// splitPart finds the split t, and the end e of the values after it, with the largest energy. If e were always the last value, a change
+// that is reverted later would be averaged away. The energy of m = t values x and n = e-t values y is mn/(m+n) (2 mean|x-y| - mean|x-x'| -
 // mean|y-y'|), with means over all pairs.
 func splitPart(part []float64, least int) (at int, score float64) {
-	head := make([]float64, len(part)+1) // sum of the distances among the first so many
-	tail := make([]float64, len(part))   // sum of the distances from this one on, up to the end that is looked at
+	head := make([]float64, len(part)+1) // sum of the distances among the first i values
+	tail := make([]float64, len(part))   // sum of the distances among the values from i on, up to the current end
 	for last, value := range part {
 		var reach float64
 		for from := last - 1; from >= 0; from-- {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// history has so many values of each level, with noise.
+// history returns a number of values for each level, with noise.
 func history(seed uint64, noise float64, each int, levels ...float64) []float64 {
 	r := seeded(seed)
 	var values []float64
@@ -33,7 +33,7 @@ func TestFind(t *testing.T) {
 		"one wild value":        {append(append(history(8, 1, 20, 100), 500), history(9, 1, 20, 100)...), nil},
 		"five new at the end":   {append(history(10, 1, 40, 100), history(11, 1, 5, 80)...), []int{40}},
 		"three new at the end":  {append(history(10, 1, 90, 100), history(11, 1, 3, 80)...), []int{90}},
-		"the shortest":          {[]float64{1, 1, 1, 9, 9, 9}, nil}, // 2 of the 20 ways to part them are as good
+		"the shortest":          {[]float64{1, 1, 1, 9, 9, 9}, nil}, // 2 of the 20 ways to split them are as good
 	} {
 		rule := Changes(1)
 		rule.Permutations = 99
@@ -48,7 +48,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindRepeats: a seed gives the same each time, leaves the input alone, and neither unit nor sign matter.
+// TestFindRepeats: a seed gives the same changes each time, Find does not modify its input, and neither unit nor sign matters.
 func TestFindRepeats(t *testing.T) {
 	values := history(12, 1, 20, 100, 98, 100)
 	kept := slices.Clone(values)
@@ -66,7 +66,7 @@ func TestFindRepeats(t *testing.T) {
 	}
 }
 
-// TestShuffleIsForever: what was found in a history must not change with a release.
+// TestShuffleIsForever: a new release must find the same changes in a history.
 func TestShuffleIsForever(t *testing.T) {
 	values := []float64{0, 1, 2, 3, 4, 5, 6, 7}
 	shuffle(values, newSource(42))
@@ -89,7 +89,7 @@ func TestFindKeepsItsLevel(t *testing.T) {
 	}
 }
 
-// TestSplitPart adds up the distances of each split and end again.
+// TestSplitPart computes the energy of each split and end from all distances, as a reference.
 func TestSplitPart(t *testing.T) {
 	r := seeded(14)
 	for turn := range 300 {

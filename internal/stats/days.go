@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// Day are the logarithms of the values of one experiment.
+// Day holds the logarithms of the values of one experiment.
 type Day []float64
 
-// Days is the variation of equal experiments: how much their levels differ, and their runs within them.
+// Days is the variation of equal experiments: how much their levels differ, and how much the runs differ within each experiment.
 type Days struct {
-	// Levels is the variance of the level of an experiment, with LevelFreedom degrees of freedom. It contains LevelShare of the variance
-	// within, because a level of few runs varies more.
+	// Levels is the variance of the level of an experiment, with LevelFreedom degrees of freedom. It contains LevelShare times Within,
+	// because the level of few runs varies more.
 	Levels, LevelFreedom, LevelShare float64
 	// Within is the variance of a run around its level, with WithinFreedom degrees of freedom.
 	Within, WithinFreedom float64
@@ -55,7 +55,7 @@ func (d Days) Join(other Days) Days {
 }
 
 // CompareDays compares the level of one more experiment with those of earlier ones. Its error includes the variation between experiments: a
-// day that differs from the day before is no change. No number of runs in one experiment replaces a second experiment.
+// day that merely differs from the day before is not a change. No number of runs in one experiment replaces a second experiment.
 func CompareDays(before []Day, now Day, variation Days) (LevelTest, error) {
 	earlier, err := levelsOf(before)
 	if err != nil {
@@ -69,16 +69,16 @@ func CompareDays(before []Day, now Day, variation Days) (LevelTest, error) {
 		return LevelTest{}, errors.New("the variation between experiments needs two of them")
 	}
 	share := shareOf(before)
-	// The variation may be known from experiments with more runs than the earlier ones. And levels vary at least as much as their runs do,
-	// even if a few of them lie close together by chance.
+	// The variation may be known from experiments with more runs than the earlier ones have. And levels vary at least as much as their runs
+	// make them vary, even if a few levels lie close together by chance.
 	levels := max(variation.Levels+variation.Within*max(0, share-variation.LevelShare), variation.Within*share)
-	// An experiment of fewer runs than the earlier ones is known less well.
+	// The level of an experiment with fewer runs than the earlier ones is known less well.
 	newest := levels + variation.Within*max(0, 1/float64(len(now))-share)
 	return LevelTest{Estimate: level - mean(earlier), Error: math.Sqrt(levels/float64(len(before)) + newest),
 		Freedom: variation.LevelFreedom}, nil
 }
 
-// shareOf is the share of the variance within experiments that is in their levels, on average.
+// shareOf is the share of the variance within experiments that the variance of their levels contains, on average.
 func shareOf(days []Day) (share float64) {
 	for _, day := range days {
 		share += 1 / float64(len(day))

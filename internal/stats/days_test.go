@@ -33,12 +33,13 @@ func TestCompareDays(t *testing.T) {
 	if err != nil || test.Estimate != 4 || test.Freedom != 2 || math.Abs(test.Error-math.Sqrt(4.0/3+4)) > 1e-12 {
 		t.Errorf("%+v, %v", test, err)
 	}
-	// Levels that lie together by chance vary at least as the runs do, and fewer runs now are known less well.
+	// Levels that lie close together by chance vary at least as much as their runs make them vary, and a level of fewer runs is known less
+	// well.
 	alike, err := CompareDays([]Day{{-1, 1}, {1, -1}}, Day{0}, Days{LevelFreedom: 1, Within: 2, WithinFreedom: 2})
 	if err != nil || math.Abs(alike.Error-math.Sqrt(1.0/2+1+1)) > 1e-12 {
 		t.Errorf("%+v, %v", alike, err)
 	}
-	// Levels of many runs do not vary as those of six do.
+	// Levels of many runs vary less than levels of six runs.
 	six := Day{-1, 1, -1, 1, -1, 1}
 	fewer, err := CompareDays([]Day{six}, six, Days{Levels: 1, LevelFreedom: 9, Within: 6, WithinFreedom: 370})
 	if err != nil || math.Abs(fewer.Error-2) > 1e-12 {

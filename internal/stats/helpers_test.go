@@ -24,7 +24,7 @@ func sample(r *rand.Rand, n int, ties bool) []float64 {
 	return values
 }
 
-// must is for inputs without fault.
+// must returns the value, and fails the test on an error.
 func must[T any](t *testing.T) func(T, error) T {
 	return func(value T, err error) T {
 		t.Helper()
@@ -51,7 +51,7 @@ func unpairedShift(t *testing.T, a, b []float64, confidence float64) Shift {
 	return must[*Ranked](t)(NewUnpaired(a, b)).Shift((1-confidence)/2, (1-confidence)/2)
 }
 
-// subsets calls with each set of so many of n, as bits; with any number for a negative one.
+// subsets calls each for every set of this size out of n elements, as bits. A negative size means any size.
 func subsets(n, size int, each func(set uint)) {
 	for set := range uint(1) << n {
 		if size < 0 || bits.OnesCount(set) == size {

@@ -5,7 +5,7 @@ import "fmt"
 // maxAverages bounds the memory for differences and Walsh averages: 32 MiB.
 const maxAverages = 1 << 22
 
-// Shift is an estimate of Hodges and Lehmann. It needs no normal distribution, and a few wild values move it little.
+// Shift is an estimate of Hodges and Lehmann. It does not assume a normal distribution, and a few wild values move it little.
 type Shift struct {
 	Estimate float64
 	Interval Interval
@@ -13,16 +13,16 @@ type Shift struct {
 
 // Interval holds the true shift with at least this confidence.
 type Interval struct {
-	// Known is false if there are too few values for the confidence that was asked for. Low and High are infinite then, and
-	// Confidence is the most that so few values could give.
+	// Known is false if there are too few values for the requested confidence. Then Low and High are infinite, and Confidence is the
+	// highest that these values could give.
 	Known bool
-	// Exact says that Confidence was counted; it is approximated for many values.
+	// Exact is true if Confidence was counted. It is approximated for many values.
 	Exact                 bool
 	Low, High, Confidence float64
 }
 
-// PairedShift is the median of the Walsh averages (d_i + d_j)/2, i <= j, of paired shifts. The interval holds what the exact
-// signed-rank test of Wilcoxon does not reject, so the shifts should spread alike to both sides.
+// PairedShift is the median of the Walsh averages (d_i + d_j)/2, i <= j, of paired shifts. The interval holds the values that the exact
+// signed-rank test of Wilcoxon does not reject, so the distribution of the shifts should be symmetric.
 func PairedShift(shifts []float64, confidence float64) (Shift, error) {
 	if err := checkConfidence(confidence); err != nil {
 		return Shift{}, err

@@ -61,7 +61,7 @@ func sameShift(a, b Shift) bool {
 		same(i.Low, j.Low) && same(i.High, j.High) && near(i.Confidence, j.Confidence)
 }
 
-// TestPairedShiftInverts counts all signs, so as to see that the interval is what the signed-rank test does not reject.
+// TestPairedShiftInverts counts all signs, to check that the interval holds exactly the values that the signed-rank test does not reject.
 func TestPairedShiftInverts(t *testing.T) {
 	r := seeded(7)
 	for range 300 {
@@ -73,7 +73,7 @@ func TestPairedShiftInverts(t *testing.T) {
 	}
 }
 
-// inverts wants a value inside the interval exactly if a test at its level accepts the value.
+// inverts requires that a value lies inside the interval if and only if a test at the level of the interval accepts it.
 func inverts(t *testing.T, interval Interval, delta float64, test func(float64) float64) {
 	t.Helper()
 	if !interval.Known {
@@ -88,7 +88,7 @@ func inverts(t *testing.T, interval Interval, delta float64, test func(float64) 
 	}
 }
 
-// signedRankTwoSided ranks the sizes of x = d-delta, which are without ties, and counts all signs.
+// signedRankTwoSided ranks the sizes of x = d-delta, which have no ties, and counts all signs.
 func signedRankTwoSided(shifts []float64, delta float64) float64 {
 	rank := func(i int) (above int) {
 		for _, other := range shifts {
@@ -186,7 +186,7 @@ func TestShiftProperties(t *testing.T) {
 	}
 }
 
-// TestManyShifts looks beyond the values for which distributions are counted.
+// TestManyShifts uses more values than distributions are counted for.
 func TestManyShifts(t *testing.T) {
 	r := seeded(11)
 	a, b := sample(r, 400, false), sample(r, 300, false)
@@ -205,7 +205,7 @@ func TestManyShifts(t *testing.T) {
 	}
 }
 
-// TestSignedRankApproximation counts the first number of pairs that is approximated.
+// TestSignedRankApproximation counts the distribution for the smallest number of pairs that is approximated.
 func TestSignedRankApproximation(t *testing.T) {
 	n := exactValues + 1
 	chances := make([]float64, n*(n+1)/2+1)

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Holm adjusts the p-values of several tests, so that the chance of even one false alarm stays below the level that they are
-// then compared with: the k-th smallest of m becomes max(the one before, min(1, (m-k+1) p)). The order is that of the input.
+// Holm adjusts the p-values of several tests, so that the chance of even one false alarm is at most the level that they are then compared
+// with: the k-th smallest of m becomes max(the one before, min(1, (m-k+1) p)). The result is in the order of the input.
 func Holm(p []float64) ([]float64, error) {
 	if len(p) == 0 {
 		return nil, errors.New("no p-values")

@@ -22,7 +22,7 @@ func TestHolm(t *testing.T) {
 	}
 }
 
-// TestHolmIsClosedTesting uses that Holm's method rejects a hypothesis if Bonferroni's test rejects each group that it is in.
+// TestHolmIsClosedTesting: Holm's method rejects a hypothesis exactly if Bonferroni's test rejects each group that contains it.
 func TestHolmIsClosedTesting(t *testing.T) {
 	r := seeded(12)
 	for range 3000 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// hostile is what no function takes for a series of measurements.
+// hostile holds values that no function accepts as a series of measurements.
 var hostile = map[string][]float64{
 	"none":               nil,
 	"not a number":       {1, 2, math.NaN(), 4, 5, 6, 7, 8},
@@ -14,7 +14,7 @@ var hostile = map[string][]float64{
 	"beyond all measure": {1, 2, 1e300, 4, 5, 6, 7, 8},
 }
 
-// functions takes the error of each function that takes values.
+// functions returns the error of each function that takes values.
 func functions(values []float64) map[string]error {
 	good := []float64{1, 2, 3, 4, 5, 6, 7, 8}
 	failed := map[string]error{}
@@ -32,7 +32,7 @@ func functions(values []float64) map[string]error {
 	return failed
 }
 
-// memberOf takes each shift from its own repetition.
+// memberOf returns a member with each shift in its own repetition.
 func memberOf(shifts []float64) Member {
 	member := Member{Shifts: shifts}
 	for i := range shifts {
@@ -95,7 +95,7 @@ func TestHostileArguments(t *testing.T) {
 	}
 }
 
-// FuzzTests wants an error, or p-values and intervals that are some.
+// FuzzTests wants an error, or valid p-values and intervals.
 func FuzzTests(f *testing.F) {
 	f.Add(1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 0.5)
 	f.Add(0.0, math.Inf(1), math.NaN(), -1.0, 1e308, 5e-324, 0.0)

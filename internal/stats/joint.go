@@ -13,29 +13,30 @@ import (
 const (
 	// maxAllFlips is the largest number of repetitions for which all combinations of signs are counted.
 	maxAllFlips = 13
-	// someFlips is how many combinations are drawn for more repetitions, including the measured one.
+	// someFlips is the number of combinations that are drawn if there are more repetitions, including the measured one.
 	someFlips = 1 << maxAllFlips
 )
 
-// Member is one of several comparisons of pairs. Its limit is subtracted from its shifts, so shifts above 0 are evidence against it.
+// Member is one of several comparisons of pairs. Its limit is already subtracted from its shifts, so shifts above 0 are evidence that the
+// member exceeds its limit.
 type Member struct {
 	Shifts   []float64
 	Outlying []bool
-	// Repetitions that the pairs come from: the members of a family share them, and with them their noise.
+	// Repetitions are those that the pairs come from. The members of a family share repetitions, and therefore their noise.
 	Repetitions []int32
 }
 
 // JointTest is the result of Joint.
 type JointTest struct {
-	// P of each member, adjusted: the chance that any of the members within their limits looks as bad as this one.
+	// P is the adjusted p of each member: the chance that any of the members within their limits looks as bad as this one.
 	P []float64
-	// Level is the largest p of a single member with an adjusted P within the level of the family.
+	// Level is the largest unadjusted p of a single member for which its adjusted P is within the level of the family.
 	Level float64
 }
 
 // Joint tests a family of comparisons together, after Westfall and Young, step by step down from the smallest p. If no member exceeded its
-// limit, all shifts of a repetition could equally have the other sign: p of each member is counted over all such flips of whole
-// repetitions. So members that rise and fall together count as one, while Holm counts each.
+// limit, all shifts of a repetition could equally have the other sign: p of each member is counted over all such flips of whole repetitions
+// (or many of them, see maxAllFlips). So members that rise and fall together count as one, whereas Holm counts each.
 func Joint(members []Member, level float64) (JointTest, error) {
 	if len(members) == 0 {
 		return JointTest{}, errors.New("no comparisons")
@@ -44,11 +45,11 @@ func Joint(members []Member, level float64) (JointTest, error) {
 	if err != nil {
 		return JointTest{}, err
 	}
-	if len(members) == 1 { // the signs of one are counted already
+	if len(members) == 1 { // its p already counts all signs
 		return JointTest{P: family.p, Level: level}, nil
 	}
-	beyond := make([]int, len(members)) // of each member in the order of p: flips in which it, or one after it, looks as bad
-	var least []float64                 // smallest p of those from last on, in each flip
+	beyond := make([]int, len(members)) // for each member in the order of p: flips in which it, or one after it, looks as bad
+	var least []float64                 // for each flip: smallest p of the members from last on
 	flips := family.each(0, func(smallest []float64) {
 		least = append(least, smallest[0])
 		for i, at := range family.order {
@@ -73,7 +74,7 @@ func Joint(members []Member, level float64) (JointTest, error) {
 		family.each(last, func(smallest []float64) { least = append(least, smallest[last]) })
 	}
 	slices.Sort(least)
-	// The first flip too many, and those that tie with it, are beyond the level.
+	// The first flip above the number that level allows, and those that tie with it, are beyond the level.
 	allowed := int(level*float64(flips)*(1+closeness)) + 1
 	if allowed > len(least) {
 		test.Level = level
@@ -83,26 +84,26 @@ func Joint(members []Member, level float64) (JointTest, error) {
 	return test, nil
 }
 
-// family has the members of a joint test with all that does not depend on signs.
+// family holds the members of a joint test, with everything that does not depend on signs.
 type family struct {
 	members []ranking
-	// p of each member, and the members in its order.
+	// p of each member, and the indices of the members in the order of p.
 	p     []float64
 	order []int
 	signs int // number of repetitions
 }
 
-// ranking is a member with the ranks of its pairs, which makes the statistic of each flip a sum of integers: a benchmark may have
-// hundreds of comparisons with 50 pairs each, and each comparison has thousands of flips.
+// ranking is a member with the ranks of its pairs. The statistic of each flip is then a sum of integers, which is fast: a benchmark may
+// have hundreds of comparisons with 50 pairs each, and each comparison has thousands of flips.
 type ranking struct {
 	below []float64
-	// unflipped is the statistic without flips, and byFlip what the flip of a repetition adds to it, for pairs with a rank of their own.
+	// unflipped is the statistic without flips, and byFlip is added to it for each flipped repetition, both for pairs that share no rank.
 	unflipped int
 	byFlip    []int
 	ties      []tie
 }
 
-// tie are several pairs that share a rank.
+// tie is a group of pairs that share a rank.
 type tie struct {
 	// lower is the number of pairs with lower ranks.
 	lower int
@@ -110,7 +111,7 @@ type tie struct {
 	zero  bool
 }
 
-// signed is the sign of a pair, and the repetition it comes from.
+// signed is the sign of a pair, and the repetition that the pair comes from.
 type signed struct {
 	positive   bool
 	repetition int
@@ -172,7 +173,7 @@ func newRanking(member Member, repetitions []int32) ranking {
 	return r
 }
 
-// add takes the pairs of one rank. The averages of a pair with those of lower ranks and with itself have its sign.
+// add adds the pairs of one rank. The averages of a pair with the pairs of lower ranks, and with itself, have the sign of the pair.
 func (r *ranking) add(one tie) {
 	rank, only := one.lower+1, one.pairs[0]
 	switch {
@@ -188,7 +189,7 @@ func (r *ranking) add(one tie) {
 	}
 }
 
-// chance is p of a member with the signs of some repetitions flipped. It counts the averages of two pairs that are not above 0.
+// chance is p of a member if the signs of some repetitions are flipped. It counts the averages of two pairs that are not above 0.
 func (r *ranking) chance(flipped []bool) float64 {
 	notAbove := r.unflipped
 	for repetition, more := range r.byFlip {
@@ -210,8 +211,8 @@ func (r *ranking) chance(flipped []bool) float64 {
 	return r.below[notAbove]
 }
 
-// each calls a function for each flip, with the smallest p of each member and those after it in the order, from a place in the order on. It
-// returns the number of flips.
+// each calls a function for each flip. The argument holds, for each member from this index of the order on, the smallest p of the member
+// and those after it. each returns the number of flips.
 func (f *family) each(from int, call func(smallest []float64)) int {
 	flipped, smallest := make([]bool, f.signs), make([]float64, len(f.members))
 	count, random := someFlips, rand.New(rand.NewPCG(uint64(f.signs), uint64(len(f.members))))
@@ -223,7 +224,7 @@ func (f *family) each(from int, call func(smallest []float64)) int {
 			switch {
 			case f.signs <= maxAllFlips:
 				flipped[i] = flip>>i&1 == 1
-			case flip > 0: // the first is what was measured
+			case flip > 0: // the first flip is the measured one
 				flipped[i] = random.Uint64()&1 == 1
 			}
 		}

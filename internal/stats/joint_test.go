@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// randomFamily shares the noise of its repetitions, has ties and outlying pairs, and lacks some of them.
+// randomFamily returns members that share the noise of their repetitions. They have outlying pairs, may have ties, and lack some
+// repetitions.
 func randomFamily(r *rand.Rand, size, n int, ties bool) []Member {
 	common, members := sample(r, n, ties), make([]Member, size)
 	for i := range members {
@@ -37,7 +38,7 @@ func chanceOf(t *testing.T, member Member, flips uint) float64 {
 	return must[Tails](t)(must[*Ranked](t)(NewPaired(shifts, member.Outlying)).Test(0)).Greater
 }
 
-// TestJointCounts compares with the definition, written down plainly.
+// TestJointCounts compares Joint with a plain implementation of its definition.
 func TestJointCounts(t *testing.T) {
 	r, decided, levels := seeded(21), 0, map[float64]bool{}
 	for turn := range 300 {
@@ -79,7 +80,8 @@ func TestJointCounts(t *testing.T) {
 	}
 }
 
-// TestJointKeepsPower: what is worse in all of six repetitions is seen among any number of comparisons, where Holm sees nothing from four on.
+// TestJointKeepsPower: Joint finds a comparison that is worse in all six repetitions among any number of comparisons, whereas Holm finds
+// none from four comparisons on.
 func TestJointKeepsPower(t *testing.T) {
 	repetitions := []int32{1, 2, 3, 4, 5, 6}
 	worse := Member{Shifts: []float64{0.050, 0.052, 0.049, 0.051, 0.048, 0.053}, Repetitions: repetitions}
@@ -99,8 +101,8 @@ func TestJointKeepsPower(t *testing.T) {
 	}
 }
 
-// TestJointKeepsItsLevel over a family that is at its limits, with members that are alike, and with independent ones. The lower end says that
-// it does not do so by deciding nothing.
+// TestJointKeepsItsLevel for a family that is at its limits, with correlated and with independent members. The lower end of the rate checks
+// that Joint does not keep its level by deciding nothing.
 func TestJointKeepsItsLevel(t *testing.T) {
 	r := seeded(22)
 	for _, c := range []struct {

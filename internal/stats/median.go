@@ -1,6 +1,6 @@
 package stats
 
-// Binomial is the chance that at most k of n values lie below their median: P(K <= k) of n tosses of a coin.
+// Binomial is the chance that at most k of n values lie below the true median: P(K <= k) for n tosses of a fair coin.
 func Binomial(n, k int) float64 {
 	chance, sum := 1.0, 0.0
 	for range n {
@@ -13,8 +13,8 @@ func Binomial(n, k int) float64 {
 	return min(1, sum)
 }
 
-// MedianOutside is the place of the sorted value, counted from one end, beyond which the true median lies with at most this chance on that
-// side. 0 if there are too few values. It makes no assumption about their distribution.
+// MedianOutside is the position, counted from one end, of the sorted value beyond which the true median lies with a chance of at most level
+// on that side. It is 0 if there are too few values. It makes no assumption about their distribution.
 func MedianOutside(n int, level float64) int {
 	outside := 0
 	for outside < n && Binomial(n, outside) <= level*(1+closeness) {

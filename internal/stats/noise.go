@@ -8,8 +8,8 @@ import (
 // noiseShare is the share of the shifts between equal things that the noise floor should cover.
 const noiseShare = 0.95
 
-// ConsecutiveShifts are ln(second/first) of runs of the same thing, the first with the second, the third with the fourth: no run
-// counts twice, and a slow drift counts little. The last of an odd number has no partner and is left out.
+// ConsecutiveShifts returns ln(second/first) of runs of the same thing, for the first and the second, the third and the fourth, and so on:
+// no run counts twice, and a slow drift counts little. The last of an odd number of runs has no partner and is left out.
 func ConsecutiveShifts(runs []float64) ([]float64, error) {
 	if err := check(runs, 2); err != nil {
 		return nil, err
@@ -21,21 +21,21 @@ func ConsecutiveShifts(runs []float64) ([]float64, error) {
 	return LogRatios(first, second)
 }
 
-// Noise is by how much equal things seem to differ.
+// Noise says how much equal things seem to differ.
 type Noise struct {
 	// Floor is the absolute shift that is seldom exceeded.
 	Floor float64
-	// Shifts is how many it was taken from.
+	// Shifts is the number of shifts that Floor was taken from.
 	Shifts int
-	// Coverage is the chance that one more shift between equal things stays within Floor. Known says that it is 95%.
+	// Coverage is the chance that one more shift between equal things stays within Floor. Known is true if it is at least 95%.
 	Coverage float64
 	Known    bool
 }
 
-// NoiseFloor is the 95th percentile of the absolute shifts of A/A pairs: of n, the one with rank k = ceil(0.95 (n+1)). One more
-// shift is as likely to fall before, between or behind them, so it stays within with a chance of k/(n+1), whatever their
-// distribution. With fewer than 19 that rank is beyond them, and the largest is the most that was seen: then Known is false, and
-// Coverage says how much less than 95% it is.
+// NoiseFloor is the 95th percentile of the absolute shifts of A/A pairs: of n shifts, the one with rank k = ceil(0.95 (n+1)). One more
+// shift is equally likely to fall before all of them, between any two, or after all, so it stays within the floor with a chance of k/(n+1),
+// whatever their distribution. With fewer than 19 shifts there is no such rank, and the floor is the largest shift: then Known is false,
+// and Coverage says how much less than 95% it covers.
 func NoiseFloor(shifts []float64) (Noise, error) {
 	if err := check(shifts, 2); err != nil {
 		return Noise{}, err

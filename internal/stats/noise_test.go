@@ -60,7 +60,7 @@ func TestNoiseFloor(t *testing.T) {
 	}
 }
 
-// TestNoiseCovers leaves out each of the shifts once: as many stay within the floor of the others as Coverage says, or with ties more.
+// TestNoiseCovers leaves out each shift once: the share that stays within the floor of the others is Coverage, or more if there are ties.
 func TestNoiseCovers(t *testing.T) {
 	r := seeded(13)
 	for turn := range 300 {

@@ -6,18 +6,18 @@ import (
 )
 
 const (
-	// farAway is how many typical deviations an outlier is away: of normal values, one in 20,000 is as far.
+	// farAway is the number of median deviations beyond which a value is an outlier: of normally distributed values, one in 20,000 is.
 	farAway = 6
-	// leastAway is how far an outlier is away at least, as a logarithm: values that hardly differ have none.
+	// leastAway is the least distance of an outlier from the median, as a logarithm: values that hardly differ have no outliers.
 	leastAway = 0.02
-	// leastSample is the number of values from which on a sample can have outliers: the middle of fewer is not known.
+	// leastSample is the size of the smallest sample that can have outliers: the middle of fewer values is not known.
 	leastSample = 4
 )
 
-// Outliers says of each value, a logarithm, whether it is much further from the median than is typical: than the median deviation.
+// Outliers reports for each value, a logarithm, whether its distance from the median is much larger than the median of these distances.
 func Outliers(values []float64) []bool { return OutliersBeyond(values, farAway) }
 
-// OutliersBeyond is Outliers with another number of median deviations: with many values, a larger one makes fewer false alarms.
+// OutliersBeyond is like Outliers, with another number of median deviations: for many values, a larger number makes fewer false alarms.
 func OutliersBeyond(values []float64, times float64) []bool {
 	far := make([]bool, len(values))
 	if len(values) < leastSample || check(values, 1) != nil {
@@ -34,8 +34,8 @@ func OutliersBeyond(values []float64, times float64) []bool {
 	return far
 }
 
-// OutlyingPairs are those whose sum is an outlier, because one of the two runs hung. This does not depend on which of the two it was, nor
-// on any shift between them, so pairs can be ranked by it without changing the chances.
+// OutlyingPairs reports for each pair whether its sum is an outlier, because one of the two runs hung. This does not depend on which of the
+// two runs hung, nor on any shift between them, so pairs can be ranked by it without changing the chances.
 func OutlyingPairs(before, now []float64) []bool {
 	sums := make([]float64, len(before))
 	for i := range sums {

@@ -27,7 +27,7 @@ func TestOutliers(t *testing.T) {
 	}
 }
 
-// TestOutlyingPairsDoNotDependOnSigns, that is, on which of both runs is which after any shift is taken off.
+// TestOutlyingPairsDoNotDependOnSigns: it does not matter which of the two runs of a pair is which, after any shift is subtracted.
 func TestOutlyingPairsDoNotDependOnSigns(t *testing.T) {
 	r, marked := seeded(25), 0
 	for range 500 {
@@ -53,8 +53,8 @@ func TestOutlyingPairsDoNotDependOnSigns(t *testing.T) {
 	}
 }
 
-// TestOutlyingPairsCountLeast: with 6 to 11 pairs a pair that hangs has the largest rank of all, and undoes what the others
-// say. Marked as outlying it has the lowest.
+// TestOutlyingPairsCountLeast: with 6 to 11 pairs, a pair with a run that hung has the largest rank, and outweighs all others. If it is
+// marked as outlying, it has the lowest rank.
 func TestOutlyingPairsCountLeast(t *testing.T) {
 	for n := 7; n <= 11; n++ {
 		shifts, outlying := make([]float64, n), make([]bool, n)
@@ -73,8 +73,7 @@ func TestOutlyingPairsCountLeast(t *testing.T) {
 	}
 }
 
-// TestRankedIsOneStatistic: whatever the outlying pairs, p has the chances that it says over all signs, and a delta is rejected on a side
-// exactly if it lies beyond that end of the interval.
+// TestRankedIsOneStatistic: whatever the outlying pairs, a delta is rejected on a side exactly if it lies beyond that end of the interval.
 func TestRankedIsOneStatistic(t *testing.T) {
 	r, beyond := seeded(23), 0
 	for turn := range 400 {

@@ -2,17 +2,17 @@ package stats
 
 const (
 	million = 1_000_000
-	// leastBeyond is how many values have to lie beyond a percentile. With fewer, it is little more than the largest value.
+	// leastBeyond is the number of values that must lie beyond a percentile. With fewer, it is little more than the largest value.
 	leastBeyond = 10
 )
 
-// Percentiles of latencies that are reported, with the parts per million of the values that are below.
+// Percentiles are the reported percentiles of latencies, each with the share of the values below it in parts per million.
 var Percentiles = []struct {
 	Suffix          string
 	PartsPerMillion int64
 }{{"P50", 500_000}, {"P95", 950_000}, {"P99", 990_000}, {"P999", 999_000}}
 
-// NeededFor is how many values a percentile needs.
+// NeededFor is the number of values that a percentile needs.
 func NeededFor(partsPerMillion int64) int64 {
 	beyond := max(million-partsPerMillion, 1)
 	return (leastBeyond*million + beyond - 1) / beyond

@@ -8,20 +8,20 @@ import (
 	"sort"
 )
 
-// Ranked are measured shifts, ready to be tested against any delta. Test and Shift come from one statistic: a delta is rejected on a side,
-// at some level, exactly if it lies beyond that end of the interval at this level.
+// Ranked holds measured shifts, ready to be tested against any delta. Test and Shift use the same statistic: a delta is rejected on one
+// side at some level if and only if it lies beyond that end of the interval for this level.
 type Ranked struct {
 	// values are sorted. The statistic is the number of them beyond delta, and below[s] the chance of at most s, if delta is true.
 	values, below []float64
 	exact         bool
-	// slack is by how much equal values may differ by rounding.
+	// slack is the most by which rounding may make equal values differ.
 	slack float64
 }
 
 // NewPaired ranks the shifts of pairs for Wilcoxon's signed-rank test. Outlying pairs, if there are any, get the lowest ranks instead of
 // the highest: the assignment of ranks does not change the chances of their sums, as long as it does not depend on signs. The values are
-// Walsh averages (d_i + d_j)/2, i <= j, of the outlying pairs among each other, and of the others. Each of the others ranks above all
-// outlying ones.
+// the Walsh averages (d_i + d_j)/2, i <= j, of the outlying pairs among each other, and of the other pairs among each other. Each of the
+// other pairs ranks above all outlying ones, so its shift also counts once for each outlying pair.
 func NewPaired(shifts []float64, outlying []bool) (*Ranked, error) {
 	if err := check(shifts, 1); err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func newRanked(values, below []float64, exact bool) *Ranked {
 	return &Ranked{values, below, exact, closeness * 2 * max(math.Abs(values[0]), math.Abs(values[len(values)-1]))}
 }
 
-// Test tests whether the middle of the shifts lies below or above delta. Values of exactly delta count against both sides, which keeps
-// ties on the safe side.
+// Test tests whether the middle of the shifts lies below or above delta. Values equal to delta count against both sides, so that ties err
+// on the safe side.
 func (r *Ranked) Test(delta float64) (Tails, error) {
 	if !finite(delta) {
 		return Tails{}, fmt.Errorf("a delta of %g", delta)
@@ -89,7 +89,7 @@ func (r *Ranked) Test(delta float64) (Tails, error) {
 // Shift is the median of the values. Its interval leaves out at most the given chances at its lower and its upper end.
 func (r *Ranked) Shift(lower, upper float64) Shift {
 	estimate := quantile(r.values, 0.5)
-	cut := func(level float64) int { // 3 against 3 values reach a confidence of 0.9, which floating point does not hold exactly
+	cut := func(level float64) int { // 3 against 3 values reach a confidence of 0.9, which is not exact in floating point
 		return sort.Search(len(r.values), func(k int) bool { return r.below[k] > level*(1+closeness)+closeness/2 })
 	}
 	low, high := cut(lower), cut(upper)

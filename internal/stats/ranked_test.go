@@ -8,7 +8,7 @@ import (
 	moremath "github.com/aclements/go-moremath/stats"
 )
 
-// Hollander and Wolfe (Nonparametric Statistical Methods, table 4.1): how permeable the membranes of placentas are to water.
+// Hollander and Wolfe (Nonparametric Statistical Methods, table 4.1): the permeability of placental membranes to water.
 var (
 	atTerm = []float64{0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46}
 	early  = []float64{1.15, 0.88, 0.90, 0.74, 1.21}
@@ -59,7 +59,7 @@ func TestUnpaired(t *testing.T) {
 	}
 }
 
-// TestPairedIsBounded: one wild pair of sixteen is as bad as any other of the largest rank, however wild.
+// TestPairedIsBounded: one wild pair of sixteen counts no more than any pair with the largest rank, however wild it is.
 func TestPairedIsBounded(t *testing.T) {
 	shifts := make([]float64, 16)
 	for i := range shifts {
@@ -73,7 +73,7 @@ func TestPairedIsBounded(t *testing.T) {
 	}
 }
 
-// TestRankedRounding has values that are 10% apart to the last digit: rounding alone must not look like a shift beyond 10%.
+// TestRankedRounding has values that are 10% apart but for the last digit: rounding alone must not look like a shift beyond 10%.
 func TestRankedRounding(t *testing.T) {
 	before := []float64{60.1, 117.7, 120.2, 1.9, 3.8, 7.6}
 	after := make([]float64, len(before))
@@ -91,7 +91,7 @@ func TestRankedRounding(t *testing.T) {
 	}
 }
 
-// TestRankedCounts compares with a plain count of all signs, and of all ways to part the values. Ties count against both sides.
+// TestRankedCounts compares with a plain count of all signs, and of all ways to split the values. Ties count against both sides.
 func TestRankedCounts(t *testing.T) {
 	r := seeded(1)
 	for turn := range 1500 {
@@ -157,8 +157,8 @@ func tailsOf(less, greater, all int) Tails {
 	return Tails{Less: below, Greater: above, TwoSided: min(1, 2*below, 2*above)}
 }
 
-// TestUnpairedMoremath compares with the implementation behind benchstat, both exact and approximated. That one shares the ranks of ties:
-// in large samples, ties must not make a shift more certain than there.
+// TestUnpairedMoremath compares with the implementation behind benchstat, both exact and approximated. That one gives ties the average of
+// their ranks: in large samples, ties must not make a shift more certain here than there.
 func TestUnpairedMoremath(t *testing.T) {
 	r, safe := seeded(5), 0
 	compare := func(m, n int, ties bool) {
@@ -229,8 +229,8 @@ func scaled(values []float64) []float64 {
 	return larger
 }
 
-// TestUnpairedKeepsItsLevel goes through all ways to part some values: p <= level happens as often as the level at most, and without ties
-// just as often.
+// TestUnpairedKeepsItsLevel goes through all ways to split some values: the share of them with p <= level is at most the level, and without
+// ties equal to it.
 func TestUnpairedKeepsItsLevel(t *testing.T) {
 	r := seeded(3)
 	for turn := range 20 {

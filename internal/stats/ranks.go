@@ -6,8 +6,8 @@ import "math"
 // is off by less than 0.0015, and 0.0005 in the tails.
 const exactValues = 80
 
-// rankSums counts, for each sum, the ways to take so many of the ranks: ways(k, s) = sum over ranks r of ways(k-1, s-r), each
-// rank being used once.
+// rankSums counts, for each sum, the ways to take this number of ranks: ways(k, s) = sum over ranks r of ways(k-1, s-r), where each rank is
+// used once.
 func rankSums(ranks []int, take int) []float64 {
 	var total int
 	for _, rank := range ranks {
@@ -30,8 +30,8 @@ func rankSums(ranks []int, take int) []float64 {
 	return ways[take]
 }
 
-// signedRanksBelow is P(W <= w) for each sum w of positive signed ranks of n values without ties, each sign being as likely:
-// p(n, w) = (p(n-1, w) + p(n-1, w-n)) / 2.
+// signedRanksBelow is P(W <= w) for each sum w of positive signed ranks of n values without ties, if both signs are equally likely: p(n, w)
+// = (p(n-1, w) + p(n-1, w-n)) / 2.
 func signedRanksBelow(n int) []float64 {
 	most := n * (n + 1) / 2
 	if n > exactValues {
@@ -51,8 +51,8 @@ func signedRanksBelow(n int) []float64 {
 	return accumulate(chances, 1)
 }
 
-// mannWhitneyBelow is P(U <= u) for each U of samples of m and n values without ties: the rank sums of the one, less the
-// smallest of them.
+// mannWhitneyBelow is P(U <= u) for each u of samples of m and n values without ties. U is the rank sum of one sample, less the smallest
+// possible one.
 func mannWhitneyBelow(m, n int) []float64 {
 	if m+n > exactValues {
 		return normalSums(m*n, math.Sqrt(float64(m)*float64(n)*float64(m+n+1)/12))
@@ -66,7 +66,7 @@ func mannWhitneyBelow(m, n int) []float64 {
 	return accumulate(rankSums(ranks, m)[smallest:smallest+m*n+1], choose(m+n, m))
 }
 
-// normalSums is P(S <= s) for s from 0 to most, of a sum that is about normal around the middle, with continuity correction.
+// normalSums is P(S <= s) for s from 0 to most, for a sum that is approximately normal around most/2, with continuity correction.
 func normalSums(most int, deviation float64) []float64 {
 	below := make([]float64, most+1)
 	for sum := range below {

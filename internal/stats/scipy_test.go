@@ -12,7 +12,7 @@ type pValues struct{ P [3]float64 }
 
 func (p pValues) want() Tails { return Tails{Less: p.P[0], Greater: p.P[1], TwoSided: p.P[2]} }
 
-// scipy are values by SciPy and others; the file says how they were made.
+// scipy holds values computed by SciPy and others. The file says how they were made.
 type scipy struct {
 	MannWhitney []struct {
 		Before, After []float64
@@ -46,8 +46,8 @@ func readSciPy(t *testing.T) scipy {
 	return table
 }
 
-// TestRankedAgainstSciPy: of values without ties, the tests for pairs and for samples have the p-values of SciPy. So have joint tests of
-// the same pairs, once and twice.
+// TestRankedAgainstSciPy: for values without ties, the tests for pairs and for samples have the p-values of SciPy. The same holds for joint
+// tests with the same pairs as one member, and as two.
 func TestRankedAgainstSciPy(t *testing.T) {
 	table := readSciPy(t)
 	for _, c := range table.MannWhitney {

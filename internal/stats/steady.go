@@ -1,4 +1,4 @@
-// Package stats judges series of measurements. It knows numbers, and nothing of what they measure.
+// Package stats judges series of measurements. It works on plain numbers, and does not know what they measure.
 package stats
 
 import (
@@ -9,8 +9,9 @@ import (
 
 // SteadyRule says when a series has stopped changing. The rule of the SNIA performance test specification judges the last Window rounds:
 // the largest and the smallest value differ by at most MaxRange of the mean, and the best straight line through them rises or falls by at
-// most MaxSlope of the mean from the first to the last of these rounds. A slow decay satisfies that while most of it is still to come, so
-// the line through the later half of all rounds, and at least through the window, may also rise or fall by at most MaxDrift of its mean.
+// most MaxSlope of the mean from the first to the last of these rounds. A slow decay satisfies that while most of it is still to come.
+// Therefore the line through the later half of all rounds, and at least through the window, may also rise or fall by at most MaxDrift of
+// its mean.
 type SteadyRule struct {
 	Window                       int
 	MaxRange, MaxSlope, MaxDrift float64
@@ -21,28 +22,28 @@ func SNIA() SteadyRule {
 	return SteadyRule{Window: 5, MaxRange: 0.20, MaxSlope: 0.10, MaxDrift: math.Inf(1)}
 }
 
-// DefaultSteady is the rule of SNIA, and 5% of drift. What decays with a time constant of up to 15 rounds is not called steady while more
-// than 5% of it is left, if the noise of a round is 1%.
+// DefaultSteady is the rule of SNIA, with a drift of at most 5%. A decay with a time constant of up to 15 rounds is not called steady while
+// more than 5% of it is left, if the noise of a round is 1%.
 func DefaultSteady() SteadyRule {
 	rule := SNIA()
 	rule.MaxDrift = 0.05
 	return rule
 }
 
-// MaxRounds is how many rounds the specification waits for steady state.
+// MaxRounds is the number of rounds that the specification waits for steady state.
 const MaxRounds = 25
 
-// Steady is what the rule says of a series.
+// Steady is the result of a SteadyRule for a series.
 type Steady struct {
-	// Reached says that the last rounds satisfy the rule; Known is false as long as there are too few of them, or no mean.
+	// Reached is true if the last rounds satisfy the rule. Known is false if there are too few rounds, or no positive and finite mean.
 	Reached, Known bool
-	// Range and Slope are shares of Mean, which is that of the window.
+	// Range and Slope are shares of Mean, the mean of the window.
 	Range, Slope, Mean float64
-	// Drift is what the line through the later half of the rounds gains over that half, as a share of its mean; negative if it falls.
+	// Drift is the rise of the line through the later half of the rounds over that half, as a share of its mean. It may be negative.
 	Drift float64
 }
 
-// Judge looks at the last rounds of a series.
+// Judge applies the rule to the last rounds of a series.
 func (r SteadyRule) Judge(values []float64) Steady {
 	if r.Window < 2 || len(values) < r.Window {
 		return Steady{}
@@ -61,7 +62,7 @@ func (r SteadyRule) Judge(values []float64) Steady {
 	return steady
 }
 
-// String says it in words.
+// String describes the result in words.
 func (s Steady) String() string {
 	if !s.Known {
 		return "too few rounds to tell"
@@ -78,7 +79,7 @@ func mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// slope is the rise per round of the line with the least squares.
+// slope is the rise per round of the least-squares line.
 func slope(values []float64) float64 {
 	middle, average := float64(len(values)-1)/2, mean(values)
 	var above, below float64

@@ -32,7 +32,7 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// TestWorkedExample computes the best line of known points by hand: y = 2x + 1 with one point moved by 1 each way.
+// TestWorkedExample compares with lines that were computed by hand: y = 2x + 1, and the same with one point moved by 1 each way.
 func TestWorkedExample(t *testing.T) {
 	if got := slope([]float64{1, 3, 5, 7, 9}); got != 2 {
 		t.Errorf("slope %g", got)
@@ -42,15 +42,15 @@ func TestWorkedExample(t *testing.T) {
 	}
 }
 
-// TestDriftIsSeen: decays of known shapes, with 1% of noise in each round. The rule of SNIA alone calls all of them steady far from their end.
-// The default does so only if little is left, and it still finds what is flat, and what has decayed in time.
+// TestDriftIsSeen: decays of known shapes, with 1% of noise in each round. The rule of SNIA alone calls all of them steady far from their
+// end. The default does so only if little is left, and it still calls flat series steady, and those that have decayed in time.
 func TestDriftIsSeen(t *testing.T) {
 	decay := func(above, rounds float64) func(float64) float64 {
 		return func(round float64) float64 { return 1 + above*math.Exp(-round/rounds) }
 	}
 	for name, c := range map[string]struct {
 		shape func(float64) float64
-		// atLeast is the smallest and atMost the largest share of series that become steady, left what may be left of most of them.
+		// atLeast and atMost bound the share of series that become steady. left is how much of the decay may be left in most of them.
 		atLeast, atMost, left float64
 	}{
 		"flat":                 {func(float64) float64 { return 1 }, 1, 1, 0},
@@ -63,7 +63,7 @@ func TestDriftIsSeen(t *testing.T) {
 		"rises, 20 rounds":     {decay(-0.5, 20), 0, 0.02, 1},
 		"falls as a power":     {func(round float64) float64 { return 1 + 1/(1+round/5) }, 0, 0.02, 1},
 		"falls on and on":      {func(round float64) float64 { return 1 - 0.03*round }, 0, 0.02, 1},
-		"falls too slowly yet": {decay(1, 200), 0.98, 1, 1}, // nothing that is measured tells; the drift is in the result
+		"falls too slowly yet": {decay(1, 200), 0.98, 1, 1}, // no measured value shows it; the drift is in the result
 	} {
 		const series = 200
 		random := rand.New(rand.NewPCG(7, 11))
@@ -88,7 +88,7 @@ func TestDriftIsSeen(t *testing.T) {
 	}
 }
 
-// TestDriftByHand: lines of one a round, over the later half of 20, 5 and 12 rounds.
+// TestDriftByHand: lines that rise or fall by 1 per round, over the later half of 20, 5 and 12 rounds.
 func TestDriftByHand(t *testing.T) {
 	var rising, falling []float64
 	for i := range 20 {

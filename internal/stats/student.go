@@ -11,13 +11,13 @@ type LevelTest struct {
 	Freedom float64
 }
 
-// Above is the chance of such an estimate, or a higher one, if the difference were delta.
+// Above is the chance of this estimate or a higher one, if the true difference is delta.
 func (t LevelTest) Above(delta float64) float64 { return studentAbove(t.distance(delta), t.Freedom) }
 
-// Below is the chance of such an estimate, or a lower one.
+// Below is the chance of this estimate or a lower one, if the true difference is delta.
 func (t LevelTest) Below(delta float64) float64 { return studentAbove(-t.distance(delta), t.Freedom) }
 
-// distance from delta in standard errors. Without any error, equal numbers are not apart.
+// distance is the distance from delta in standard errors. Equal numbers have a distance of 0, even if the error is 0.
 func (t LevelTest) distance(delta float64) float64 {
 	apart := t.Estimate - delta
 	if math.Abs(apart) <= closeness*max(1, math.Abs(delta)) {
@@ -26,13 +26,13 @@ func (t LevelTest) distance(delta float64) float64 {
 	return apart / t.Error
 }
 
-// Shift is the estimate with the interval that leaves out as much on each side.
+// Shift is the estimate with the interval that leaves out the same chance on each side.
 func (t LevelTest) Shift(confidence float64) Shift {
 	reach := t.Error * studentQuantile((1-confidence)/2, t.Freedom)
 	return Shift{t.Estimate, Interval{Known: true, Low: t.Estimate - reach, High: t.Estimate + reach, Confidence: confidence}}
 }
 
-// Reach is how far the estimate has to be from a limit for a one-sided test at a level.
+// Reach is the least distance of the estimate from a limit at which a one-sided test at a level rejects the limit.
 func (t LevelTest) Reach(level float64) float64 { return t.Error * studentQuantile(level, t.Freedom) }
 
 // studentAbove is the share of Student's distribution above x.
@@ -47,7 +47,7 @@ func studentAbove(x, freedom float64) float64 {
 	return tail
 }
 
-// studentQuantile is the value that a share below a half lies above.
+// studentQuantile is the value above which this share of the distribution lies. The share has to be below a half.
 func studentQuantile(share, freedom float64) float64 {
 	low, high := 0.0, 1.0
 	for studentAbove(high, freedom) > share && high < largest {
@@ -64,7 +64,7 @@ func studentQuantile(share, freedom float64) float64 {
 	return high
 }
 
-// incompleteBeta is the regularised incomplete beta function, by its continued fraction in the order of Lentz.
+// incompleteBeta is the regularised incomplete beta function, by its continued fraction, with Lentz's algorithm.
 func incompleteBeta(a, b, x float64) float64 {
 	switch {
 	case x <= 0:

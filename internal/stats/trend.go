@@ -6,25 +6,25 @@ import (
 )
 
 const (
-	// nightsAYear is how often a history is judged in the year that its rate of false alarms is stated for.
+	// nightsAYear is the number of times that a history is judged in a year, the period for which the rate of false alarms is stated.
 	nightsAYear = 365
-	// mostCorrelation bounds the estimate: beyond it no number of levels says anything.
+	// mostCorrelation bounds the estimate of the correlation: above it, no number of levels says anything.
 	mostCorrelation = 0.95
 )
 
-// spans are the numbers of last levels in which a change for the worse is looked for: a drop in the shortest, a slow decline in the
-// longest.
+// spans are the numbers of last levels that are searched for a change for the worse: the shortest shows a sudden drop, the longest a slow
+// decline.
 var spans = []int{3, 10, 30}
 
-// Trend compares the newest levels of a series with a fixed reference, which are its first ones. Levels are logarithms, and more is
-// worse.
+// Trend compares the newest levels of a series with a fixed reference, its first levels. Levels are logarithms, and higher is worse.
 type Trend struct {
-	// LevelTest of the newest levels together, NewestAlone of the last one.
+	// LevelTest tests the newest levels together, NewestAlone only the last one.
 	LevelTest
 	NewestAlone LevelTest
 	// Reference and Newest are the numbers of levels in the reference and among the newest.
 	Reference, Newest int
-	// Deviation of one level. Correlation of neighbours is the upper end of what the reference allows, which widens the errors.
+	// Deviation is the standard deviation of one level. Correlation is that of neighbouring levels, at the upper end of its estimate, which
+	// widens the errors.
 	Deviation, Correlation float64
 	// Last are the newest levels, as differences from the reference.
 	Last []float64
@@ -33,7 +33,7 @@ type Trend struct {
 	later []float64
 }
 
-// LevelTrend makes a trend of the first and the last levels of a series.
+// LevelTrend returns the trend from the first to the last levels of a series.
 func LevelTrend(levels []float64, reference, newest int) (Trend, error) {
 	if err := check(levels, reference+newest); err != nil {
 		return Trend{}, err
@@ -56,7 +56,7 @@ func LevelTrend(levels []float64, reference, newest int) (Trend, error) {
 	return trend, nil
 }
 
-// testOf is the test of the last levels against a reference of some size.
+// testOf is the test of this number of last levels against a reference of this size.
 func (t *Trend) testOf(reference, newest int) LevelTest {
 	last := t.later[len(t.later)-newest:]
 	return LevelTest{
@@ -66,8 +66,9 @@ func (t *Trend) testOf(reference, newest int) LevelTest {
 	}
 }
 
-// correlationOf is the upper end of the correlation of neighbours. It is taken from blocks of a size, each around its own line: a slow
-// decline is not correlation. Too low a correlation gives false alarms, too high a one only waits longer.
+// correlationOf is the correlation of neighbouring levels, at the upper end of its estimate. It is taken from blocks of the given size,
+// each around its own straight line, because a slow decline is not correlation. Too low a correlation gives false alarms, too high a one
+// only waits longer.
 func correlationOf(levels []float64, size int) float64 {
 	var squares, products, count float64
 	for start := 0; start+size <= len(levels); start += size {
@@ -104,7 +105,8 @@ func aroundLine(values []float64) []float64 {
 	return rest
 }
 
-// meanVariance is the variance of the mean of n neighbours with variance 1 and this correlation, which falls as a power of the distance.
+// meanVariance is the variance of the mean of n consecutive values with variance 1. The correlation of two of them is this correlation to
+// the power of their distance.
 func meanVariance(n int, correlation float64) float64 {
 	sum, power := float64(n), 1.0
 	for lag := 1; lag < n; lag++ {
@@ -114,15 +116,15 @@ func meanVariance(n int, correlation float64) float64 {
 	return sum / float64(n*n)
 }
 
-// freedom is how many independent values would estimate the variance as well, less one.
+// freedom is the number of independent values that would estimate the variance equally well, less one, and at least 1.
 func freedom(n int, correlation float64) float64 {
 	squared := correlation * correlation
 	return max(1, float64(n)*(1-squared)/(1+squared)-1)
 }
 
-// Year is the chance that one of a year of nightly judgements finds such levels, or worse ones, in a series that is always worse than its
-// reference by limit. span is the number of last levels that show it best. Most of the newest levels have to exceed the limit: one bad
-// night is no change, and a bad month that has ended is none any more.
+// Year returns the chance that one of a year of nightly judgements finds these levels, or worse ones, in a series that is always worse than
+// its reference by limit. span is the number of last levels that show it best. Most of the newest levels have to exceed the limit,
+// otherwise p is 1: one bad night is not a change, and a bad month that has ended is no longer one.
 func (t *Trend) Year(limit float64) (p float64, span int) {
 	beyond := 0
 	for _, level := range t.Last {
@@ -145,8 +147,8 @@ func (t *Trend) Year(limit float64) (p float64, span int) {
 	return p, span
 }
 
-// MoreUntil is how many more levels like these it takes until a test at a level finds the newest levels below a limit, with the reference
-// limited to a size. False if no number is enough.
+// MoreUntil returns the number of further levels like these after which a test at a level finds the newest levels below a limit, with a
+// reference of at most mostReference levels. found is false if no number is enough.
 func (t *Trend) MoreUntil(limit, level float64, mostReference int) (more int, found bool) {
 	for reference := t.Reference + 1; reference <= mostReference; reference++ {
 		if test := t.testOf(reference, t.Newest); test.Estimate+test.Reach(level) <= limit {

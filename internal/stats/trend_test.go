@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestStudent compares with tables and closed forms: of 1 degree of freedom it is the distribution of Cauchy.
+// TestStudent compares with tables and closed forms: with 1 degree of freedom it is the Cauchy distribution.
 func TestStudent(t *testing.T) {
 	for _, c := range []struct{ x, freedom, above float64 }{
 		{6.313751514675, 1, 0.05}, {1, 1, 0.25}, {-1, 1, 0.75}, {2.919985580354, 2, 0.05}, {1.729132811521, 19, 0.05}, {2.861, 19, 0.005},
@@ -44,7 +44,7 @@ func TestLevelTest(t *testing.T) {
 	}
 }
 
-// correlated are values with deviation 1 around 0.
+// correlated returns values around 0 with standard deviation 1, whose neighbours have this correlation.
 func correlated(random *rand.Rand, n int, correlation float64) []float64 {
 	values, value := make([]float64, n), random.NormFloat64()
 	for i := range values {
@@ -54,7 +54,7 @@ func correlated(random *rand.Rand, n int, correlation float64) []float64 {
 	return values
 }
 
-// TestTrendKnowsItsError: the error is about what the estimates scatter by, also for correlated levels, and rarely much less.
+// TestTrendKnowsItsError: the error is about the scatter of the estimates, also for correlated levels, and rarely much less.
 func TestTrendKnowsItsError(t *testing.T) {
 	for _, correlation := range []float64{0, 0.3, 0.6} {
 		random := rand.New(rand.NewPCG(1, 2))

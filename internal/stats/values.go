@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// largest is beyond anything that is measured. Up to it no sum or product of this package overflows.
+	// largest is beyond anything that is measured. No sum or product in this package overflows for values up to it.
 	largest = 1e150
-	// closeness is the share by which equal numbers may differ, because a logarithm or a shift leaves a rounding error.
+	// closeness is the relative difference up to which numbers count as equal, because a logarithm or a shift leaves a rounding error.
 	closeness = 1e-12
 )
 
-// check requires at least so many finite numbers: a NaN compares false with everything, and would pass for the best value of all.
+// check requires at least this many values, all finite: a NaN compares false with everything, and would pass for the best value of all.
 func check(values []float64, least int) error {
 	if len(values) < least {
 		return fmt.Errorf("%d values: at least %d are needed", len(values), least)
@@ -29,7 +29,7 @@ func check(values []float64, least int) error {
 // finite is false for a NaN too.
 func finite(value float64) bool { return math.Abs(value) <= largest }
 
-// LogRatios are ln(after/before) of each pair: 0 if nothing changed, as much above 0 for twice as below 0 for half.
+// LogRatios returns ln(after/before) of each pair: 0 if nothing changed, as far above 0 for twice as much as below 0 for half as much.
 func LogRatios(before, after []float64) ([]float64, error) {
 	if len(before) != len(after) {
 		return nil, fmt.Errorf("%d values before and %d after are no pairs", len(before), len(after))
@@ -44,18 +44,18 @@ func LogRatios(before, after []float64) ([]float64, error) {
 		}
 		ratios[i] = math.Log(after[i] / before[i]) // of the quotient: a difference of logarithms would lose digits
 		if !finite(ratios[i]) {
-			return nil, fmt.Errorf("pair %d is %g and %g: their ratio is beyond all numbers", i+1, before[i], after[i])
+			return nil, fmt.Errorf("pair %d is %g and %g: their ratio is out of range", i+1, before[i], after[i])
 		}
 	}
 	return ratios, nil
 }
 
-// Tails are the p-values of a test, for each of the questions that it can be asked. Each is the chance, if nothing differed,
-// to see what was seen or something further out.
+// Tails holds the p-values of a test, one for each question that it can answer. Each is the chance, if nothing differed, to see the
+// measured values or more extreme ones.
 type Tails struct {
 	// Less is small if the values lie below, Greater if they lie above, TwoSided = min(1, 2 min(Less, Greater)) if they differ.
 	Less, Greater, TwoSided float64
-	// Smallest is what Less and Greater can be at best, with so few values. A test at a smaller level cannot succeed.
+	// Smallest is the smallest p that Less and Greater can have with this number of values. A test at a smaller level cannot succeed.
 	Smallest float64
 }
 

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// leastPlaces is how many places show what is usual.
+	// leastPlaces is the smallest number of places that show which values are usual.
 	leastPlaces = 5
-	// farAway is how many median deviations an outlier is away: 5.4 standard deviations of normal values. With forty places and a few
-	// metrics, one is then hardly ever called an outlier by chance.
+	// farAway is how many median deviations an outlier is away from the median: 5.4 standard deviations of normal values. With forty places
+	// and a few metrics, a place is then hardly ever called an outlier by chance.
 	farAway = 8
 	// leastAway is the difference, as a logarithm, that is worth naming: 5%.
 	leastAway = 0.0488
-	// leastStep is the difference that is worth naming where values are small: they are whole numbers.
+	// leastStep is the difference that is worth naming if values are small, because they are whole numbers.
 	leastStep = 2
-	// leastRuns is how many runs each of fewer places needs to show that one is worse, and clearlyWorse by how much: the smaller value as a
-	// share of the larger.
+	// With fewer than leastPlaces places, each needs leastRuns runs to show that one of them is worse. clearlyWorse is how much worse it
+	// has to be: the smaller value as a share of the larger one.
 	leastRuns    = 3
 	clearlyWorse = 0.8
 	// Rule says what an outlier is.
@@ -46,7 +46,7 @@ type Value struct {
 	Phase   string `json:"phase"`
 	Metric  string `json:"metric"`
 	Median  int64  `json:"median"`
-	// Min and Max of so many runs.
+	// Min and Max of the runs, and their number.
 	Min  int64 `json:"min"`
 	Max  int64 `json:"max"`
 	Runs int32 `json:"runs"`
@@ -54,11 +54,11 @@ type Value struct {
 	OfAll int64 `json:"medianOfAll"`
 	// AwayPartsPerMillion is how much the value is above that median; negative if it is below.
 	AwayPartsPerMillion int64 `json:"awayPartsPerMillion"`
-	// Outlier, and Worse if it is on the bad side.
+	// Outlier is true for an outlier, and Worse for an outlier on the bad side.
 	Outlier bool `json:"outlier,omitempty"`
 	Worse   bool `json:"worse,omitempty"`
-	// Unclear says that no outlier can be named: so few places have this metric, with so few runs, or they differ so much that none is
-	// apart from the others.
+	// Unclear is true if no outlier can be named: too few places have this metric, or with too few runs, or they differ so much that none
+	// stands out from the others.
 	Unclear bool `json:"unclear,omitempty"`
 }
 
@@ -71,11 +71,11 @@ type Table struct {
 	Values []Value `json:"values"`
 	// Missing are places without numbers, or without some of them, with the reason.
 	Missing map[string]string `json:"missing,omitempty"`
-	// Unclear says that no outlier of some metric can be named.
+	// Unclear is true if no outlier of some metric can be named.
 	Unclear bool `json:"unclear,omitempty"`
 }
 
-// Judge compares the primary metrics of what was measured between the places.
+// Judge compares the primary metrics of the places.
 func Judge(all []Result) Table {
 	table := Table{Missing: map[string]string{}}
 	var subjects []subject
@@ -125,7 +125,7 @@ func (r Result) unusable() string {
 	return ""
 }
 
-// lacking notes the places that lack what others have.
+// lacking notes the places that lack metrics which others have.
 func (t *Table) lacking(all []Result, subjects []subject, values map[subject][]Value) {
 	for _, one := range all {
 		var without []string
@@ -159,7 +159,7 @@ func compareBool(a, b bool) int {
 // Path says what was measured, as PHASE.METRIC with the variant if there are several.
 func (v Value) Path() string { return subject{v.Variant, v.Phase, v.Metric}.String() }
 
-// distance is how far a value is from the median of all, whichever way.
+// distance returns how far a value is from the median of all, in either direction.
 func (v Value) distance() float64 {
 	if v.Median <= 0 || v.OfAll <= 0 {
 		return math.Inf(1)
@@ -167,7 +167,7 @@ func (v Value) distance() float64 {
 	return math.Abs(math.Log(float64(v.Median) / float64(v.OfAll)))
 }
 
-// metricsOf are the primary metrics of the measure phases.
+// metricsOf returns the primary metrics of the measure phases.
 func metricsOf(e *results.Experiment) map[subject]results.MetricResult {
 	measured := map[string]bool{}
 	for _, run := range e.Runs {
@@ -189,7 +189,8 @@ func metricsOf(e *results.Experiment) map[subject]results.MetricResult {
 	return found
 }
 
-// mark finds the outliers among the values of one metric. A place that has 0 while others do not is always one.
+// mark finds the outliers among the values of one metric. Among at least leastPlaces places, a place that has 0 is always one, unless the
+// median is 0 too.
 func mark(metric string, values []Value) []Value {
 	medians := make([]float64, len(values))
 	for i, value := range values {
@@ -232,7 +233,7 @@ func tooFew(values []Value) bool {
 }
 
 // isWorst reports whether one of few places is clearly worse than each of the others. A better place is not named, because so few places
-// do not show what is usual.
+// do not show which values are usual.
 func isWorst(better results.Direction, values []Value, one int) bool {
 	if len(values) >= leastPlaces || tooFew(values) {
 		return false

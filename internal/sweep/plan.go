@@ -22,14 +22,14 @@ type Place struct {
 	Node string `json:"node"`
 	// Hostname is the label of the node by which pods are placed.
 	Hostname string `json:"-"`
-	// Device of the node. Empty if the experiment says itself where it measures.
+	// Device of the node. Empty if the experiment itself says where to measure.
 	Device string `json:"device,omitempty"`
 }
 
-// String is node-a, or node-a /dev/disk/by-id/x.
+// String returns, for example, node-a, or node-a /dev/disk/by-id/x.
 func (p Place) String() string { return strings.TrimSpace(p.Node + " " + p.Device) }
 
-// Places are all devices of all nodes, or all nodes.
+// Places returns a place for each device of the only node or, without devices, for each node.
 func Places(nodes []corev1.Node, devices []string) ([]Place, error) {
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("no node has these labels: 'kubectl get nodes --show-labels' shows them")
@@ -60,7 +60,7 @@ func Places(nodes []corev1.Node, devices []string) ([]Place, error) {
 	return places, nil
 }
 
-// Copy is the experiment at one place.
+// Copy returns the experiment for one place.
 func Copy(benchmark *unstructured.Unstructured, place Place) (*unstructured.Unstructured, error) {
 	made := benchmark.DeepCopy()
 	made.SetName(nameAt(benchmark.GetName(), place))
@@ -89,8 +89,8 @@ func Copy(benchmark *unstructured.Unstructured, place Place) (*unstructured.Unst
 	return made, setDevice(made, place.Device)
 }
 
-// setDevice replaces the device of a pool of one device. A variant or a node with devices of its own is refused: these would be overwritten
-// and measured at each place.
+// setDevice replaces the device of a pool with a single device. It refuses variants and nodes with devices of their own, which would be
+// overwritten and measured at each place.
 func setDevice(made *unstructured.Unstructured, device string) error {
 	variants, _, _ := unstructured.NestedSlice(made.Object, "spec", "variants")
 	for _, variant := range variants {
@@ -117,7 +117,7 @@ func setDevice(made *unstructured.Unstructured, device string) error {
 		"device")
 }
 
-// nameAt is NAME-NODE. A digest of the place is added if that is too long, or might not be unique.
+// nameAt returns NAME-NODE, with a digest of the place if that is too long or might not be unique.
 func nameAt(name string, place Place) string {
 	full := name + "-" + strings.ReplaceAll(place.Node, ".", "-")
 	if len(full) <= maxNameLength && !strings.Contains(place.Node, ".") && place.Device == "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// at is what was measured at a place.
+// at returns the result of a single run at a place.
 func at(node string, rate, latency int64) Result {
 	metrics := map[string]int64{"readBytesPerSecond": rate, "readLatencyP99Nanoseconds": latency, "readBytes": 7}
 	e := results.Experiment{State: results.StateComplete, NodeName: node, Runs: []results.RunResult{{Name: node, Variant: "default", Valid: true, Repetition: 1, Phases: []results.RunPhase{
@@ -26,7 +26,7 @@ func at(node string, rate, latency int64) Result {
 	return Result{Place: Place{Node: node}, Experiment: &e}
 }
 
-// fleet has so many places that differ by noise.
+// fleet returns the results of the given number of places, which differ only by noise.
 func fleet(random *rand.Rand, places int, noise float64) (all []Result) {
 	for i := range places {
 		value := func(level float64) int64 { return int64(level * math.Exp(noise*random.NormFloat64())) }
@@ -35,7 +35,7 @@ func fleet(random *rand.Rand, places int, noise float64) (all []Result) {
 	return all
 }
 
-// repeated is what several runs measured at a place.
+// repeated returns the result of several runs at a place.
 func repeated(node string, rates ...int64) Result {
 	one := at(node, rates[0], 2e6)
 	for i, rate := range rates[1:] {
@@ -47,7 +47,7 @@ func repeated(node string, rates ...int64) Result {
 	return one
 }
 
-// drawn are the values of some places, each of three runs with noise. The first place is at a level of its own.
+// drawn returns random values of some places, each of three runs with noise. The first place has a level of its own.
 func drawn(random *rand.Rand, places int, noise, first float64) []Value {
 	values := make([]Value, places)
 	for i := range values {
@@ -82,7 +82,7 @@ func TestOutliers(t *testing.T) {
 	lost[1] = Result{Place: Place{Node: "node-01"}, Missing: "the pool cannot be made"}
 	few := []Result{at("a", 8e8, 1), at("b", 8e8, 1), at("c", 8e8, 1), at("d", 1e8, 1)}
 	alike := equal(40)
-	for i := range alike { // equal to the last bit, but one that is 4% off
+	for i := range alike { // equal to the last bit, except for one that is 4% off
 		alike[i] = at(fmt.Sprintf("node-%02d", i), 8e8, 2e6)
 	}
 	alike[9] = at("node-09", 7.7e8, 2e6)
@@ -154,7 +154,7 @@ func TestOutliers(t *testing.T) {
 	}
 }
 
-// halves are places whose every second one has half the speed.
+// halves returns the results of places among which every second one has half the speed.
 func halves(count int) (all []Result) {
 	for i := range count {
 		all = append(all, at(fmt.Sprintf("node-%02d", i), int64(8e8-i%2*4e8+i*1e6), 2e6))
@@ -162,7 +162,7 @@ func halves(count int) (all []Result) {
 	return all
 }
 
-// TestAlarms counts false alarms among equal places, and slow ones that are found.
+// TestAlarms counts false alarms among equal places, and how often a slow place is found.
 func TestAlarms(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	const metric, trials = "readBytesPerSecond", 10_000
@@ -259,7 +259,7 @@ func parsed(t *testing.T, text string) *unstructured.Unstructured {
 	if err := yaml.Unmarshal([]byte(text), &object); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range [][]string{{"spec", "target", "zfs", "nodes", "count"}} { // as the plugin reads it
+	for _, path := range [][]string{{"spec", "target", "zfs", "nodes", "count"}} { // the plugin reads it as an integer
 		if value, found, _ := unstructured.NestedFloat64(object, path...); found {
 			_ = unstructured.SetNestedField(object, int64(value), path...)
 		}

@@ -39,10 +39,10 @@ func ReadStandards(spec *v1alpha1.StorageBenchmarkSpec, read ReadData) (standard
 	return standards, nil
 }
 
-// accepted is a use of an accepted document: its name, and the reasons if it is missing or unusable.
+// accepted is a kind of accepted document: its name, and the reasons for a refusal if it is missing or unusable.
 type accepted struct{ what, missing, broken string }
 
-// from decodes the document of a ConfigMap, or refuses it, and adds what it read to an identity.
+// from decodes the document of a ConfigMap, or refuses it, and adds the text to identity.
 func (a accepted) from(configMap string, read ReadData, identity io.Writer) (*results.Baseline, *gate.Refusal, error) {
 	data, found, err := read(configMap)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
-// TestReadStandards: a document that is missing waits for a person, one that is broken is Invalid, and each state has another digest.
+// TestReadStandards: a missing document waits for a person, a broken one is Invalid, and each state has a different digest.
 func TestReadStandards(t *testing.T) {
 	spec := &v1alpha1.StorageBenchmarkSpec{Baseline: &v1alpha1.Baseline{}, Calibration: &v1alpha1.Calibration{}}
 	spec.Baseline.ConfigMap.Name, spec.Calibration.ConfigMap.Name = "accepted", "noise"

@@ -1,5 +1,5 @@
-// Package verdict decides what the results of an experiment say: its gates, the documents that they compare with, and the overall verdict.
-// It is pure: it reads no clock and calls no API.
+// Package verdict judges the results of an experiment: its gates, the documents that they compare with, and the overall verdict. It is
+// pure: it reads no clock and calls no API.
 package verdict
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/history"
 )
 
-// maxDifferences is how many differences of the environment a message lists.
+// maxDifferences is the number of differences of the environment that a message lists.
 const maxDifferences = 4
 
 // Standards are the accepted documents that compare gates use. If one is requested but missing, the gate is refused.
@@ -24,16 +24,16 @@ type Standards struct {
 	BaselineRefused    *gate.Refusal
 	Calibration        *results.Baseline
 	CalibrationRefused *gate.Refusal
-	// History of the experiments before this one. Nil if there is none.
+	// History holds the experiments before this one. It is nil if there are none.
 	History *history.Series
-	// Digest of the baseline and the calibration. Other documents lead to another verdict.
+	// Digest identifies the baseline and the calibration: other documents lead to another verdict.
 	Digest string
 }
 
-// definitionKey is the name of a variant's definition in allowDifferences.
+// definitionKey names the definition of a variant in allowDifferences.
 const definitionKey = "definition"
 
-// compared is what compare gates need: the runs, and what they are compared with.
+// compared returns the evidence for compare gates: the runs, and the documents that they are compared with.
 func compared(spec *v1alpha1.StorageBenchmarkSpec, standards Standards, experiment *results.Experiment) gate.Evidence {
 	evidence := gate.Evidence{
 		Summary: experiment.Variants, Runs: experiment.Runs, Order: spec.Order,
@@ -49,10 +49,10 @@ func compared(spec *v1alpha1.StorageBenchmarkSpec, standards Standards, experime
 	return evidence
 }
 
-// historyFor compares with the earlier experiments.
+// historyFor returns the function that finds the values of a metric in the earlier experiments and in this one.
 func historyFor(series *history.Series, experiment *results.Experiment) func(string, string, string, time.Time) gate.Trend {
 	complete := *experiment
-	complete.State = results.StateComplete // as it will be, if its gates are worth anything
+	complete.State = results.StateComplete // it will be, or its gates do not count
 	current, usable := history.PointOf(&complete, nil)
 	if series == nil {
 		series = &history.Series{}
@@ -71,7 +71,7 @@ func historyFor(series *history.Series, experiment *results.Experiment) func(str
 	}
 }
 
-// unlike lists the differences of the environment that are not allowed. Empty if there are none.
+// unlike lists the differences of the environment that are not allowed. It returns an empty text if there are none.
 func unlike(what, configMap string, then, now map[string][]string, mayDiffer []string) string {
 	differences := results.Differences(then, now, mayDiffer)
 	if len(differences) == 0 {
@@ -94,10 +94,11 @@ func baselineFor(reference *v1alpha1.Baseline, standards Standards, experiment *
 		reference.AllowDifferences); words != "" {
 		return gate.Earlier{Refused: &gate.Refusal{Reason: gate.ReasonBaselineUnlike, Invalid: true, Message: words}}
 	}
-	others := baseline.Without(experiment.Experiment) // an experiment that was accepted is not its own reference
+	others := baseline.Without(experiment.Experiment) // an accepted experiment must not be its own reference
 	if len(others.Experiments) == 0 {
 		return gate.Earlier{Refused: &gate.Refusal{Reason: gate.ReasonBaselineMissing, Message: fmt.Sprintf(
-			"the baseline in ConfigMap %s has only the numbers of this experiment, and nothing differs from itself: it is for later experiments",
+			"the baseline in ConfigMap %s has only the numbers of this experiment, which cannot be compared with itself: it is for later "+
+				"experiments",
 			reference.ConfigMap.Name)}}
 	}
 	baseline = &others
@@ -117,7 +118,7 @@ func baselineFor(reference *v1alpha1.Baseline, standards Standards, experiment *
 	}}
 }
 
-// definitionsOf the variants of an experiment, by their names.
+// definitionsOf returns the definitions of the variants of an experiment, by their names.
 func definitionsOf(experiment *results.Experiment) map[string]string {
 	now := map[string]string{}
 	for _, variant := range experiment.Variants {
@@ -138,7 +139,7 @@ func noiseFor(reference *v1alpha1.Calibration, standards Standards, experiment *
 		reference.AllowDifferences); words != "" {
 		return gate.Noise{Refused: &gate.Refusal{Reason: gate.ReasonCalibrationUnlike, Invalid: true, Message: words}}
 	}
-	// An experiment that is in the baseline too must not count twice for how days differ, and this one shows nothing about itself.
+	// An experiment that is also in the baseline must not count twice for the variation of days, and this one shows nothing about itself.
 	others := calibration.Without(experiment.Experiment)
 	if standards.Baseline != nil {
 		for _, accepted := range standards.Baseline.Experiments {

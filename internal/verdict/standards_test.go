@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/history"
 )
 
-// compareState is what a finished experiment with a baseline and a calibration is judged by.
+// compareState returns the input for judging a finished experiment with a baseline and a calibration.
 func compareState() (*v1alpha1.StorageBenchmarkSpec, Standards, *results.Experiment) {
 	spec := v1alpha1.StorageBenchmarkSpec{}
 	spec.Baseline = &v1alpha1.Baseline{ConfigMap: v1alpha1.ConfigMapName{Name: "base"}}
@@ -89,7 +89,7 @@ func TestDaysOfTheCalibration(t *testing.T) {
 	}
 }
 
-// TestComparedRefuses: what cannot be compared with says why, and what to do.
+// TestComparedRefuses: a document that cannot be compared with is refused, with the reason and a remedy.
 func TestComparedRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		change                func(*v1alpha1.StorageBenchmarkSpec, *Standards, *results.Experiment)
@@ -121,7 +121,7 @@ func TestComparedRefuses(t *testing.T) {
 	}
 }
 
-// TestNotItsOwnReference: the days of a baseline are other days, if there are others.
+// TestNotItsOwnReference: an experiment is compared only with the other experiments of the baseline, if there are any.
 func TestNotItsOwnReference(t *testing.T) {
 	spec, standards, experiment := compareState()
 	experiment.Experiment = "this"
@@ -138,7 +138,7 @@ func TestNotItsOwnReference(t *testing.T) {
 	}
 }
 
-// TestOtherDefinition: numbers of other phases mean something else, unless the spec allows it.
+// TestOtherDefinition: values of other phases cannot be compared, unless the spec allows it.
 func TestOtherDefinition(t *testing.T) {
 	spec, standards, experiment := compareState()
 	experiment.Variants[0].Definition = "another"
@@ -152,7 +152,7 @@ func TestOtherDefinition(t *testing.T) {
 	}
 }
 
-// TestHistoryIsJudged: the experiment at hand is the last of the series.
+// TestHistoryIsJudged: the current experiment is the last of the series.
 func TestHistoryIsJudged(t *testing.T) {
 	spec, standards, experiment := compareState()
 	finished := runstest.Noon
@@ -194,7 +194,7 @@ func TestHistoryIsJudged(t *testing.T) {
 	}
 }
 
-// TestLooksShareTheLevels: with adaptive, a look at the first repetitions and one at all of them.
+// TestLooksShareTheLevels: with adaptive, there is a look at the first repetitions, and one at all of them.
 func TestLooksShareTheLevels(t *testing.T) {
 	spec, standards, experiment := compareState()
 	spec.Repetitions, spec.Adaptive = 6, &v1alpha1.Adaptive{MaxRepetitions: 12}

@@ -9,14 +9,14 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
-// Decision is what the gates of an experiment say, and what follows from them.
+// Decision holds the results of the gates of an experiment, and the overall verdict.
 type Decision struct {
 	Verdict         v1alpha1.Verdict
 	Reason, Message string
 	Gates           []results.GateResult
 }
 
-// looks are the times at which the gates of a spec may be judged.
+// looks returns the times at which the gates of a spec may be judged.
 func looks(spec *v1alpha1.StorageBenchmarkSpec) []gate.Look {
 	if spec.Adaptive == nil || spec.Adaptive.MaxRepetitions <= spec.Repetitions {
 		return []gate.Look{{Repetitions: int(spec.Repetitions), Share: 1}}
@@ -28,7 +28,8 @@ func looks(spec *v1alpha1.StorageBenchmarkSpec) []gate.Look {
 	return []gate.Look{{Repetitions: int(spec.Repetitions), Share: first}, {Repetitions: int(spec.Adaptive.MaxRepetitions), Share: last}}
 }
 
-// Undecidable says which gates of a spec cannot be decided with its repetitions, and how many it takes. Empty if all can.
+// Undecidable says which gates of a spec cannot be decided with its repetitions, and how many they need. It returns an empty text if all
+// gates can be decided.
 func Undecidable(spec *v1alpha1.StorageBenchmarkSpec, gates *gate.Set) string {
 	if gates == nil {
 		return ""
@@ -36,7 +37,7 @@ func Undecidable(spec *v1alpha1.StorageBenchmarkSpec, gates *gate.Set) string {
 	return gates.Undecidable(spec.Order, looks(spec)...)
 }
 
-// shareAt is the share of the levels that a look at so many repetitions may use.
+// shareAt is the share of the levels that a look at this number of repetitions may use.
 func shareAt(spec *v1alpha1.StorageBenchmarkSpec, repetitions int32) float64 {
 	all := looks(spec)
 	if int(repetitions) > all[0].Repetitions {
@@ -45,7 +46,7 @@ func shareAt(spec *v1alpha1.StorageBenchmarkSpec, repetitions int32) float64 {
 	return all[0].Share
 }
 
-// Judge judges the gates of a spec by an experiment. The set has to be compiled from the gates of that spec.
+// Judge judges the gates of a spec by an experiment. The set must have been compiled from the gates of that spec.
 func Judge(spec *v1alpha1.StorageBenchmarkSpec, gates *gate.Set, standards Standards, experiment *results.Experiment) Decision {
 	statuses := gates.Judge(compared(spec, standards, experiment))
 	var decision Decision
@@ -66,12 +67,12 @@ func Judge(spec *v1alpha1.StorageBenchmarkSpec, gates *gate.Set, standards Stand
 	return decision
 }
 
-// Incomplete replaces the decision on an experiment with missing runs. The gates show what the other runs say, but decide nothing.
+// Incomplete replaces the decision on an experiment with missing runs. The gates show the results of the other runs, but decide nothing.
 func (d *Decision) Incomplete(verdict v1alpha1.Verdict, reason, message string) {
 	d.Verdict, d.Reason, d.Message = verdict, reason, message
 	for i := range d.Gates {
 		one := &d.Gates[i]
-		one.Message = fmt.Sprintf("would be %s on the runs there are: %s", one.Verdict, one.Message)
+		one.Message = fmt.Sprintf("would be %s on the existing runs: %s", one.Verdict, one.Message)
 		one.Verdict, one.Reason = string(v1alpha1.VerdictInconclusive), gate.ReasonRunsMissing
 		one.Comparisons = slices.Clone(one.Comparisons)
 		for k := range one.Comparisons {

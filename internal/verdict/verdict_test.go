@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
-// TestGatesSayWhatTheyJudge: readers of the results need no look into the words of a definition.
+// TestGatesSayWhatTheyJudge: readers of the results need not parse the text of a definition.
 func TestGatesSayWhatTheyJudge(t *testing.T) {
 	const rate = "readBytesPerSecond"
 	spec := v1alpha1.StorageBenchmarkSpec{
@@ -45,7 +45,8 @@ func TestGatesSayWhatTheyJudge(t *testing.T) {
 	}
 }
 
-// TestIncompleteDecidesNothing: neither do its comparisons, which pictures and the status show.
+// TestIncompleteDecidesNothing: neither the gates of an incomplete experiment decide nor their comparisons, which pictures and the status
+// show.
 func TestIncompleteDecidesNothing(t *testing.T) {
 	evidence := []results.Comparison{{Variant: "new", Verdict: "Passed"}}
 	decision := Decision{Verdict: v1alpha1.VerdictPassed, Gates: []results.GateResult{
@@ -53,7 +54,7 @@ func TestIncompleteDecidesNothing(t *testing.T) {
 	decision.Incomplete(v1alpha1.VerdictInvalid, "RunsInvalid", "a run was given up")
 	got := decision.Gates[0]
 	if decision.Verdict != v1alpha1.VerdictInvalid || got.Verdict != "Inconclusive" ||
-		got.Message != "would be Passed on the runs there are: so." || got.Comparisons[0].Verdict != "Inconclusive" || evidence[0].Verdict != "Passed" {
+		got.Message != "would be Passed on the existing runs: so." || got.Comparisons[0].Verdict != "Inconclusive" || evidence[0].Verdict != "Passed" {
 		t.Errorf("%+v", decision)
 	}
 }

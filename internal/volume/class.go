@@ -10,13 +10,13 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// class volumes come from a StorageClass of the user, of a storageClass target. The storage below them is unknown.
+// class provides the volumes of storageClass targets, from the user's StorageClass. The storage behind them is unknown.
 type class struct{}
 
-// Driver is not known.
+// Driver is nil: the driver of the StorageClass is not known.
 func (class) Driver() *Driver { return nil }
 
-// Refuses nothing: the StorageClass does.
+// Refuses returns "": the StorageClass decides what is possible.
 func (class) Refuses(RunVolume, []v1alpha1.Phase) string { return "" }
 
 // Keeps is false: each run has a new claim.
@@ -25,10 +25,10 @@ func (class) Keeps() bool { return false }
 // Shares is false: there is no pool.
 func (class) Shares() bool { return false }
 
-// Dataset is none.
+// Dataset is empty: there is no pool.
 func (class) Dataset(RunVolume) v1alpha1.PoolDataset { return v1alpha1.PoolDataset{} }
 
-// Objects are only the claim. The run owns it, so that it is deleted with the run even without the operator.
+// Objects returns only the claim. The run owns it, so that it is deleted with the run even without the operator.
 func (class) Objects(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site) ([]client.Object, error) {
 	target := run.Spec.Target.StorageClass
 	return []client.Object{&corev1.PersistentVolumeClaim{
@@ -53,5 +53,5 @@ func (class) Behind() client.Object { return nil }
 // BindsFirst is false: a StorageClass may wait for the first consumer.
 func (class) BindsFirst() bool { return false }
 
-// Made is unknown.
+// Made is empty: the dataset is unknown.
 func (class) Made(RunVolume, *v1alpha1.BenchmarkPool, string) Made { return Made{} }

@@ -21,10 +21,10 @@ const ProvisionerLocal = "Local"
 
 type local struct{}
 
-// Driver is none.
+// Driver is nil: no driver is needed.
 func (local) Driver() *Driver { return nil }
 
-// Refuses nothing: the agent sets any property.
+// Refuses returns "": the agent can set any property.
 func (local) Refuses(RunVolume, []v1alpha1.Phase) string { return "" }
 
 // Keeps is true: the agent resets its own datasets.
@@ -52,7 +52,7 @@ func (local) Dataset(volume RunVolume) v1alpha1.PoolDataset {
 	return dataset
 }
 
-// Objects are a PersistentVolume for one claim, and that claim.
+// Objects returns a PersistentVolume for one claim, and that claim.
 func (local) Objects(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site) ([]client.Object, error) {
 	hostname := site.Node.Labels[corev1.LabelHostname]
 	if hostname == "" {
@@ -69,8 +69,8 @@ func (local) Behind() client.Object { return &corev1.PersistentVolume{} }
 // BindsFirst is false: claim and PersistentVolume name each other from the start.
 func (local) BindsFirst() bool { return false }
 
-// Made is the dataset of the agent. Its pool is Ready only if the dataset is as requested. One that an operation makes exists once the
-// agent says so.
+// Made returns the dataset of the agent. Its pool is Ready only if the dataset is as requested. A dataset that an operation makes exists
+// once the agent reports it.
 func (p local) Made(volume RunVolume, pool *v1alpha1.BenchmarkPool, _ string) Made {
 	made := Made{Dataset: datasetOn(pool, p.Dataset(volume).Path)}
 	if volume.MadeIn != "" && !slices.ContainsFunc(pool.Status.Properties, func(is v1alpha1.EffectiveProperty) bool {
@@ -81,8 +81,8 @@ func (p local) Made(volume RunVolume, pool *v1alpha1.BenchmarkPool, _ string) Ma
 	return made
 }
 
-// onNode is the PersistentVolume for a run's dataset on the node. It is bound to one claim from the start. No other claim gets it, and the
-// data is deleted with the pool, not with the PersistentVolume.
+// onNode returns the PersistentVolume for a run's dataset on the node. It is bound to one claim from the start, so that no other claim gets
+// it. The data is deleted with the pool, not with the PersistentVolume.
 func onNode(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site, hostname string) *corev1.PersistentVolume {
 	name, pool := naming.RunPoolName(run, volume.Name), naming.RunPoolName(run, volume.PoolOf)
 	local := &corev1.LocalVolumeSource{Path: naming.VolumePath(pool, naming.RunDataset(volume.Name))}

@@ -19,7 +19,7 @@ func zfsRun(dataset *v1alpha1.DatasetTemplate) *v1alpha1.BenchmarkRun {
 	}
 }
 
-// TestOnNode follows what a user asks of a dataset to the pool, the PersistentVolume and the claim.
+// TestOnNode follows the settings of a dataset into the pool, the PersistentVolume and the claim.
 func TestOnNode(t *testing.T) {
 	gib := &v1alpha1.Size{Quantity: resource.MustParse("1Gi")}
 	for name, test := range map[string]struct {
@@ -80,7 +80,8 @@ func TestOnNode(t *testing.T) {
 	}
 }
 
-// TestOnAnothersPool: a volume on the pool of another has a claim and a PersistentVolume of its own name, for its own dataset there.
+// TestOnAnothersPool: a volume on the pool of another volume has a claim and a PersistentVolume with its own name, for its own dataset on
+// that pool.
 func TestOnAnothersPool(t *testing.T) {
 	run := zfsRun(nil)
 	run.Spec.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", PoolOf: "data"}, {Name: "lost", PoolOf: "nothing"}}

@@ -23,8 +23,8 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// ProvisionerOpenEBS is the provisioner whose volumes are created by the ZFS LocalPV driver of OpenEBS, below a dataset of the agent.
-// The StorageClass holds the properties that the driver supports; that dataset also holds all inherited ones.
+// ProvisionerOpenEBS is the provisioner whose volumes are created by the ZFS LocalPV driver of OpenEBS, below a dataset of the agent. The
+// StorageClass holds the properties that the driver supports; the agent's dataset holds all inherited properties.
 const ProvisionerOpenEBS = "OpenEBS"
 
 // The ZFS LocalPV driver of OpenEBS.
@@ -33,7 +33,7 @@ const (
 	DriverName = "zfs.csi.openebs.io"
 	// DriverNodeLabel is the label of a node that has the driver. Its value is the driver's name for the node.
 	DriverNodeLabel = "openebs.io/nodeid"
-	// DriverGroup and DriverVersion are those of the driver's kinds.
+	// DriverGroup and DriverVersion are the group and version of the driver's kinds.
 	DriverGroup   = "zfs.openebs.io"
 	DriverVersion = "v1"
 )
@@ -56,13 +56,14 @@ func (openebs) Driver() *Driver {
 	}
 }
 
-// Refuses what can neither be set in a StorageClass nor be inherited by a dataset, and operations that the driver does not allow.
+// Refuses returns a reason for properties that can neither be set in a StorageClass nor be inherited by a dataset, and for operations that
+// the driver does not allow.
 func (openebs) Refuses(volume RunVolume, phases []v1alpha1.Phase) string {
-	if problem := cannotMake(volume.Dataset); problem != "" {
+	if problem := driverCannotCreate(volume.Dataset); problem != "" {
 		return fmt.Sprintf("volume %s: %s", volume.Name, problem)
 	}
 	for i := range phases {
-		if problem := cannotBear(volume.Name, &phases[i]); problem != "" {
+		if problem := forbiddenOperation(volume.Name, &phases[i]); problem != "" {
 			return fmt.Sprintf("phase %s: %s", phases[i].Name, problem)
 		}
 	}
@@ -72,7 +73,8 @@ func (openebs) Refuses(volume RunVolume, phases []v1alpha1.Phase) string {
 // Keeps is false: the driver recreates its datasets.
 func (openebs) Keeps() bool { return false }
 
-// Shares is false: the agent reports one dataset of the driver for each pool, and operations on others could hinder it.
+// Shares is false: the agent reports one dataset of the driver for each pool, and operations on other volumes could interfere with the
+// driver.
 func (openebs) Shares() bool { return false }
 
 // Dataset is the parent of the driver's dataset, with all inherited properties.
@@ -83,7 +85,7 @@ func (openebs) Dataset(volume RunVolume) v1alpha1.PoolDataset {
 	return parent
 }
 
-// Objects are the volume's own StorageClass and the claim.
+// Objects returns the volume's own StorageClass and the claim.
 func (openebs) Objects(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site) ([]client.Object, error) {
 	id, err := nodeID(site.Node)
 	if err != nil {
@@ -98,10 +100,10 @@ func (openebs) Objects(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site) 
 // Behind is the StorageClass.
 func (openebs) Behind() client.Object { return &storagev1.StorageClass{} }
 
-// BindsFirst is true: the driver creates the dataset after the claim, and may not set all that is requested.
+// BindsFirst is true: the driver creates the dataset after the claim, and may not set all requested properties.
 func (openebs) BindsFirst() bool { return true }
 
-// Made is the dataset that the driver has created for the PersistentVolume. The agent reports its properties when asked to.
+// Made returns the dataset that the driver has created for the PersistentVolume. The agent reports its properties on request.
 func (openebs) Made(volume RunVolume, pool *v1alpha1.BenchmarkPool, persistent string) (made Made) {
 	if persistent == "" {
 		return Made{Unread: "the dataset of volume " + volume.Name}
@@ -128,7 +130,8 @@ func nodeID(node *corev1.Node) (string, error) {
 		DriverNodeLabel)
 }
 
-// Property values that the driver accepts. With others it would not create the volume, so those are set only on the parent dataset.
+// understood has the property values that the driver accepts. With any other value it would not create the volume, so other values are set
+// only on the parent dataset.
 var understood = map[string]*regexp.Regexp{
 	"recordsize":   regexp.MustCompile(`^[0-9]+[kKmM]?$`),
 	"volblocksize": regexp.MustCompile(`.`), // nothing else can set it
@@ -136,8 +139,8 @@ var understood = map[string]*regexp.Regexp{
 	"dedup":        regexp.MustCompile(`^(on|off)$`),
 }
 
-// openebsClass is the StorageClass of a volume. It binds immediately and names the node: with WaitForFirstConsumer the claim would also
-// wait, up to two minutes, until driver and scheduler have counted the space of the new pool.
+// openebsClass returns the StorageClass of a volume. It binds immediately and names the node: with WaitForFirstConsumer, the claim would
+// also have to wait, up to two minutes, until the driver and the scheduler know the free space of the new pool.
 func openebsClass(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[string]string, nodeID string) *storagev1.StorageClass {
 	name := naming.RunPoolName(run, volume.Name)
 	parameters := map[string]string{"poolname": name + "/" + string(naming.RunParent)}
@@ -148,7 +151,7 @@ func openebsClass(run *v1alpha1.BenchmarkRun, volume RunVolume, labels map[strin
 	}
 	if volume.Dataset.Type == naming.DatasetVolume {
 		delete(parameters, "recordsize")
-		// Like the volumes of the agent: with reserved space, unless the reservation is removed.
+		// Like the volumes of the agent, it reserves its space unless the reservation is removed.
 		_, sparse := volume.Dataset.Properties["refreservation"]
 		parameters["thinprovision"] = map[bool]string{true: "yes", false: "no"}[sparse]
 		if volume.Dataset.FSType != "" {
@@ -176,8 +179,8 @@ var notInherited = []string{"quota", "refquota", "reservation", "refreservation"
 // inherited reports whether datasets inherit a property from their parent.
 func inherited(property string) bool { return !slices.Contains(notInherited, property) }
 
-// cannotMake says why the driver cannot create a dataset.
-func cannotMake(dataset *v1alpha1.DatasetTemplate) string {
+// driverCannotCreate says why the driver cannot create a dataset.
+func driverCannotCreate(dataset *v1alpha1.DatasetTemplate) string {
 	for _, name := range notInherited {
 		value, asked := dataset.Properties[name]
 		switch {
@@ -207,9 +210,9 @@ func driverBytes(bytes int64) int64 {
 	return (bytes + unit - 1) / unit * unit
 }
 
-// cannotBear says which operations on the driver's dataset, or those above it, are not allowed: a clone would prevent the
-// driver from destroying it, and without the dataset the driver would not find its volume.
-func cannotBear(volume string, phase *v1alpha1.Phase) string {
+// forbiddenOperation says which operation of a phase is not allowed on the driver's dataset or on those above it: a clone would prevent the
+// driver from destroying the dataset, and without the dataset the driver would not find its volume.
+func forbiddenOperation(volume string, phase *v1alpha1.Phase) string {
 	for _, action := range operate.Of(phase) {
 		if clone := action.Clone; clone != nil {
 			if ofDriver(volume, clone.Dataset) {
@@ -233,13 +236,13 @@ func cannotBear(volume string, phase *v1alpha1.Phase) string {
 	return ""
 }
 
-// ofDriver reports whether a dataset is the volume of a driver, by the name that phases use, its parent, or anything in it.
+// ofDriver reports whether a path, as phases write it, is the dataset of a driver's volume, its parent, or a dataset below the parent.
 func ofDriver(volume string, path v1alpha1.DatasetPath) bool {
 	return path == naming.RunDataset(volume) || path == naming.RunParent || strings.HasPrefix(string(path), string(naming.RunParent)+"/")
 }
 
-// effectiveDifferences compares the dataset that a driver created with the request, and the properties that were not requested with
-// the pool's root, from which they are inherited. Nothing is known of the dataset until read is true.
+// effectiveDifferences compares the dataset that a driver created with the request. It compares properties that were not requested with the
+// pool's root dataset, from which they are inherited. read is false while nothing is known about the dataset.
 func effectiveDifferences(volume RunVolume, pool *v1alpha1.BenchmarkPool, dataset string) (differences []string, read bool) {
 	is, root := map[string]v1alpha1.EffectiveProperty{}, map[string]string{}
 	for _, property := range pool.Status.Properties {
@@ -255,7 +258,7 @@ func effectiveDifferences(volume RunVolume, pool *v1alpha1.BenchmarkPool, datase
 	}
 	wanted := map[string]string{}
 	for name, value := range root {
-		if _, has := is[name]; has && inherited(name) { // a volume has no recordsize, for example
+		if _, has := is[name]; has && inherited(name) { // for example, a volume has no recordsize
 			wanted[name] = value
 		}
 	}
@@ -263,7 +266,7 @@ func effectiveDifferences(volume RunVolume, pool *v1alpha1.BenchmarkPool, datase
 		wanted[name] = string(value)
 	}
 	switch size := volume.Dataset.Size; {
-	case size == nil: // the size of the pool, which is no limit
+	case size == nil: // the size is that of the pool, which is not a limit
 	case volume.Dataset.Type == naming.DatasetVolume:
 		wanted["volsize"] = fmt.Sprint(size.Value())
 	default:

@@ -20,7 +20,7 @@ func nodeOf(labels map[string]string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: labels}}
 }
 
-// TestOpenEBS follows what a user asks of a dataset to the parent, the StorageClass and the claim.
+// TestOpenEBS follows the settings of a dataset into the parent dataset, the StorageClass and the claim.
 func TestOpenEBS(t *testing.T) {
 	gib := &v1alpha1.Size{Quantity: resource.MustParse("1Gi")}
 	for name, test := range map[string]struct {
@@ -81,7 +81,7 @@ func TestOpenEBS(t *testing.T) {
 	}
 }
 
-// TestSiteIsNotFit: what a node lacks is said, with the way out.
+// TestSiteIsNotFit: the error says what the node lacks, and what to do.
 func TestSiteIsNotFit(t *testing.T) {
 	for provisioner, says := range map[string]string{
 		"OpenEBS": "node n1 has no label openebs.io/nodeid: run the OpenEBS ZFS LocalPV driver there, or write provisioner: Local",

@@ -14,26 +14,27 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// Provisioner is one way to provide a volume of a run. Each has a file of its own, and all other code uses this interface.
+// Provisioner is one way to provide a volume of a run. Each provisioner has its own file, and all other code uses this interface.
 type Provisioner interface {
-	// Driver that the cluster must have. Nil if the provisioner needs none.
+	// Driver returns the driver that the cluster must have, or nil if the provisioner needs none.
 	Driver() *Driver
-	// Refuses says why it cannot provide a volume, or why a phase on that volume is not possible. Empty if all is possible.
+	// Refuses says why the provisioner cannot provide a volume, or why a phase on that volume is not possible. It returns "" if everything
+	// is possible.
 	Refuses(volume RunVolume, phases []v1alpha1.Phase) string
-	// Keeps says whether its datasets can be kept between runs.
+	// Keeps reports whether its datasets can be kept between runs.
 	Keeps() bool
-	// Shares says whether a pool with one of its volumes can hold other volumes.
+	// Shares reports whether a pool with one of its volumes can hold other volumes.
 	Shares() bool
-	// Dataset that the agent creates on the volume's pool. Only for volumes on pools.
+	// Dataset returns the dataset that the agent creates on the volume's pool. It is only used for volumes on pools.
 	Dataset(volume RunVolume) v1alpha1.PoolDataset
-	// Objects that provide the volume to the workload, in the order of creation. The claim is the last.
+	// Objects returns the objects that provide the volume to the workload, in the order of creation. The claim is the last.
 	Objects(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site) ([]client.Object, error)
-	// Behind is an empty object of the cluster-scoped kind behind the claim, with the name of the pool. It is deleted after the
-	// claim. Nil if there is none.
+	// Behind returns an empty object of the cluster-scoped kind behind the claim, or nil if there is none. The object has the name that
+	// naming.RunPoolName gives for the volume, and is deleted after the claim.
 	Behind() client.Object
-	// BindsFirst says that the claim is bound, and the dataset compared with the request, before the first pod of the run.
+	// BindsFirst reports whether the claim must be bound, and the dataset compared with the request, before the first pod of the run.
 	BindsFirst() bool
-	// Made is the dataset that holds the volume. persistent is the PersistentVolume that the claim is bound to, or empty.
+	// Made returns the dataset that holds the volume. persistent is the name of the PersistentVolume that the claim is bound to, or empty.
 	Made(volume RunVolume, pool *v1alpha1.BenchmarkPool, persistent string) Made
 }
 
@@ -41,37 +42,38 @@ type Provisioner interface {
 type Made struct {
 	// Dataset is its ZFS name. Empty while it does not exist.
 	Dataset string
-	// Unread names it while its properties are not known, if they have to be.
+	// Unread names the dataset while its properties are not known although they must be.
 	Unread string
-	// Report is the path that the agent has to be asked to report. Empty if that is not needed, or it has been asked.
+	// Report is the path of a dataset that the agent must be asked to report. Empty if that is not needed, or if the agent has been asked.
 	Report v1alpha1.DatasetPath
-	// Differing describes how it differs from the request.
+	// Differing describes how the dataset differs from the request.
 	Differing []string
 }
 
 // Driver is a CSI driver that a provisioner needs, with the kinds of its own objects.
 type Driver struct {
-	// Name of its CSIDriver.
+	// Name is the name of its CSIDriver.
 	Name string
-	// Volumes is the kind of its object for a volume, and PoolOf reads the pool from such an object.
+	// Volumes is the kind of the driver's objects for volumes. PoolOf reads the pool from such an object.
 	Volumes schema.GroupVersionKind
 	PoolOf  func(object map[string]any) (string, error)
-	// Nodes is the kind of its object for a node, and NodeID the name of such an object. The driver looks for new pools when it changes.
+	// Nodes is the kind of the driver's objects for nodes. NodeID returns the name of such an object. The driver looks for new pools when
+	// the object changes.
 	Nodes  schema.GroupVersionKind
 	NodeID func(node *corev1.Node) (string, error)
-	// Title and Install are for messages: its name for people, and how to install it.
+	// Title and Install are for messages: the readable name of the driver, and how to install it.
 	Title, Install string
 }
 
 // DriverState is the observed state of a driver in a cluster.
 type DriverState struct {
-	// Installed says that it can be used.
+	// Installed is true if the driver can be used.
 	Installed bool
-	// Lacks is the kind that the cluster does not have although it has the CSIDriver. Empty if there is none.
+	// Lacks is a kind of the driver that the cluster lacks although it has the CSIDriver. Empty if there is none.
 	Lacks string
 }
 
-// Missing says what is missing of a driver, and what to do.
+// Missing says which part of a driver is missing, and what to do.
 func (d *Driver) Missing(state DriverState) string {
 	missing := "the cluster has no CSIDriver " + d.Name
 	if state.Lacks != "" {
@@ -82,18 +84,17 @@ func (d *Driver) Missing(state DriverState) string {
 
 // Site is the context of a volume besides the run.
 type Site struct {
-	// Node of the run, for volumes on pools.
+	// Node is the node of the run, for volumes on pools.
 	Node *corev1.Node
 	// PoolBytes is the size of the volume's pool.
 	PoolBytes int64
-	// Labels of objects in the run's namespace, ClusterLabels of cluster-scoped objects.
+	// Labels are the labels of objects in the run's namespace, ClusterLabels those of cluster-scoped objects.
 	Labels, ClusterLabels map[string]string
-	// Owner of the objects in the run's namespace.
+	// Owner is the owner of the objects in the run's namespace.
 	Owner metav1.OwnerReference
 }
 
-// registered are the provisioners by the name in dataset.provisioner, in the order in which they are preferred. The last needs no
-// driver.
+// registered lists the provisioners with their names in dataset.provisioner, in order of preference. The last one needs no driver.
 var registered = []struct {
 	name string
 	Provisioner
@@ -102,7 +103,7 @@ var registered = []struct {
 	{ProvisionerLocal, local{}},
 }
 
-// Of is the provisioner of a volume. It is Local if the dataset names none, because its default was not filled in.
+// Of returns the provisioner of a volume. It is Local if the dataset names none because its default was not filled in.
 func Of(volume RunVolume) Provisioner {
 	if volume.Pool == nil {
 		return class{}
@@ -116,7 +117,7 @@ func Of(volume RunVolume) Provisioner {
 	panic("no provisioner " + name) // a test compares them with the API
 }
 
-// Drivers are the drivers of the provisioners, by the name of the provisioner.
+// Drivers returns the drivers of the provisioners, by the name of the provisioner.
 func Drivers() map[string]*Driver {
 	drivers := map[string]*Driver{}
 	for _, one := range registered {
@@ -127,7 +128,7 @@ func Drivers() map[string]*Driver {
 	return drivers
 }
 
-// Default is the preferred provisioner in a cluster with the given drivers, by the name of the provisioner.
+// Default returns the name of the preferred provisioner in a cluster with the given drivers, which are keyed by provisioner.
 func Default(drivers map[string]DriverState) string {
 	for _, one := range registered {
 		if one.Driver() == nil || drivers[one.name].Installed {

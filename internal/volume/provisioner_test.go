@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// enums finds the enums of all fields of a name in a schema.
+// enums finds the enums of all fields with a name in a schema.
 func enums(schema any, field string) (found [][]string) {
 	switch node := schema.(type) {
 	case []any:
@@ -33,7 +33,7 @@ func enums(schema any, field string) (found [][]string) {
 	return found
 }
 
-// TestEveryProvisionerHasARoom: what the API allows in dataset.provisioner is registered, wherever it is allowed, and nothing else.
+// TestEveryProvisionerHasARoom: exactly the values that the API allows in dataset.provisioner are registered, wherever the field occurs.
 func TestEveryProvisionerHasARoom(t *testing.T) {
 	var names []string
 	for _, one := range registered {

@@ -1,4 +1,4 @@
-// Package volume knows how the volumes of a run are provided: what each provisioner creates, needs and refuses.
+// Package volume defines how the volumes of a run are provided: what each provisioner creates, needs and refuses.
 package volume
 
 import (
@@ -16,23 +16,23 @@ import (
 	"github.com/storagebench/storagebench/internal/operate"
 )
 
-// RunVolume is one volume of a run. For a zfs target it is a dataset on its own pool, or on that of another volume.
+// RunVolume is one volume of a run. For a zfs target, it is a dataset on its own pool or on the pool of another volume.
 type RunVolume struct {
 	Name string
-	// PoolOf is the volume that has the pool: itself, or the one on whose pool it lies.
+	// PoolOf is the name of the volume that owns the pool: the volume itself, or the volume on whose pool it lies.
 	PoolOf string
-	// Pool and Dataset of a zfs target. Nil for a storageClass target.
+	// Pool and Dataset are set for a zfs target, and nil for a storageClass target.
 	Pool    *v1alpha1.PoolTemplate
 	Dataset *v1alpha1.DatasetTemplate
-	// MadeIn is the phase whose operation makes it. Empty for a volume of the target.
+	// MadeIn is the phase whose operation makes the volume. Empty for a volume of the target.
 	MadeIn v1alpha1.PhaseName
 }
 
-// RunVolumes are the volumes of a run, data first, with those that its phases make.
+// RunVolumes returns the volumes of a run, data first, including those that its phases make.
 func RunVolumes(run *v1alpha1.BenchmarkRun) []RunVolume { return All(run.Spec.Target, run.Spec.Phases) }
 
-// All are the volumes of a target, followed by those that phases make. The agent mounts what an operation has made, so the provisioner of
-// these is Local.
+// All returns the volumes of a target, followed by those that phases make. The agent mounts the datasets that operations make, so the
+// provisioner of these volumes is Local.
 func All(target v1alpha1.Target, phases []v1alpha1.Phase) []RunVolume {
 	volumes := TargetVolumes(target)
 	if target.ZFS == nil {
@@ -56,7 +56,7 @@ func All(target v1alpha1.Target, phases []v1alpha1.Phase) []RunVolume {
 	return volumes
 }
 
-// TargetVolumes are the volumes of a target, data first.
+// TargetVolumes returns the volumes of a target, data first.
 func TargetVolumes(of v1alpha1.Target) []RunVolume {
 	target := of.ZFS
 	if target == nil {
@@ -71,7 +71,7 @@ func TargetVolumes(of v1alpha1.Target) []RunVolume {
 	return volumes
 }
 
-// poolOf is the layout of the pool that a volume lies on. Empty for a target that the API refuses.
+// poolOf returns the layout of the pool that a volume lies on. It is empty for a target that the API server would reject.
 func poolOf(target *v1alpha1.ZFSTarget, volume *v1alpha1.AdditionalVolume) *v1alpha1.PoolTemplate {
 	at := slices.IndexFunc(target.Volumes, func(other v1alpha1.AdditionalVolume) bool { return other.Name == volume.PoolOf })
 	switch {
@@ -86,7 +86,7 @@ func poolOf(target *v1alpha1.ZFSTarget, volume *v1alpha1.AdditionalVolume) *v1al
 	return volume.Pool
 }
 
-// Pools returns the volumes that have a pool of their own: one for each pool.
+// Pools returns the volumes that own a pool: one for each pool.
 func Pools(volumes []RunVolume) (pools []RunVolume) {
 	for _, one := range volumes {
 		if one.PoolOf == one.Name {
@@ -147,7 +147,7 @@ func Mode(volume RunVolume) corev1.PersistentVolumeMode {
 	return corev1.PersistentVolumeFilesystem
 }
 
-// size of a volume: as requested, or the whole pool.
+// size is the size of a volume: as requested, or the whole pool.
 func size(volume RunVolume, poolBytes int64) resource.Quantity {
 	if volume.Dataset.Size != nil {
 		return volume.Dataset.Size.Quantity
@@ -155,7 +155,7 @@ func size(volume RunVolume, poolBytes int64) resource.Quantity {
 	return *resource.NewQuantity(poolBytes, resource.BinarySI)
 }
 
-// claimOn is the claim of a volume of a zfs target on a StorageClass. An empty class means none: nothing is provisioned.
+// claimOn returns the claim of a volume of a zfs target, with the given StorageClass. An empty class means that nothing is provisioned.
 func claimOn(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site, class string, bytes resource.Quantity) *corev1.PersistentVolumeClaim {
 	mode := Mode(volume)
 	return &corev1.PersistentVolumeClaim{

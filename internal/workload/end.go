@@ -19,7 +19,7 @@ const (
 	EndKey  = "end"
 	// EndFile is the file that the runner checks each second.
 	EndFile = EndPath + "/" + EndKey
-	// longestEnd bounds how much of it is read; its text is shorter.
+	// longestEnd limits how many bytes of the file are read; its text is shorter.
 	longestEnd = 256
 )
 

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestReadEnd: only a whole text for this run tells when to end.
+// TestReadEnd: only a complete text for this run ends a workload.
 func TestReadEnd(t *testing.T) {
 	at := time.Date(2026, 11, 25, 18, 0, 5, 500_000_000, time.UTC)
 	for name, c := range map[string]struct {

@@ -22,7 +22,7 @@ func fio(w *v1alpha1.Workload) (Traits, bool) {
 	}, true
 }
 
-// refusedJobs says what the runner would refuse in a job file that is in the spec.
+// refusedJobs says why the runner would refuse the job file in the spec. Empty if it would not, or if the file is in a ConfigMap.
 func refusedJobs(given *v1alpha1.FIOWorkload) string {
 	if given.JobFileFrom != nil {
 		return ""
@@ -33,7 +33,8 @@ func refusedJobs(given *v1alpha1.FIOWorkload) string {
 	return ""
 }
 
-// fioRuntimePattern finds the options that limit how long a job runs, which are two names of one. A number without a unit is in seconds.
+// fioRuntimePattern finds runtime and timeout, two names of the option that limits how long a job runs. A number without a unit is in
+// seconds.
 var fioRuntimePattern = regexp.MustCompile(`(?m)^\s*(?:runtime|timeout)\s*=\s*(\d{1,9})\s*(us|ms|s|m|h|d)?\s*$`)
 
 var fioUnits = map[string]time.Duration{"us": time.Microsecond, "ms": time.Millisecond, "": time.Second, "s": time.Second, "m": time.Minute,

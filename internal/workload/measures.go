@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// Beginnings of the names of metrics that only some phases have.
+// Prefixes of the names of metrics that only some phases have, as regular expressions.
 const (
 	reads        = `readBytes|readOperations|readLatency`
 	writes       = `writeBytes|writtenBytes|writeOperations|writeLatency`
@@ -31,44 +31,44 @@ const (
 		`commandNanoseconds|dataErrors|trimmedBytes|offlineNanoseconds|resilver|freeSegments|largestFreeSegment|layoutScore`
 	beside = `besidePartsPerMillion`
 	pools  = `disk|smallDiskReads|poolAllocatedBytes|longestTransactionGroup|freeSpaceFragmentation|` + gangs
-	// gangs are counted for all pools of the node together: a phase has them, and none of its workloads.
+	// gangs are counted for all pools of the node together, so only a phase as a whole has them, and not one of its workloads.
 	gangs = `gangBlocks`
-	// perRequest are what the disks did for each read, write and transaction of a workload, and each copied byte.
+	// perRequest are the metrics of the work of the disks for each read, write and transaction of a workload, and for each copied byte.
 	perRequest = `disk[A-Za-z]*Per(Read|Write|Transaction|Copied)`
-	// perTransaction are those of each transaction.
+	// perTransaction are the metrics of the work of the disks for each transaction.
 	perTransaction = `disk[A-Za-z]*PerTransaction`
-	// perByte are what the disks did for each byte of a phase.
+	// perByte are the metrics of the work of the disks for each byte that a phase reads or writes.
 	perByte = `(read|written)BytesPerApplicationByte`
 	devices = `device`
 	pods    = devices + `|` + disks + `|` + hosts + `|workersBusy`
-	// disks are what a plain volume has too. Sizes of requests as distributions are counted by the agent of the node only.
+	// disks are the metrics of disks that a plain volume has, too. Only the agent of the node counts distributions of request sizes.
 	disks = `disk(Read|Write)(OperationsPerSecond|BytesPerSecond|RequestBytes|LatencyMean|sPer(Read|Write)Milli)|diskWrittenBytesPerSecond|` +
 		`disk(Read|Written)BytesPerTransaction|` +
 		`diskQueue|diskBusy`
 	hosts = `cpuNanoseconds|node(User|System|CPU|Memory|ARC)|cacheHit|flushNanoseconds`
-	// times are what only the pod of a measure phase sees of the disks of a pool.
+	// times are the metrics of the disks of a pool that only the pod of a measure phase sees.
 	times = `disk(Read|Write)Latency|diskQueue|diskBusy`
-	// plain is what only a volume without a pool has: in the pod, the disks of a pool are not known for sure.
+	// plain are the metrics that only a volume without a pool has: the pod does not know the disks of a pool for sure.
 	plain = devices
-	// copies are what the disks did for each copied byte. Only a copy that is a phase of its own has it.
+	// copies are the metrics of the work of the disks for each copied byte. Only a phase that is a copy has them.
 	copies = `disk[A-Za-z]*PerCopied`
-	// nothing begins no name.
-	nothing = `$`
-	// totals are what a phase has of several workloads as a whole. The rest is of one of them.
+	// matchesNothing is a pattern that matches no name.
+	matchesNothing = `$`
+	// totals are the metrics that a phase has for all of its workloads together. All others belong to a single workload.
 	totals = `(read|write|written)(Bytes|Operations)(PerSecond)?$`
 )
 
-// The times before, during and after an operation beside a workload, as their rates are named.
+// The names of the times before, during and after an operation beside a workload. They are prefixes of the rates.
 const (
 	Before = "before"
 	During = "during"
 	After  = "after"
 )
 
-// dated are the metrics of each of these times.
+// dated are the metrics that each of these times has.
 const dated = `(readBytesPerSecond|writeBytesPerSecond|metadataOperationsPerSecond|durationNanoseconds)$`
 
-// IntervalsOf are the times that a phase has rates of.
+// IntervalsOf returns the times for which a phase has rates.
 func IntervalsOf(phase *v1alpha1.Phase) []string {
 	if phase.Measure == nil || phase.Measure.OperateAfter == nil {
 		return nil
@@ -76,11 +76,11 @@ func IntervalsOf(phase *v1alpha1.Phase) []string {
 	return []string{Before, During, After}
 }
 
-// unmixed are the metrics of a whole phase that do not depend on how long its operation took, or that report that.
+// unmixed are the metrics of a whole phase that do not depend on how long its operation took, or that report this time.
 const unmixed = `(durationNanoseconds|ioErrors)$`
 
-// Mixes says whether a metric mixes the times before, during and after an operation, although their lengths differ from run to run. It also
-// names the rate that the phase has for each of these times. Empty if the metric is not a rate.
+// Mixes reports whether a metric mixes the times before, during and after an operation, although their lengths differ from run to run. It
+// also returns the name of the rate that the phase has for each of these times; empty if the metric is not a rate.
 func Mixes(phase *v1alpha1.Phase, metric string) (dates string, mixes bool) {
 	interval, _, _ := strings.Cut(metric, ".")
 	if !EndsWithOperation(phase) || slices.Contains(IntervalsOf(phase), interval) || begins(metric, unmixed+"|"+reported(phase)) {
@@ -100,7 +100,7 @@ func CanMeasure(phase *v1alpha1.Phase, onPool bool, metric string) bool {
 	return canMeasure(phase, nil, onPool, metric)
 }
 
-// canMeasure says it of a phase, or of one of several workloads.
+// canMeasure is CanMeasure for a phase, or for one of several workloads if part is not nil.
 func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) bool {
 	kind := KindOf(phase)
 	if kind == "" {
@@ -126,7 +126,7 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 	if kind == results.KindOperate {
 		return begins(metric, "durationNanoseconds|"+reported(phase))
 	}
-	if never(phase, part, onPool, metric) {
+	if impossible(phase, part, onPool, metric) {
 		return false
 	}
 	possible := []string{map[string]string{
@@ -139,7 +139,7 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 		if part != nil {
 			traits = part.Traits()
 		}
-		if traits.Yields == "" { // a workload that says nothing
+		if traits.Yields == "" { // an unknown workload
 			return true
 		}
 		possible = append(possible, traits.Yields)
@@ -153,8 +153,9 @@ func canMeasure(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) b
 	return begins(metric, strings.Join(possible, "|")) || !begins(metric, owned)
 }
 
-// never says what a phase, or one of several workloads, has on no target, or not of the disks of a pool.
-func never(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) bool {
+// impossible reports whether a phase, or one of several workloads, cannot have a metric. Some metrics are impossible on any target, others
+// only on targets with pools, or only on targets without.
+func impossible(phase *v1alpha1.Phase, part *Part, onPool bool, metric string) bool {
 	measures := KindOf(phase) == results.KindMeasure
 	return lacking(phase, "", metric) != "" ||
 		begins(metric, copies) || begins(metric, perTransaction) && !transacts(phase) || part != nil && begins(metric, gangs) ||
@@ -168,7 +169,7 @@ func transacts(phase *v1alpha1.Phase) bool {
 	return measures && (traits.Yields == "" || begins("transactions", traits.Yields))
 }
 
-// namedCanMeasure says it of a write-ahead log on another volume, or of a job of a fio job file.
+// namedCanMeasure is CanMeasure for a write-ahead log on another volume, or for a job of a fio job file.
 func namedCanMeasure(phase *v1alpha1.Phase, onPool bool, name, metric string) bool {
 	if name == WAL && hasWAL(phase) {
 		if begins(metric, perRequest+"|"+gangs) {
@@ -189,10 +190,10 @@ func hasWAL(phase *v1alpha1.Phase) bool {
 	return apart
 }
 
-// reported are the metrics that a phase has of its own operation or of the one beside it. For an unknown operation, all that any can
-// report.
+// reported returns the metrics that a phase has of its own operation or of the one beside it. For an unknown operation, it returns all
+// metrics that any operation can report.
 func reported(phase *v1alpha1.Phase) string {
-	all := []string{nothing}
+	all := []string{matchesNothing}
 	if besideOperation(phase) {
 		all = append(all, beside)
 	}
@@ -206,13 +207,13 @@ func reported(phase *v1alpha1.Phase) string {
 	return strings.Join(all, "|")
 }
 
-// togetherCanMeasure says it of a phase with several workloads: each has its metrics under its name.
+// togetherCanMeasure is CanMeasure for a phase with several workloads: each has its metrics under its name.
 func togetherCanMeasure(parts []Part, onPool bool, metric string) bool {
 	name, own, named := strings.Cut(metric, ".")
 	for i := range parts {
 		switch {
 		case named && parts[i].Name == name && !onPool && begins(own, devices+"|"+disks+"|"+perByte):
-			return false // a class has one volume, and its disks work for all of them
+			return false // a storageClass target has one volume, whose disks work for all workloads
 		case named && parts[i].Name == name:
 			return canMeasure(&parts[i].Phase, &parts[i], onPool, own)
 		case !named && begins(metric, totals) && canMeasure(&parts[i].Phase, &parts[i], onPool, metric):
@@ -222,11 +223,11 @@ func togetherCanMeasure(parts []Part, onPool bool, metric string) bool {
 	return !named && (begins(metric, hosts) || onPool && begins(metric, gangs) || !begins(metric, owned))
 }
 
-// owned are the beginnings of all metrics that not every phase has.
+// owned are the prefixes of all metrics that not every phase has.
 var owned = strings.Join([]string{reads, writes, syncs, regions, appends, commits, archived, files, transactions, filling, coverage, rounds,
 	operations, beside, pools, pods}, "|")
 
-// Metrics are the names of those that a phase can have: the primary ones, others of its workload, and the rest.
+// Metrics returns the names of the metrics that a phase can have: the primary ones, others of its workload, and the rest.
 func Metrics(phase *v1alpha1.Phase, onPool bool) []string {
 	var primary []string
 	for _, part := range PartsOf(phase) {
@@ -272,7 +273,7 @@ func metricsOf(phase *v1alpha1.Phase, part *Part, onPool bool) []string {
 	return slices.Concat(primary, own, rest)
 }
 
-// compiled are the patterns by their text: there are few, and each run of a benchmark asks for each of its metrics.
+// compiled caches the regular expressions by their text: there are few, and each run of a benchmark asks for each of its metrics.
 var compiled sync.Map
 
 func begins(name, patterns string) bool {
@@ -283,7 +284,8 @@ func begins(name, patterns string) bool {
 	return pattern.(*regexp.Regexp).MatchString(name) //nolint:forcetypeassert // nothing else is stored
 }
 
-// hasJob reports whether a phase can have metrics of a single job: a fio job file with several jobs, if its text is known.
+// hasJob reports whether a phase can have metrics of a single job with this name. Only a fio job file with several jobs has such metrics.
+// If its text is unknown, any name is possible.
 func hasJob(phase *v1alpha1.Phase, job string) bool {
 	traits, measures := PhaseTraits(phase)
 	if !measures || traits.Name == "" || traits.Name == "fio" && phase.Measure.Workload.FIO.JobFile == "" {
@@ -294,7 +296,7 @@ func hasJob(phase *v1alpha1.Phase, job string) bool {
 	}
 	file, err := fiofile.ParseUserFile(phase.Measure.Workload.FIO.JobFile)
 	if err != nil {
-		return true // that is another mistake
+		return true // Refused reports that mistake
 	}
 	for _, section := range file.Sections {
 		if section.Name == job {
@@ -304,8 +306,8 @@ func hasJob(phase *v1alpha1.Phase, job string) bool {
 	return false
 }
 
-// Lacking says why a phase has no such metric, where that is not plain from its workload: a setting is missing, or what the jobs of fio do,
-// as far as their file is in the spec. Empty if it may have it.
+// Lacking says why a phase has no such metric, if that is not obvious from its workload: because a setting is missing, or because of what
+// the jobs of fio do, as far as their file is in the spec. Empty if the phase may have the metric.
 func Lacking(phase *v1alpha1.Phase, metric string) string {
 	at := strings.LastIndexByte(metric, '.')
 	if derived, err := results.ParseDerived(metric); err == nil {
@@ -319,14 +321,14 @@ func Lacking(phase *v1alpha1.Phase, metric string) string {
 	return lacking(phase, metric[:max(at, 0)], metric[at+1:])
 }
 
-// lacking says it of a job, or of all jobs together.
+// lacking says why the jobs of fio have no such metric: a single job, or all jobs together if job is empty.
 func lacking(phase *v1alpha1.Phase, job, metric string) string {
 	if traits, measures := PhaseTraits(phase); !measures || traits.Name != "fio" {
 		return ""
 	}
 	file, err := fiofile.ParseUserFile(phase.Measure.Workload.FIO.JobFile)
 	if err != nil {
-		return "" // that is another mistake
+		return "" // Refused reports that mistake
 	}
 	of := func(jobs []string) bool { return slices.Contains(jobs, job) || job == "" && len(jobs) > 0 }
 	switch paced, syncs := file.Paced(), file.UntimedSyncs(); {

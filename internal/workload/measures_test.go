@@ -13,7 +13,8 @@ func measuring(workload v1alpha1.Workload) v1alpha1.Phase {
 	return v1alpha1.Phase{Name: "p", Measure: &v1alpha1.MeasurePhase{Workload: workload}}
 }
 
-// TestIntervalMetrics: a phase with an operation within has rates before, during and after it, and no latencies.
+// TestIntervalMetrics: a phase with an operation that begins and ends within it has rates before, during and after the operation, and no
+// latencies for these times.
 func TestIntervalMetrics(t *testing.T) {
 	within, throughout := measuring(v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{}}), measuring(v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{}})
 	within.Measure.OperateAfter = lasting(1)
@@ -32,7 +33,7 @@ func TestIntervalMetrics(t *testing.T) {
 	}
 }
 
-// TestCanMeasure: the tests of the engine compare it with each document that they make.
+// TestCanMeasure covers examples. The tests of the engine compare CanMeasure with each document that they create.
 func TestCanMeasure(t *testing.T) {
 	const jobs = "[log]\nrw=write\nsize=1m\n[data]\nrw=read\nsize=1m\n"
 	fill, fragment := v1alpha1.Phase{Fill: &v1alpha1.FillPhase{}}, v1alpha1.Phase{Fragment: &v1alpha1.FragmentPhase{}}
@@ -151,7 +152,8 @@ func TestCanMeasure(t *testing.T) {
 	}
 }
 
-// TestMetricsOfWorkloads: each workload says which metrics are its own, and has primary ones. Each metric is one that some phase can have.
+// TestMetricsOfWorkloads: each workload says which metrics are its own, and has primary ones. For each metric there is a phase that can
+// have it.
 func TestMetricsOfWorkloads(t *testing.T) {
 	all := map[string]bool{}
 	note := func(phase v1alpha1.Phase) []string {

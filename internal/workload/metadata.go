@@ -7,7 +7,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// filesPerSecond is about how many files are created in a second, and removed at the end.
+// filesPerSecond is roughly how many files can be created per second, and removed per second at the end.
 const filesPerSecond = 2000
 
 func metadata(w *v1alpha1.Workload) (Traits, bool) {
@@ -18,7 +18,7 @@ func metadata(w *v1alpha1.Workload) (Traits, bool) {
 		HidesCache: noReads, Yields: files, Setup: creation(w.Metadata)}, true
 }
 
-// creation is roughly how long the files of all workers take to create, before the measurement.
+// creation returns roughly how long it takes to create the files of all workers, before the measurement.
 func creation(given *v1alpha1.MetadataWorkload) time.Duration {
 	all := int64(cmp.Or(given.Workers, 4)) * int64(cmp.Or(given.FilesPerWorker, 1000))
 	return time.Duration(all) * time.Second / filesPerSecond

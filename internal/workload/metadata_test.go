@@ -7,7 +7,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestMetadataEstimate: the estimate has the time to create the files, besides the duration.
+// TestMetadataEstimate: the estimate includes the time to create the files, in addition to the duration.
 func TestMetadataEstimate(t *testing.T) {
 	for _, c := range []struct {
 		workers, files int32

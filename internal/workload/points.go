@@ -3,8 +3,8 @@ package workload
 import "time"
 
 // A series has a point for each second. When it has MaxPoints, neighbouring points are joined. The rates before and after an operation come
-// from points that lie completely in that time: if the time is as long as two points, at least one does. Before the operation it takes one
-// more, because that time counts from the start of the pod, which is before the measurement.
+// from points that lie completely in that time: a time as long as two points contains at least one. The time before the operation needs one
+// point more, because it counts from the start of the pod, which is before the measurement.
 const (
 	MaxPoints    = 480
 	pointsBefore = 3

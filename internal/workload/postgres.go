@@ -40,8 +40,8 @@ func WALBytes(given *v1alpha1.PostgresWorkload) int64 {
 	return most + most/4
 }
 
-// CheckpointTimeout makes a measurement of PostgreSQL contain several checkpoints, as far as its duration allows: PostgreSQL takes no
-// timeout below 30 s, and 5 m is its default.
+// CheckpointTimeout returns a checkpoint timeout with which a measurement of PostgreSQL contains several checkpoints, as far as its
+// duration allows: PostgreSQL accepts no timeout below 30 s, and its default is 5 min.
 func CheckpointTimeout(duration time.Duration) time.Duration {
 	const checkpoints, least, most = 5, 30 * time.Second, 5 * time.Minute
 	return min(max(duration/checkpoints, least), most).Truncate(time.Second)

@@ -2,7 +2,7 @@ package workload
 
 import "github.com/storagebench/storagebench/api/v1alpha1"
 
-// noReads is why a workload that only writes, or reads through a cache of its own, tells nothing about caches.
+// noReads says why a phase cannot declare a Cold or Warm cache for a workload that only writes, or that reads through a cache of its own.
 const noReads = "the source of the reads of this workload is unknown: write cache: Any"
 
 // SmallestLog is the least space that a writer of a redo workload needs for its log.

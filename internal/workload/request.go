@@ -1,4 +1,5 @@
-// Package workload is what the runner executes: the request for one phase, and the workloads themselves.
+// Package workload describes what the runner executes: the request for one phase, and the traits of each workload. Package engine executes
+// them.
 package workload
 
 import (
@@ -48,7 +49,7 @@ type Request struct {
 	KeepsDataOf *results.RunIdentity `json:"keepsDataOf,omitempty"`
 	// StartAt is when the workload has to begin, if others begin on other nodes at the same moment.
 	StartAt *time.Time `json:"startAt,omitempty"`
-	// DataFiles is how many files a fill writes, see DataFilesFor; 0 is one.
+	// DataFiles is how many files a fill writes, see DataFilesFor; 0 means one.
 	DataFiles int32 `json:"dataFiles,omitempty"`
 	// Parts are the workloads of a phase that runs several together. Each has a volume of its own or shares one with others.
 	Parts []PartRequest `json:"parts,omitempty"`
@@ -85,7 +86,7 @@ type Disk struct {
 	Serial string `json:"serial,omitempty"`
 }
 
-// SetStart says when the workload, or all of several, has to begin.
+// SetStart sets the time at which the workload, or each of several, has to begin.
 func (r *Request) SetStart(at time.Time) {
 	r.StartAt = &at
 	for i := range r.Parts {
@@ -110,7 +111,7 @@ const (
 	PromisedDirectory = "Directory"
 )
 
-// DataFilesFor is how many files the fills of a run have to write, so that each workload finds those that it needs.
+// DataFilesFor returns how many files the fills of a run have to write, so that each workload finds the files that it needs.
 func DataFilesFor(phases []v1alpha1.Phase) int32 {
 	files := int32(1)
 	for i := range phases {

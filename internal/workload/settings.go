@@ -98,7 +98,8 @@ func inUnits(value string, plain float64, units map[string]float64) (amount floa
 	return number * unit, known
 }
 
-// inUnitOf is the number of the value with the unit that was most likely meant, judging by its first letter.
+// inUnitOf returns the number of the value with the unit that was most likely meant, judging by the first letter of the given unit. It
+// returns otherwise if there is no such unit.
 func inUnitOf(value, otherwise string, meant map[byte]string) string {
 	parts := withUnit.FindStringSubmatch(value)
 	if parts == nil || parts[2] == "" || meant[strings.ToLower(parts[2])[0]] == "" {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestSettingsOfPostgres: what PostgreSQL would refuse when it starts is refused before, with what to write.
+// TestSettingsOfPostgres: values that PostgreSQL would refuse when it starts are refused earlier, with the values to write instead.
 func TestSettingsOfPostgres(t *testing.T) {
 	for setting, want := range map[string]string{
 		"max_wal_size=8GB": "", "max_wal_size=1.5GB": "", "max_wal_size=512": "", "max_wal_size=1073741824B": "",
@@ -58,7 +58,7 @@ func TestSettingsOfPostgres(t *testing.T) {
 	}
 }
 
-// TestAllSettingsAreKnown compares with the rule in the API.
+// TestAllSettingsAreKnown compares the known settings with the rule in the API.
 func TestAllSettingsAreKnown(t *testing.T) {
 	source, err := os.ReadFile("../../api/v1alpha1/workload_types.go")
 	if err != nil {

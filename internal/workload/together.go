@@ -14,13 +14,13 @@ type Part struct {
 	Phase v1alpha1.Phase
 	// Field is its path in the measure phase.
 	Field string
-	// Archives names the redo workload whose segments this one copies; Archived says that another one copies those of this one.
+	// Archives names the redo workload whose segments this one copies. Archived says that another workload copies the segments of this one.
 	Archives string
 	Archived bool
 }
 
-// PartsOf are the workloads of a phase that runs several together; none for other phases. They share their specs with the phase. The
-// archiver of a log is a part of its own, after all others.
+// PartsOf returns the workloads of a phase that runs several together, and none for other phases. They share their specs with the phase.
+// The archiver of a log is a separate part, after all others.
 func PartsOf(phase *v1alpha1.Phase) []Part {
 	if phase.Measure == nil {
 		return nil
@@ -60,7 +60,7 @@ func archiverOf(phase *v1alpha1.Phase, log string) string {
 	return log + "-archive"
 }
 
-// Traits are those of its workload.
+// Traits returns the traits of its workload.
 func (p *Part) Traits() Traits {
 	traits, _ := PhaseTraits(&p.Phase)
 	switch {
@@ -86,8 +86,8 @@ func alone(one *v1alpha1.NamedWorkload) v1alpha1.Workload {
 // WAL is the name of the part for PostgreSQL's write-ahead log on a volume of its own.
 const WAL = "wal"
 
-// WALOf is the write-ahead log as a phase on its own volume. False if it is on the volume of the data. It is not a workload: what
-// PostgreSQL measures belongs to the phase itself.
+// WALOf returns the write-ahead log as a phase on its own volume, or false if it is on the volume of the data. It is not a workload: the
+// figures of PostgreSQL belong to the phase itself.
 func WALOf(phase *v1alpha1.Phase) (wal Part, apart bool) {
 	if phase.Measure == nil || phase.Measure.Workload.Postgres == nil || phase.Measure.Workload.Postgres.WALVolume == "" {
 		return Part{}, false
@@ -104,8 +104,8 @@ func (p *Part) IsWAL() bool {
 	return p.Name == WAL && p.Phase.Measure != nil && p.Phase.Measure.Workload.Postgres != nil
 }
 
-// Named are the parts of a phase that have figures under a name of their own, with the volume that each works on: workloads that run
-// together, or a write-ahead log on another volume. None for other phases.
+// Named returns the parts of a phase that have figures under their own name, each with its volume: workloads that run together, or a
+// write-ahead log on another volume. It returns none for other phases.
 func Named(phase *v1alpha1.Phase) []Part {
 	if wal, apart := WALOf(phase); apart {
 		return []Part{wal}
@@ -113,8 +113,8 @@ func Named(phase *v1alpha1.Phase) []Part {
 	return PartsOf(phase)
 }
 
-// Measured are the parts that work on one volume each: the workloads of a phase that runs several together, or else the phase itself, with
-// its write-ahead log if that is on another volume.
+// Measured returns the parts that work on one volume each: the workloads of a phase that runs several together, or else the phase itself,
+// with its write-ahead log if that is on another volume.
 func Measured(phase *v1alpha1.Phase) []Part {
 	if parts := PartsOf(phase); len(parts) > 0 {
 		return parts
@@ -126,7 +126,7 @@ func Measured(phase *v1alpha1.Phase) []Part {
 	return append([]Part{part}, Named(phase)...)
 }
 
-// together are the traits of several workloads, which last as long as the longest of them.
+// together returns the traits of several workloads, which last as long as the longest of them.
 func together(parts []Part) Traits {
 	traits := Traits{Name: "workloads"}
 	for i := range parts {
@@ -138,15 +138,15 @@ func together(parts []Part) Traits {
 	return traits
 }
 
-// Apart says why workloads cannot be measured together, and what to write instead. Empty if they can. A workload must not end early,
+// WhyApart says why workloads cannot be measured together, and what to write instead. Empty if they can. A workload must not end early,
 // because that leaves the storage to the others. No two may write to the same blocks or logs, because no application does that.
-func Apart(parts []Part) string {
+func WhyApart(parts []Part) string {
 	var words []string
 	same, writer, names := true, map[string]string{}, map[string]bool{}
 	for i := range parts {
 		traits := parts[i].Traits()
 		if names[parts[i].Name] {
-			return fmt.Sprintf("two workloads have the name %s: rename the one whose log has no archive of that name", parts[i].Name)
+			return fmt.Sprintf("two workloads have the name %s: rename the one that is not an archive", parts[i].Name)
 		}
 		names[parts[i].Name] = true
 		if traits.Duration > 0 { // others last as long as these
@@ -158,7 +158,8 @@ func Apart(parts []Part) string {
 		}
 		on := fmt.Sprintf("%s of volume %s", traits.Writes, cmp.Or(parts[i].Phase.Volume, "data"))
 		if other := writer[on]; other != "" {
-			return fmt.Sprintf("workloads %s and %s both write to the %s: put one of them on another volume, or make them one with more workers",
+			return fmt.Sprintf("workloads %s and %s both write to the %s: put one of them on another volume, or merge them into one with more "+
+				"workers",
 				other, parts[i].Name, on)
 		}
 		writer[on] = parts[i].Name

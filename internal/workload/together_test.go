@@ -29,7 +29,7 @@ func redoOn(name, volume string, long time.Duration) v1alpha1.NamedWorkload {
 		Redo: &v1alpha1.RedoWorkload{Duration: lasting(long)}}
 }
 
-// TestPartsOf: each of several workloads is like a phase with one workload, and the phase has what the longest of them needs.
+// TestPartsOf: each of several workloads is like a phase with one workload, and the phase itself covers the needs of all of them.
 func TestPartsOf(t *testing.T) {
 	scan := v1alpha1.NamedWorkload{Name: "scan", Scan: &v1alpha1.RepeatedScan{BlockSize: &v1alpha1.BlockSize{}}}
 	phase := several(data("data", 0, time.Minute), redoOn("redo", "log", time.Minute), scan)
@@ -60,7 +60,8 @@ func TestPartsOf(t *testing.T) {
 	}
 }
 
-// TestArchiverIsAPart: an archiver is a workload of its own on its volume, behind all others, also of a log that has a phase for itself.
+// TestArchiverIsAPart: an archiver is a separate workload on its volume, after all others, even if its log is the only other workload of
+// the phase.
 func TestArchiverIsAPart(t *testing.T) {
 	log := redoOn("log", "log", time.Minute)
 	log.Redo.Archive = &v1alpha1.RedoArchive{Volume: "archive"}
@@ -89,7 +90,7 @@ func TestArchiverIsAPart(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
-		if problem := Apart(PartsOf(c.phase)); problem != "" {
+		if problem := WhyApart(PartsOf(c.phase)); problem != "" {
 			t.Errorf("%s: %s", name, problem)
 		}
 	}
@@ -131,13 +132,13 @@ func TestApart(t *testing.T) {
 		{"an archiver's name", []v1alpha1.NamedWorkload{archived, taken}, "two workloads have the name log-archive"},
 		{"one log", []v1alpha1.NamedWorkload{redoOn("a", "", time.Minute), redoOn("b", "data", time.Minute)}, "the logs of volume data"},
 	} {
-		if got := Apart(PartsOf(several(test.given...))); got == "" != (test.says == "") || !strings.Contains(got, test.says) {
+		if got := WhyApart(PartsOf(several(test.given...))); got == "" != (test.says == "") || !strings.Contains(got, test.says) {
 			t.Errorf("%s: %q, want %q", test.name, got, test.says)
 		}
 	}
 }
 
-// TestWALOf: a log on another volume has a place and a name, and is no workload: the phase measures what it would measure without.
+// TestWALOf: a log on another volume has a place and a name, but it is not a workload: the phase measures the same as without it.
 func TestWALOf(t *testing.T) {
 	given := &v1alpha1.PostgresWorkload{WALVolume: "log", Duration: lasting(time.Minute)}
 	phase := &v1alpha1.Phase{Name: "tx", Volume: "tables", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Postgres: given}}}

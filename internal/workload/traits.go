@@ -15,15 +15,16 @@ type Traits struct {
 	// Name is the member of the API's Workload, and Spec a pointer to its value.
 	Name string
 	Spec any
-	// Version is raised by a release that changes what the numbers mean. Without one it is 1.
+	// Version increases with a release that changes what the numbers mean. Zero counts as 1.
 	Version int
 	// Duration of a measurement, zero if the spec does not say. RampUp comes before it.
 	Duration, RampUp time.Duration
 	// Setup is roughly how long it prepares before its first measurement.
 	Setup time.Duration
-	// ReadsFill says that it works on what a fill phase wrote.
+	// ReadsFill says that it works on the data that a fill phase wrote.
 	ReadsFill bool
-	// Writes names what it writes to on its volume, such as data or logs, if another workload could write to the same at the same time.
+	// Writes names what it writes to on its volume, such as data or logs, if another workload could write to the same place at the same
+	// time.
 	Writes string
 	// Yields are the prefixes of the metrics that it has and most others lack; see CanMeasure.
 	Yields string
@@ -33,8 +34,8 @@ type Traits struct {
 	Files, RefusesRoot bool
 	// OnFiles says why it does not work on a file system, and what to write instead. Empty if it does.
 	OnFiles string
-	// HidesCache says why a phase cannot declare a Cold or Warm cache, and Once why it cannot repeat until a steady state, with what to write
-	// instead. Empty if it can.
+	// HidesCache says why a phase cannot declare a Cold or Warm cache, and Once why it cannot repeat until a steady state, and what to
+	// write instead. Empty if it can.
 	HidesCache, Once string
 	// DataFiles is the number of files that a fill has to write for it; 0 if any number will do.
 	DataFiles int32
@@ -54,7 +55,7 @@ type Traits struct {
 // kinds has a function for each member of Workload. It returns true if that member is set.
 var kinds = []func(*v1alpha1.Workload) (Traits, bool){oltp, scan, redo, metadata, postgres, fio}
 
-// TraitsOf returns those of the member that is set. The name is empty if none is, which the API refuses.
+// TraitsOf returns the traits of the workload that is set. The name is empty if none is set, which the API refuses.
 func TraitsOf(workload *v1alpha1.Workload) Traits {
 	for _, kind := range kinds {
 		if traits, is := kind(workload); is {
@@ -64,7 +65,7 @@ func TraitsOf(workload *v1alpha1.Workload) Traits {
 	return Traits{}
 }
 
-// KindOf names the member of a phase that says what it does. Empty if it has none that this release knows.
+// KindOf returns the name of the member that is set, which says what the phase does. Empty if this release knows no member that is set.
 func KindOf(phase *v1alpha1.Phase) string {
 	switch {
 	case phase.Fill != nil:
@@ -81,7 +82,8 @@ func KindOf(phase *v1alpha1.Phase) string {
 	return ""
 }
 
-// kindVersions are those of phases without a workload. Since version 2, the time until the transaction group is written counts on ZFS.
+// kindVersions are the versions of phases without a workload. Since version 2, their time on ZFS includes the time until the transaction
+// group is written.
 var kindVersions = map[string]int{results.KindFill: 2, results.KindFragment: 2}
 
 // Version says what the numbers of a phase mean: the kind of the phase or its workloads, and the version of each. Results that differ in it
@@ -101,7 +103,7 @@ func Version(phase *v1alpha1.Phase) string {
 	return fmt.Sprintf("%s %d", name, version)
 }
 
-// PhaseTraits are those of the workload of a measure phase, or of several together; false for other phases.
+// PhaseTraits returns the traits of the workload of a measure phase, or of several together; false for other phases.
 func PhaseTraits(phase *v1alpha1.Phase) (Traits, bool) {
 	if phase.Measure == nil {
 		return Traits{}, false
@@ -168,7 +170,7 @@ func (t Traits) problemWithin(phase *v1alpha1.MeasurePhase) string {
 	return ""
 }
 
-// Refusal is what Refused says, if there is anything to ask.
+// Refusal returns what Refused says, or an empty string if Refused is nil.
 func (t Traits) Refusal() string {
 	if t.Refused == nil {
 		return ""
@@ -176,7 +178,7 @@ func (t Traits) Refusal() string {
 	return t.Refused()
 }
 
-// Names are those of all workloads of the API.
+// Names returns the names of all workloads of the API.
 func Names() []string {
 	var names []string
 	api := reflect.TypeFor[v1alpha1.Workload]()

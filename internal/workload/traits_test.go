@@ -67,7 +67,7 @@ func TestEveryPhaseHasAKind(t *testing.T) {
 	}
 }
 
-// TestProblems covers what a phase cannot ask of its workload.
+// TestProblems covers the settings of a phase that its workload does not support.
 func TestProblems(t *testing.T) {
 	redo := v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}}
 	postgres := v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{}}

@@ -22,7 +22,7 @@ const (
 	d4 = "/dev/disk/by-id/d4"
 )
 
-// call is one use of a method of Client. Every string that a user could choose comes in as an argument.
+// call is one use of a method of Client. Every string that a user could choose is an argument.
 type call struct {
 	args []string
 	run  func(ctx context.Context, c *zfs.Client, args []string) error
@@ -33,7 +33,7 @@ func stripe(devices ...string) zfs.Layout {
 	return zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Stripe, Devices: devices}}}
 }
 
-// calls has at least one entry for every method; TestEveryMethodIsTried sees to it.
+// calls has at least one entry for every method; TestEveryMethodIsTried checks that.
 var calls = map[string][]call{
 	"CreatePool": {
 		{[]string{"p", d1, d2, "comment", "x", "org:uid", "u-1"}, func(ctx context.Context, c *zfs.Client, a []string) error {
@@ -270,7 +270,7 @@ func TestArgv(t *testing.T) {
 	}
 }
 
-// hostile are strings that no argument may be.
+// hostile are strings that must be refused as an argument, unless harmless accepts them.
 var hostile = []string{"", "-f", "-F", "-", "--force", "-r", "-o", " p", "p ", "p q", "p\tq", "p\nq", "p -f", "@", "@s", "p@", "p/@s",
 	"p//a", "/p", "p/", "p/a@s@t",
 	"p/-f", "p/a@-f", "p#b", "p%recv", "$(id)", "`id`", "a;b", "a|b", "a&b", "a'b", `a"b`, `a\b`, "a*b", "a=b=-f ", "../etc", "/dev/sda",
@@ -308,14 +308,14 @@ func TestHostileArgumentsRunNothing(t *testing.T) {
 	}
 }
 
-// optional are the arguments that may be left out, by their place.
+// optional has the index of the argument that may be empty, by method.
 var optional = map[string]int{"Trim": 1, "SendSize": 1}
 
-// harmless are the words that are valid where they stand: a path as a value of a property, a kind of vdev as one.
+// harmless reports whether a word is valid in its place: for example, a path or a type of vdev as the value of a property.
 func harmless(place, word string) bool {
 	switch place {
 	case "x", "1", "u-1", "on", "off", "8k":
-		// Values stand behind NAME=, where nothing begins an option: only what breaks words apart is refused.
+		// Values follow NAME=, where nothing can begin an option: only characters that would split the word are refused.
 		return slices.Contains([]string{"p@", "p//a", "/p", "p/", "p/a@s@t", "p/-f", "p/a@-f", "p/@s", "/dev/sda", "/dev/disk/by-id/",
 			"/dev/disk/by-id/../sda",
 			"/dev/disk/by-id/a/b", "/dev/disk/by-id/-f", "/etc/passwd", "mirror", "mirror1", "raidz", "log", "1-nonsense"}, word)

@@ -12,8 +12,8 @@ const (
 	classSpare = "spare"
 )
 
-// Auxiliary says whether a top-level vdev is a cache device or a spare on a disk. The label of such a disk holds its own guid, but names no
-// pool. The distributed spares of a draid are not disks.
+// Auxiliary reports whether a top-level vdev is a cache device or a spare on a disk. The label of such a disk holds its own guid, but names
+// no pool. The distributed spares of a draid are not disks.
 func (v VdevStatus) Auxiliary() bool {
 	return (v.Class == classCache || v.Class == classSpare) && !strings.HasPrefix(v.Name, "draid")
 }
@@ -27,7 +27,7 @@ func (c *Client) AuxiliaryGUIDs(ctx context.Context, status *Status) error {
 	if !slices.ContainsFunc(status.Vdevs, func(vdev VdevStatus) bool { return vdev.Auxiliary() && vdev.GUID == "" }) {
 		return nil
 	}
-	// The same tree, with guids as names.
+	// This prints the same tree, with guids as names.
 	output, err := c.run.Run(ctx, zpool("status", "-g", "-p", status.Pool).onPool(status.Pool))
 	if err != nil {
 		return err

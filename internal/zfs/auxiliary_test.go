@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// prints is a program that prints the same whatever it is asked, and counts.
+// prints is a runner that prints the same output for every command, and counts the commands.
 type prints struct {
 	output []byte
 	asked  int
@@ -48,7 +48,7 @@ func TestAuxiliaryGUIDs(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	// The JSON tells them, and a pool without such devices needs none.
+	// The JSON output has the guids, and a pool without such devices needs none.
 	for _, file := range []string{"2.3.9/all-classes.json", "2.3.9/draid.json", "2.3.9/mirror.json"} {
 		status, err := parseStatusJSON(golden(t, file))
 		if err != nil {

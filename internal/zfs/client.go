@@ -4,9 +4,10 @@ import (
 	"context"
 )
 
-// Client does what the node agent needs, with one method for each action.
+// Client runs the actions that the node agent needs, with one method for each action.
 //
-// It checks no ownership: the caller has to prove that a pool is ours, with PoolProperties and DatasetProperties, immediately before.
+// It does not check ownership: immediately before each action, the caller must prove that a pool is ours, with PoolProperties and
+// DatasetProperties.
 type Client struct {
 	run Runner
 }

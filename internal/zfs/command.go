@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The programs that are run.
+// The programs that this package runs.
 const (
 	zpoolProgram = "zpool"
 	zfsProgram   = "zfs"
@@ -18,15 +18,16 @@ const (
 type Command struct {
 	// Program is zpool, zfs, zdb or uname.
 	Program string
-	// Args behind the program's name.
+	// Args after the name of the program.
 	Args []string
-	// Pool is the pool that the command is about. Empty if it is about all pools. A hanging command prevents further ones on the same pool.
+	// Pool is the pool that the command is about. Empty if it is about all pools. Too many hanging commands prevent further ones on the
+	// same pool.
 	Pool string
 	// Stdin of the program, nothing if nil.
 	Stdin io.Reader
-	// Stdout takes the output as it comes; if nil, Run returns it. After a Timeout it may still be written to.
+	// Stdout receives the output as it comes; if nil, Run returns the output. The program may still write to it after a Timeout.
 	Stdout io.Writer
-	// Timeout instead of the runner's own.
+	// Timeout replaces the runner's own, unless it is 0.
 	Timeout time.Duration
 }
 
@@ -42,18 +43,18 @@ type Runner interface {
 
 func zpool(args ...string) Command { return Command{Program: zpoolProgram, Args: args} }
 
-// onPool says which pool a command is about.
+// onPool sets the pool that a command is about.
 func (c Command) onPool(pool string) Command {
 	c.Pool = pool
 	return c
 }
 
-// zfs is a command on the dataset or snapshot that its last argument names.
+// zfs returns a command on the dataset or snapshot that its last argument names.
 func zfs(args ...string) Command {
 	return Command{Program: zfsProgram, Args: args, Pool: poolOf(args[len(args)-1])}
 }
 
-// poolOf is the pool of a dataset or snapshot.
+// poolOf returns the pool of a dataset or snapshot.
 func poolOf(name string) string {
 	if end := strings.IndexAny(name, "/@"); end >= 0 {
 		return name[:end]

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// destroyTimeout is for what may walk many snapshots.
+// destroyTimeout is for commands that may walk many snapshots.
 const destroyTimeout = 30 * time.Minute
 
-// DatasetSpec is a file system or volume to be made.
+// DatasetSpec describes a file system or volume to create.
 type DatasetSpec struct {
 	Name string
 	// VolumeBytes of a volume; 0 makes a file system.
 	VolumeBytes int64
 	// Sparse volumes reserve no space.
 	Sparse bool
-	// Properties, user properties among them.
+	// Properties, including user properties.
 	Properties map[string]string
 }
 
@@ -44,8 +44,8 @@ func (c *Client) CreateDataset(ctx context.Context, spec DatasetSpec) error {
 	return c.do(ctx, zfs(slices.Concat(args, properties, []string{spec.Name})...))
 }
 
-// DestroyDataset destroys a dataset below a pool; with recursion, its children and snapshots too. Clones outside of it always stay, and
-// prevent its destruction.
+// DestroyDataset destroys a dataset below a pool; with recursion, its children and snapshots too. Clones outside of the dataset are never
+// destroyed: they prevent the destruction of the dataset.
 func (c *Client) DestroyDataset(ctx context.Context, name string, recursive bool) error {
 	if err := checkDataset(name); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (c *Client) destroy(ctx context.Context, name string, recursive bool) error
 	return c.do(ctx, command)
 }
 
-// Snapshot takes a snapshot; with recursion, of all children at the same moment.
+// Snapshot takes a snapshot; with recursion, also of all children, at the same moment.
 func (c *Client) Snapshot(ctx context.Context, name string, recursive bool, properties map[string]string) error {
 	options, err := settings("-o", properties)
 	if err := cmp.Or(err, checkSnapshot(name)); err != nil {
@@ -87,13 +87,13 @@ func (c *Client) Snapshot(ctx context.Context, name string, recursive bool, prop
 	return c.do(ctx, zfs(slices.Concat(args, options, []string{name})...))
 }
 
-// Unmounted are the properties of a file system that nothing mounts by itself, wherever it lies: neither the command that makes it, nor a
-// change of its parent, nor 'zfs mount -a'. They do not apply to volumes.
+// Unmounted returns the properties of a file system that ZFS never mounts by itself, wherever it is in the pool: neither when it is
+// created, nor when a property of its parent changes, nor with 'zfs mount -a'. The properties do not apply to volumes.
 func Unmounted() map[string]string {
 	return map[string]string{"canmount": "noauto", "mountpoint": "none"}
 }
 
-// Clone makes a dataset out of a snapshot. ZFS mounts a clone at once where its properties say: give a file system those of Unmounted.
+// Clone makes a dataset from a snapshot. ZFS mounts a clone at once if the properties say so: give a file system those of Unmounted.
 func (c *Client) Clone(ctx context.Context, snapshot, to string, properties map[string]string) error {
 	options, err := settings("-o", properties)
 	if err := cmp.Or(err, checkSnapshot(snapshot), checkDataset(to)); err != nil {
@@ -102,7 +102,7 @@ func (c *Client) Clone(ctx context.Context, snapshot, to string, properties map[
 	return c.do(ctx, zfs(slices.Concat([]string{"clone"}, options, []string{snapshot, to})...))
 }
 
-// mountOptions apply to everything that is mounted: it holds data, but neither programs nor devices.
+// mountOptions apply to everything that is mounted: it contains data, but neither programs nor devices.
 const mountOptions = "nosuid,nodev,noexec"
 
 // Mount mounts a file system at its mount point.
@@ -131,8 +131,8 @@ func (c *Client) SetProperty(ctx context.Context, object, name, value string) er
 	return c.do(ctx, zfs("set", name+"="+value, object))
 }
 
-// SetProperties sets properties of a dataset in one command, and ZFS sets them in one transaction group. It checks each of them: after an
-// error some may be set, and others not. Properties that it sets in a transaction of their own are refused.
+// SetProperties sets properties of a dataset in one command, and ZFS sets them in one transaction group. ZFS checks each of them
+// separately: after an error, some may be set and others not. SetProperties refuses properties that ZFS sets in a transaction of their own.
 func (c *Client) SetProperties(ctx context.Context, dataset string, properties map[string]string) error {
 	values, err := settings("", properties)
 	if err := cmp.Or(err, checkDataset(dataset), without(properties, nodeProperties...), without(properties, oneByOne...)); err != nil {
@@ -163,7 +163,7 @@ type Dataset struct {
 	UsedBytes       int64
 	AvailableBytes  int64
 	ReferencedBytes int64
-	// Mounted says whether it is mounted in the node's own namespace. It can be false while a pod still uses it.
+	// Mounted says whether the dataset is mounted in the node's own namespace. It can be false while a pod still uses the dataset.
 	Mounted    bool
 	MountPoint string
 	// Origin is the snapshot of a clone.
@@ -172,7 +172,7 @@ type Dataset struct {
 
 var datasetColumns = []string{"name", "type", "guid", "used", "available", "referenced", "mounted", "mountpoint", "origin"}
 
-// Datasets lists a dataset and all below it, snapshots too.
+// Datasets lists a dataset and everything below it, including snapshots.
 func (c *Client) Datasets(ctx context.Context, root string) ([]Dataset, error) {
 	if err := checkDataset(root); err != nil {
 		return nil, err

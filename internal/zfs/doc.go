@@ -1,5 +1,5 @@
-// Package zfs runs the zpool, zfs and zdb programs of a node and reads what they print.
+// Package zfs runs the zpool, zfs and zdb programs of a node and parses their output.
 //
-// It knows no Kubernetes. Nothing goes through a shell, names that could be taken for an option are refused
-// before a program starts, and no command carries -f: what ZFS refuses without force stays refused.
+// It does not depend on Kubernetes. Nothing goes through a shell, a name that could be taken for an option is refused before a program
+// starts, and no command has -f: if ZFS refuses something without force, it stays refused.
 package zfs

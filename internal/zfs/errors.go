@@ -34,17 +34,17 @@ const (
 	Unknown        Kind = "unknown failure"
 )
 
-// Error lets a kind stand as the target of errors.Is.
+// Error makes a Kind a target for errors.Is.
 func (k Kind) Error() string { return string(k) }
 
-// remedies say what a person can do.
+// remedies say what the user can do.
 var remedies = map[Kind]string{
 	Busy:           "find its users (mounts in all namespaces, holders of zvols) and end that use first",
 	Exists:         "choose another name, or check its owner",
 	NoSpace:        "free space, or grow the pool",
 	DeviceInUse:    "use another disk; force is never used",
 	DeviceTooSmall: "use a larger disk",
-	NoPartition:    "see what udev does on the node: it makes the links of partitions, here not in time",
+	NoPartition:    "check udev on the node: it did not create the links of the partitions in time",
 	Permission:     "run as root with access to /dev/zfs and the disks",
 	Suspended:      "bring the pool's disks back, then run 'zpool clear'; 'dmesg' on the node shows what failed",
 	Unavailable:    "bring the missing disks back",
@@ -64,11 +64,11 @@ type Error struct {
 	ExitCode int
 	// Stderr as the program wrote it, bounded.
 	Stderr string
-	// Err below, such as context.DeadlineExceeded.
+	// Err is the underlying error, such as context.DeadlineExceeded.
 	Err error
 }
 
-// Error says what was done, why it failed and what helps.
+// Error names the command, the reason for the failure, and a remedy.
 func (e *Error) Error() string {
 	var lines []string
 	for line := range strings.Lines(e.Stderr) {
@@ -91,10 +91,10 @@ func (e *Error) Error() string {
 // Is compares with a Kind.
 func (e *Error) Is(target error) bool { return target == e.Kind }
 
-// Unwrap returns the error below.
+// Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// invalid is an argument that is refused before anything runs.
+// invalid returns the error for an argument that is refused before anything runs.
 func invalid(format string, values ...any) error {
 	return &Error{Kind: Invalid, Command: "arguments of a ZFS command", ExitCode: -1, Stderr: fmt.Sprintf(format, values...)}
 }
@@ -192,7 +192,7 @@ var phrases = []struct {
 	{"missing ", Invalid},
 }
 
-// classify finds the kind of a failure in what a program said under LC_ALL=C.
+// classify finds the kind of a failure in the messages of a program under LC_ALL=C.
 func classify(stderr string) Kind {
 	said := withoutQuotes(stderr)
 	for _, phrase := range phrases {
@@ -209,8 +209,8 @@ func classify(stderr string) Kind {
 	return Unknown
 }
 
-// withoutQuotes cuts out 'names', so that a dataset called "out of space" does not decide. An apostrophe within a
-// word, as in "doesn't", opens no quote.
+// withoutQuotes removes 'names', so that a dataset called "out of space" does not decide the kind. An apostrophe within a word, as in
+// "doesn't", does not begin a quote.
 func withoutQuotes(text string) string {
 	var kept strings.Builder
 	quoted := false

@@ -13,19 +13,19 @@ const (
 	// hangingPerPool is how many programs may hang in the kernel on one pool before no more are started on it, because the next would hang
 	// too.
 	hangingPerPool = 2
-	// hangingOnNode bounds those of all pools: each is a process that takes memory.
+	// hangingOnNode limits the hanging programs of all pools: each is a process that takes memory.
 	hangingOnNode = 24
 )
 
 // Hanging is a program that does not end although it was killed.
 type Hanging struct {
-	// Pool that it is about; empty if it is about all of them.
+	// Pool that the program works on; empty if it works on all pools.
 	Pool    string
 	Command string
 	Since   time.Time
 }
 
-// String says what hangs, and since when.
+// String names the program, and says since when it hangs.
 func (h Hanging) String() string {
 	return fmt.Sprintf("'%s' hangs in the kernel since %s", h.Command, h.Since.UTC().Format(time.RFC3339))
 }
@@ -47,7 +47,7 @@ func (h *hangs) list() []Hanging {
 	return all
 }
 
-// refuse says why a command is not started.
+// refuse returns an error if a command must not be started.
 func (h *hangs) refuse(command Command) error {
 	all := h.list()
 	var same []string
@@ -68,7 +68,7 @@ func (h *hangs) refuse(command Command) error {
 	return refusal
 }
 
-// add notes a program that hangs, until it ends.
+// add records a program that hangs, until the program ends.
 func (h *hangs) add(ctx context.Context, command Command, ended <-chan struct{}) {
 	hanging := &Hanging{Pool: command.Pool, Command: command.String(), Since: time.Now()}
 	h.mutex.Lock()
@@ -86,11 +86,11 @@ func (h *hangs) add(ctx context.Context, command Command, ended <-chan struct{})
 	}()
 }
 
-// Hanging are the programs that do not end although they were killed, the oldest first.
+// Hanging returns the programs that do not end although they were killed, the oldest first.
 func (h *Host) Hanging() []Hanging { return h.hanging.list() }
 
-// Unended are programs that were started under a context and have not ended although Run has returned: they may still change a pool or a
-// disk.
+// Unended are the programs that were started under a context and have not ended although Run has returned: they may still change a pool or
+// a disk.
 type Unended struct {
 	mutex sync.Mutex
 	ended []<-chan struct{}
@@ -98,13 +98,13 @@ type Unended struct {
 
 type unendedKey struct{}
 
-// FollowUnended returns a context under which programs that do not end are noted.
+// FollowUnended returns a context that records the programs that do not end.
 func FollowUnended(ctx context.Context) (context.Context, *Unended) {
 	unended := &Unended{}
 	return context.WithValue(ctx, unendedKey{}, unended), unended
 }
 
-// NoteUnended notes under a context that a program has not ended.
+// NoteUnended records in a context that a program has not ended.
 func NoteUnended(ctx context.Context, ended <-chan struct{}) {
 	if unended, followed := ctx.Value(unendedKey{}).(*Unended); followed {
 		unended.add(ended)

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// defaultTimeout is ample for commands that only read state or set properties; longer ones have a timeout of their own.
+	// defaultTimeout is ample for commands that only read state or set properties; longer commands have a timeout of their own.
 	defaultTimeout = 2 * time.Minute
-	// defaultGrace is how long a program may take to die of a signal.
+	// defaultGrace is how long a program may take to end after a signal.
 	defaultGrace = 5 * time.Second
 	// outputLimit keeps a runaway program from filling the agent's memory.
 	outputLimit = 16 << 20
@@ -24,9 +24,9 @@ const (
 
 // Host runs the programs of this node.
 type Host struct {
-	// root is the file system in which the command is started, by its path here; empty is our own.
+	// root is the path here of the file system in which the command is started; empty for our own file system.
 	root string
-	// prefix stands before every command.
+	// prefix is put before every command.
 	prefix  []string
 	timeout time.Duration
 	grace   time.Duration
@@ -38,21 +38,21 @@ func NewHost(prefix ...string) *Host {
 	return &Host{prefix: prefix, timeout: defaultTimeout, grace: defaultGrace}
 }
 
-// FromPod returns a runner for a privileged pod with hostPID. It starts the node's own nsenter, which every distribution has, and nsenter
-// runs the node's programs in the node's mount and UTS namespaces: what they mount, the node sees.
+// FromPod returns a runner for a privileged pod with hostPID. It starts the node's own nsenter, which every distribution has. nsenter runs
+// the node's programs in the node's mount and UTS namespaces, so the node sees their mounts.
 func FromPod() *Host {
 	host := NewHost("/usr/bin/nsenter", "--mount=/proc/1/ns/mnt", "--uts=/proc/1/ns/uts", "--")
 	host.root = "/proc/1/root"
 	return host
 }
 
-// environment is all that a program sees: messages in English, times in UTC, no colours, no settings of ours.
+// environment is the whole environment of a program: messages in English, times in UTC, no colours, no settings of ours.
 func environment() []string {
 	return []string{"LC_ALL=C", "TZ=UTC", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 }
 
-// Run runs a command to its end, or ends it at its deadline. A program that hangs in the kernel, as those of a
-// suspended pool do, cannot be ended: Run returns all the same, with Timeout.
+// Run runs a command to its end, or ends it at its deadline. A program that hangs in the kernel, as those of a suspended pool do, cannot be
+// ended: Run returns anyway, with Timeout.
 func (h *Host) Run(ctx context.Context, command Command) ([]byte, error) {
 	if err := h.hanging.refuse(command); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (h *Host) Run(ctx context.Context, command Command) ([]byte, error) {
 
 var errUnkillable = errors.New("the program does not end although it was killed")
 
-// wait waits for a program, but not for one that cannot die: its goroutine stays until the kernel returns.
+// wait waits for a program, but not for one that cannot die: the goroutine that waits for such a program stays until the kernel returns.
 func (h *Host) wait(ctx context.Context, command Command, ended func() error) error {
 	var result error
 	done := make(chan struct{})
@@ -124,7 +124,7 @@ func notStarted(err error) Kind {
 	return Unknown
 }
 
-// failure turns the end of a program into an Error.
+// failure converts the unsuccessful end of a program to an Error.
 func failure(ctx context.Context, command Command, err error, stderr string) error {
 	failed := &Error{Command: command.String(), ExitCode: -1, Stderr: stderr, Err: err}
 	if exit, is := errors.AsType[*exec.ExitError](err); is {
@@ -164,14 +164,14 @@ func (b *boundedBuffer) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// Bytes is what was kept.
+// Bytes returns the bytes that were kept.
 func (b *boundedBuffer) Bytes() []byte {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	return bytes.Clone(b.buffer.Bytes())
 }
 
-// String is what was kept.
+// String returns the bytes that were kept.
 func (b *boundedBuffer) String() string { return string(b.Bytes()) }
 
 func (b *boundedBuffer) full() bool {

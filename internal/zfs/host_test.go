@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// TestMain lets the test's own program stand for zpool and zfs.
+// TestMain lets the test binary stand in for zpool and zfs.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "as-program" {
 		os.Exit(program(os.Args[3:]))
@@ -103,7 +103,7 @@ func TestHostStreams(t *testing.T) {
 	}
 }
 
-// readyWriter tells when the program runs.
+// readyWriter signals that the program runs.
 type readyWriter chan struct{}
 
 func (w readyWriter) Write(data []byte) (int, error) {
@@ -146,7 +146,7 @@ func TestHostDoesNotWaitForTheUnkillable(t *testing.T) {
 	on := func(pool string) Command { return zpool("args", pool).onPool(pool) }
 	hang := func(pool string) error {
 		usual := host.grace
-		host.grace = time.Millisecond // is too short for those that end
+		host.grace = time.Millisecond // too short for programs that end
 		defer func() { host.grace = usual }()
 		return host.wait(ctx, on(pool), func() error { <-release; return nil })
 	}
@@ -193,7 +193,7 @@ func TestHostDoesNotWaitForTheUnkillable(t *testing.T) {
 	}
 }
 
-// TestCommandsSayWhichPoolTheyAreAbout: only then one that hangs keeps no other pool from being worked on.
+// TestCommandsSayWhichPoolTheyAreAbout: only then does a hanging command not block the other pools.
 func TestCommandsSayWhichPoolTheyAreAbout(t *testing.T) {
 	for name, want := range map[string]string{"p": "p", "p/a": "p", "p/a@s": "p", "p@s": "p"} {
 		if got := zfs("list", name).Pool; got != want {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// isolate gives a process a group of its own, so that helpers such as mount end with it, and another root if there is one.
+// isolate gives a process a process group of its own, so that helpers such as mount end with it, and another root if one is given.
 func isolate(process *exec.Cmd, root string) {
 	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Chroot: root}
 	if root != "" {

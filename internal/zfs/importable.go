@@ -10,12 +10,12 @@ import (
 type Importable struct {
 	Name, GUID string
 	State      State
-	// Message says what is wrong with it, in ZFS's words.
+	// Message describes the problem with the pool, in the words of ZFS.
 	Message string
 }
 
-// Importable lists the pools on some disks that could be imported. Destroyed ones are not listed. If the command hangs, it is reported for
-// the given pool. Without disks it finds nothing.
+// Importable lists the pools on the given disks that could be imported. Destroyed pools are not listed. If the command hangs, it is
+// reported for the given pool. Without disks, the list is empty.
 func (c *Client) Importable(ctx context.Context, pool string, devices []string) ([]Importable, error) {
 	if len(devices) == 0 {
 		return nil, nil
@@ -28,7 +28,7 @@ func (c *Client) Importable(ctx context.Context, pool string, devices []string) 
 	command.Timeout = poolTimeout
 	output, err := c.run.Run(ctx, command)
 	if err != nil {
-		// With nothing to import, zpool says so and fails.
+		// If there is nothing to import, zpool says so and fails.
 		if failed, is := errors.AsType[*Error](err); is && strings.Contains(failed.Stderr, "no pools available to import") {
 			return nil, nil
 		}

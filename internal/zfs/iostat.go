@@ -10,7 +10,7 @@ import (
 
 // Histogram counts requests since the pool was imported.
 type Histogram struct {
-	// Vdev's name; the first of all is the pool.
+	// Vdev is the name of the vdev. The first histogram is that of the pool.
 	Vdev string
 	// Bounds of the rows: lower bounds in bytes for sizes, upper bounds in nanoseconds for latencies.
 	Bounds []int64
@@ -40,7 +40,7 @@ func (c *Client) histograms(ctx context.Context, pool, kind string, columns []st
 	if err := checkPool(pool); err != nil {
 		return nil, err
 	}
-	// Without an interval the counts are whole numbers since import; with one they are rates.
+	// Without an interval, the counts are whole numbers since the import; with one, they are rates.
 	command := zpool("iostat", "-H", "-p", "-v", "-P", kind, pool).onPool(pool)
 	output, err := c.run.Run(ctx, command)
 	if err != nil {
@@ -106,8 +106,8 @@ func (h *Histogram) row(fields, columns []string) error {
 	return nil
 }
 
-// Since is what was added after an earlier look at the same vdev. Counters that fell mean that the pool was imported
-// again in between: that is an error, not a number.
+// Since returns the requests that were added after an earlier histogram of the same vdev. If a counter fell, the pool was imported again in
+// between: that is an error.
 func (h Histogram) Since(before Histogram) (Histogram, error) {
 	if h.Vdev != before.Vdev || !slices.Equal(h.Bounds, before.Bounds) || len(h.Columns) != len(before.Columns) {
 		return Histogram{}, fmt.Errorf("histograms of %s and %s have different rows or columns: take both of the same vdev", before.Vdev, h.Vdev)
@@ -149,7 +149,7 @@ func HistogramsSince(after, before []Histogram) ([]Histogram, error) {
 
 // VdevCounters are counters since import.
 type VdevCounters struct {
-	// Vdev's name, without "/dev/..." in front: top-level vdevs and their disks.
+	// Vdev is the name, without "/dev/..." in front, of a top-level vdev or of a disk.
 	Vdev                                    string
 	ReadOps, WriteOps, TrimOps              int64
 	ReadBytes, WriteBytes, TrimBytes        int64
@@ -163,7 +163,7 @@ type VdevCounters struct {
 var counterProperties = []string{"read_ops", "write_ops", "trim_ops", "read_bytes", "write_bytes", "trim_bytes", "allocated", "size",
 	"read_errors", "write_errors", "checksum_errors", "ashift", "fragmentation"}
 
-// Counters reads the counters of all vdevs; from OpenZFS 2.2 on, see Version.VdevProperties. Unlike the rates of zpool iostat they are
+// Counters reads the counters of all vdevs; from OpenZFS 2.2 on, see Version.VdevProperties. Unlike the rates of zpool iostat, they are
 // exact, so the difference between two readings is exact too.
 func (c *Client) Counters(ctx context.Context, pool string) ([]VdevCounters, error) {
 	properties, err := c.VdevProperties(ctx, pool, counterProperties...)
@@ -177,7 +177,7 @@ func vdevCounters(properties []Property) ([]VdevCounters, error) {
 	var all []VdevCounters
 	at := map[string]int{}
 	for _, property := range properties {
-		// The root counts no requests: its zeros would be taken for the pool's.
+		// The root vdev counts no requests: its zeros would be mistaken for those of the pool.
 		if strings.HasPrefix(property.Object, "root-") {
 			continue
 		}

@@ -27,7 +27,7 @@ var vdevTypes = map[VdevType]struct{ minimum, parity int }{
 
 func (t VdevType) draid() bool { return t == Draid1 || t == Draid2 || t == Draid3 }
 
-// Vdev is a vdev to be made. A stripe of several devices is several top-level vdevs of one device each.
+// Vdev describes a vdev to create. A stripe of several devices creates several top-level vdevs of one device each.
 type Vdev struct {
 	Type    VdevType
 	Devices []string
@@ -37,7 +37,7 @@ type Vdev struct {
 	DraidSpares int
 }
 
-// Layout is what a pool is made of, or what is added to one.
+// Layout has the vdevs and devices of a new pool, or those to add to a pool.
 type Layout struct {
 	Data    []Vdev
 	Log     []Vdev
@@ -57,7 +57,7 @@ func (l Layout) Devices() []string {
 	return append(append(devices, l.Cache...), l.Spare...)
 }
 
-// arguments renders the layout as zpool create and zpool add want it.
+// arguments renders the layout as arguments of zpool create and zpool add.
 func (l Layout) arguments() ([]string, error) {
 	if err := l.check(); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (l Layout) check() error {
 	}
 	sorted := slices.Sorted(slices.Values(devices))
 	if unique := slices.Compact(slices.Clone(sorted)); len(unique) != len(sorted) {
-		return invalid("a device stands twice in the layout %v: name each once", devices)
+		return invalid("a device is listed twice in the layout %v: name each once", devices)
 	}
 	for _, vdev := range l.Data {
 		if err := vdev.check(); err != nil {
@@ -147,12 +147,12 @@ func (v Vdev) check() error {
 	return nil
 }
 
-// sameRedundancy refuses what zpool would make only with force: data vdevs that survive a different number of disks.
+// sameRedundancy refuses data vdevs of different types or numbers of devices: zpool would accept them only with force.
 func sameRedundancy(vdevs []Vdev) error {
 	for _, vdev := range vdevs {
 		first := vdevs[0]
 		if vdev.Type != first.Type || vdev.Type != Stripe && len(vdev.Devices) != len(first.Devices) {
-			return invalid("data vdevs %s of %d and %s of %d devices in one pool: make all alike; ZFS mixes them only with force",
+			return invalid("data vdevs %s of %d and %s of %d devices in one pool: make all alike; ZFS mostly mixes them only with force",
 				first.Type, len(first.Devices), vdev.Type, len(vdev.Devices))
 		}
 	}

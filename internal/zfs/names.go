@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// What may stand in a command. The patterns are narrower than what ZFS takes: none can begin like an option, none
-// has a space, and '@' and '#' stand only where this package puts them.
+// The patterns of arguments. They are narrower than those of ZFS: no argument can begin like an option or contain a space, and in the name
+// of a dataset, '@' only separates the snapshot and '#' does not occur.
 var (
 	poolPattern      = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]{0,63}$`)
 	componentPattern = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.:-]{0,199}$`)
@@ -20,13 +20,13 @@ var (
 	guidPattern      = regexp.MustCompile(`^[0-9]{1,20}$`)
 	vdevPattern      = regexp.MustCompile(`^(mirror|raidz[123]|draid[123]:[0-9]+d:[0-9]+c:[0-9]+s|spare|replacing)-[0-9]+$`)
 	tokenPattern     = regexp.MustCompile(`^1-[0-9a-f]+-[0-9a-f]+-[0-9a-f]+$`)
-	// reservedPools are beginnings that zpool takes for kinds of vdevs.
+	// reservedPools are prefixes that zpool takes for types of vdevs.
 	reservedPools = []string{"mirror", "raidz", "draid", "spare", "log", "cache", "special", "dedup", "replacing"}
 )
 
 func checkPool(name string) error {
 	if !poolPattern.MatchString(name) {
-		return invalid("pool name %q: begin with a letter and go on with letters, digits, '_', '.' or '-', such as bench0", name)
+		return invalid("pool name %q: start with a letter, followed by letters, digits, '_', '.' or '-', such as bench0", name)
 	}
 	for _, reserved := range reservedPools {
 		if strings.HasPrefix(name, reserved) {
@@ -36,7 +36,7 @@ func checkPool(name string) error {
 	return nil
 }
 
-// checkDataset takes a pool or a dataset below it, no snapshot.
+// checkDataset accepts a pool or a dataset below it, but no snapshot.
 func checkDataset(name string) error {
 	pool, below, found := strings.Cut(name, "/")
 	if err := checkPool(pool); err != nil {
@@ -56,7 +56,7 @@ func checkDataset(name string) error {
 	return nil
 }
 
-// checkSnapshot takes dataset@snapshot.
+// checkSnapshot accepts dataset@snapshot.
 func checkSnapshot(name string) error {
 	dataset, snapshot, found := strings.Cut(name, "@")
 	if !found || !componentPattern.MatchString(snapshot) {
@@ -65,7 +65,7 @@ func checkSnapshot(name string) error {
 	return checkDataset(dataset)
 }
 
-// checkEither takes a dataset or a snapshot.
+// checkEither accepts a dataset or a snapshot.
 func checkEither(name string) error {
 	if strings.Contains(name, "@") {
 		return checkSnapshot(name)
@@ -94,7 +94,7 @@ func checkDevice(path string) error {
 	return nil
 }
 
-// checkMember takes a device, a vdev's guid, or a top-level vdev such as mirror-0.
+// checkMember accepts a device, a vdev's guid, or a top-level vdev such as mirror-0.
 func checkMember(name string) error {
 	if guidPattern.MatchString(name) || vdevPattern.MatchString(name) || devicePattern.MatchString(name) {
 		return nil

@@ -33,7 +33,7 @@ func TestClassifyRealMessages(t *testing.T) {
 	}
 }
 
-// TestClassifyOtherMessages has messages from the source of OpenZFS that the lab did not provoke.
+// TestClassifyOtherMessages checks messages from the source of OpenZFS that the lab did not provoke.
 func TestClassifyOtherMessages(t *testing.T) {
 	for said, want := range map[string]Kind{
 		"cannot export 'p': pool is busy\n":                                                                                Busy,
@@ -309,11 +309,24 @@ func TestMetaslabs(t *testing.T) {
 	}
 }
 
+func TestLinesThatAreTooLong(t *testing.T) {
+	var lines []string
+	writer := &lineWriter{line: func(line []byte) { lines = append(lines, string(line)) }}
+	for _, piece := range []string{"a\nb", strings.Repeat("x", lineLimit), "rest", "\nc\n"} {
+		if _, err := writer.Write([]byte(piece)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := strings.Join(lines, " "); got != "a c" {
+		t.Errorf("lines %.100q", got)
+	}
+}
+
 func TestLayoutScore(t *testing.T) {
 	var scorer layoutScorer
 	writer := &lineWriter{line: scorer.line}
 	data := golden(t, "2.3.9/blocks")
-	// Pieces of any size make the same lines.
+	// The lines are the same for pieces of any size.
 	for len(data) > 0 {
 		piece := min(len(data), 37)
 		if _, err := writer.Write(data[:piece]); err != nil {
@@ -375,7 +388,7 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// FuzzTables tries all parsers of tables: none may crash, and none reads numbers below zero where there are none.
+// FuzzTables tries all parsers of tables: none may crash, and none may read a negative number where there can be none.
 func FuzzTables(f *testing.F) {
 	seeds(f, "2.3.9/[a-z]*[a-z]")
 	seeds(f, "2.1/*")

@@ -13,9 +13,9 @@ import (
 // poolTimeout is for commands that label disks, open them all, or wait for a transaction group.
 const poolTimeout = 10 * time.Minute
 
-// importFrom begins a command that searches for pools on these disks only. With a device after -d, zpool opens only that device. With a
-// folder, it would open every disk of the node, including foreign and silent ones. ZFS has its labels on the first partition. Missing paths
-// are skipped.
+// importFrom returns the beginning of an import that searches for pools on these disks only. With a device after -d, zpool opens only that
+// device. With a folder, it would open every disk of the node, including foreign and silent ones. ZFS has its labels on the first
+// partition. Missing paths are skipped.
 func importFrom(devices []string, args ...string) ([]string, error) {
 	if len(devices) == 0 {
 		return nil, invalid("import without disks: name those that the pool is on")
@@ -30,7 +30,7 @@ func importFrom(devices []string, args ...string) ([]string, error) {
 	return append(argv, args...), nil
 }
 
-// PoolSpec is a pool to be made.
+// PoolSpec describes a pool to create.
 type PoolSpec struct {
 	Name   string
 	Layout Layout
@@ -49,7 +49,7 @@ type PoolSpec struct {
 	RootProperties map[string]string
 }
 
-// CreatePool makes a pool. It is neither mounted nor written to the node's cache file: no boot imports it.
+// CreatePool creates a pool. It neither mounts the pool nor writes it to the cache file of the node, so no boot imports it.
 func (c *Client) CreatePool(ctx context.Context, spec PoolSpec) error {
 	command, err := createPool(spec)
 	if err != nil {
@@ -84,18 +84,20 @@ func createPool(spec PoolSpec) (Command, error) {
 	return command, nil
 }
 
-// rootSettings are inherited by all datasets of a pool, whoever creates them. What tenants write is only data: the node runs none of their
-// programs, ignores their device files, and reads no partition table from their volumes.
+// rootSettings are the properties of the root dataset of each pool. All datasets of the pool inherit them, whoever creates them, except for
+// canmount. What tenants write is only data: the node runs none of their programs, ignores their device files, and reads no partition table
+// from their volumes.
 var rootSettings = []string{"-O", "canmount=off", "-O", "setuid=off", "-O", "devices=off", "-O", "exec=off", "-O", "volmode=dev"}
 
 // nodeProperties say what the node does with the contents of a dataset. A pool gets them when it is made; nothing else sets them.
 var nodeProperties = []string{"setuid", "devices", "exec", "volmode", "snapdir"}
 
-// poolProperties are those that a pool can be given: others reach beyond it, to the other pools of the node, or are this package's own.
+// poolProperties are the properties that can be set on a pool. The others affect more than the pool, such as the other pools of the node,
+// or belong to this package.
 var poolProperties = []string{"autoexpand", "autotrim", "comment", "compatibility", "dedup_table_quota", "failmode"}
 
-// checkPoolProperties refuses what the API refuses too: with failmode=panic a lost disk takes the node down, and with listsnapshots=on
-// others read snapshots where they expect datasets.
+// checkPoolProperties refuses the same properties and values as the API: with failmode=panic, a lost disk takes the node down, and with
+// listsnapshots=on, other programs read snapshots where they expect datasets.
 func checkPoolProperties(properties map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		value := properties[name]
@@ -121,7 +123,7 @@ func ashiftOption(ashift int) ([]string, error) {
 	return []string{"-o", "ashift=" + strconv.Itoa(ashift)}, nil
 }
 
-// onPool runs a command on one pool. behind are the arguments after its name.
+// onPool runs a command on one pool. behind are the arguments after the name of the pool.
 func (c *Client) onPool(ctx context.Context, pool string, args []string, behind ...string) error {
 	if err := checkPool(pool); err != nil {
 		return err
@@ -131,26 +133,26 @@ func (c *Client) onPool(ctx context.Context, pool string, args []string, behind 
 	return c.do(ctx, command)
 }
 
-// DestroyPool destroys a pool. If it fails because the pool is busy, everything of it that could be unmounted is
-// unmounted by then, even while pods use them: check first that it is unused.
+// DestroyPool destroys a pool. If it fails because the pool is busy, it has already unmounted everything of the pool that could be
+// unmounted, even while pods use it: check first that the pool is unused.
 func (c *Client) DestroyPool(ctx context.Context, pool string) error {
 	return c.onPool(ctx, pool, []string{"destroy"})
 }
 
-// Export takes a pool off the node. The warning of DestroyPool applies here too.
+// Export exports a pool from the node. The warning of DestroyPool applies here too.
 func (c *Client) Export(ctx context.Context, pool string) error {
 	return c.onPool(ctx, pool, []string{"export"})
 }
 
-// ImportOptions say how a pool comes back.
+// ImportOptions say which pool to import, and how.
 type ImportOptions struct {
 	// GUID of the pool: a name can belong to several.
 	GUID string
 	// Pool is its name, to report a hanging import.
 	Pool string
-	// Devices that it is on: no other disk is opened.
+	// Devices that the pool is on: no other disk is opened.
 	Devices []string
-	// ReadOnly, to look at it.
+	// ReadOnly imports the pool read-only, only to look at it.
 	ReadOnly bool
 }
 
@@ -171,7 +173,7 @@ func (c *Client) Import(ctx context.Context, options ImportOptions) error {
 	return c.do(ctx, command)
 }
 
-// Add adds vdevs to a pool. ZFS refuses what would lower its redundancy.
+// Add adds vdevs to a pool. ZFS refuses vdevs that would lower its redundancy.
 func (c *Client) Add(ctx context.Context, pool string, ashift int, layout Layout) error {
 	vdevs, err := layout.arguments()
 	option, ashiftErr := ashiftOption(ashift)
@@ -194,18 +196,18 @@ func (c *Client) Detach(ctx context.Context, pool, member string) error {
 	return c.onMember(ctx, pool, member, "detach")
 }
 
-// RemoveVdev starts to take out a log, cache, spare or top-level data vdev; see Status.Removal for the latter.
+// RemoveVdev starts the removal of a log, cache, spare or top-level data vdev; see Status.Removal for the last.
 func (c *Client) RemoveVdev(ctx context.Context, pool, member string) error {
 	return c.onMember(ctx, pool, member, "remove")
 }
 
-// CancelRemoval stops taking out a vdev.
+// CancelRemoval cancels the removal of a vdev.
 func (c *Client) CancelRemoval(ctx context.Context, pool string) error {
 	return c.onPool(ctx, pool, []string{"remove", "-s"})
 }
 
-// Replace puts a device in the place of another. Name one that is gone by its guid. The resilver has not begun when
-// this returns: follow Status.
+// Replace puts a device in the place of another. Use the guid to name a device that is gone. The resilver has not begun when this returns:
+// follow Status.
 func (c *Client) Replace(ctx context.Context, pool, member, device string) error {
 	if err := cmp.Or(checkMember(member), checkDevice(device)); err != nil {
 		return err
@@ -213,7 +215,8 @@ func (c *Client) Replace(ctx context.Context, pool, member, device string) error
 	return c.onPool(ctx, pool, []string{"replace"}, member, device)
 }
 
-// Offline takes a device out of use until Online or the next import: a node that goes down meanwhile comes back with the device.
+// Offline takes a device out of use until Online or the next import: if the node goes down in the meantime, the pool comes back with the
+// device.
 func (c *Client) Offline(ctx context.Context, pool, member string) error {
 	return c.onMember(ctx, pool, member, "offline", "-t")
 }
@@ -235,7 +238,7 @@ func (c *Client) onMember(ctx context.Context, pool, member string, args ...stri
 	return c.onPool(ctx, pool, args, member)
 }
 
-// ScrubAct is what to do with a scrub.
+// ScrubAct is an action on a scrub.
 type ScrubAct string
 
 // Starting a paused scrub resumes it.
@@ -244,7 +247,7 @@ const (
 	ScrubStop  ScrubAct = "stop"
 )
 
-// Scrub starts or stops reading and verifying everything; see Status.Scan.
+// Scrub starts or stops a scrub, which reads and verifies all data; see Status.Scan.
 func (c *Client) Scrub(ctx context.Context, pool string, act ScrubAct) error {
 	options := map[ScrubAct][]string{ScrubStart: {"scrub"}, ScrubStop: {"scrub", "-s"}}
 	args, known := options[act]
@@ -254,7 +257,7 @@ func (c *Client) Scrub(ctx context.Context, pool string, act ScrubAct) error {
 	return c.onPool(ctx, pool, args)
 }
 
-// TrimAct is what to do with a trim.
+// TrimAct is an action on a trim.
 type TrimAct string
 
 // Starting a suspended trim resumes it.
@@ -263,7 +266,7 @@ const (
 	TrimCancel TrimAct = "cancel"
 )
 
-// Trim tells all disks of the pool, or one of them, what is free; see VdevStatus.Trim.
+// Trim tells all disks of the pool, or one of them, which space is free; see VdevStatus.Trim.
 func (c *Client) Trim(ctx context.Context, pool, member string, act TrimAct) error {
 	options := map[TrimAct][]string{TrimStart: {"trim"}, TrimCancel: {"trim", "-c"}}
 	args, known := options[act]
@@ -276,14 +279,14 @@ func (c *Client) Trim(ctx context.Context, pool, member string, act TrimAct) err
 	return c.onMember(ctx, pool, member, args...)
 }
 
-// Sync writes out what the pool holds in memory.
+// Sync writes out the data that the pool holds in memory.
 func (c *Client) Sync(ctx context.Context, pool string) error {
 	return c.onPool(ctx, pool, []string{"sync"})
 }
 
-// ClearLabel clears the ZFS label on the first partition of a disk whose pool was destroyed, so that the next pool needs no force. A disk
-// of a pool that is imported, exported or perhaps in use is refused. It also fails if there is no label to clear: what counts is whether
-// host.Node.Check accepts the disk afterwards.
+// ClearLabel clears the ZFS label on the first partition of a disk whose pool was destroyed, so that the next pool needs no force. ZFS
+// refuses a disk of a pool that is imported, exported or perhaps in use. ClearLabel also fails if there is no label to clear. Rely only on
+// host.Node.Check: it says whether the disk can be used afterwards.
 func (c *Client) ClearLabel(ctx context.Context, device string) error {
 	if err := checkDevice(device); err != nil {
 		return err

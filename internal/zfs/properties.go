@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Property is a property as read back.
+// Property is a property as ZFS reports it.
 type Property struct {
 	// Object that has it: a pool, a dataset or a vdev.
 	Object string
 	Name   string
 	// Value in exact numbers; "-" where there is none.
 	Value string
-	// Source is local, default, temporary, received, "inherited from DATASET", or "-" for what cannot be set.
+	// Source is local, default, temporary, received, "inherited from DATASET", or "-" for a property that cannot be set.
 	Source string
 }
 
-// Local reports whether it was set on this very object: only such a mark identifies the owner, not an inherited one.
+// Local reports whether the property was set on this object itself. Only such a mark identifies the owner, an inherited one does not.
 func (p Property) Local() bool { return p.Source == "local" }
 
 // DatasetProperties reads properties of datasets or snapshots; "all" reads all.
@@ -80,7 +80,7 @@ func parseProperties(command, output string) ([]Property, error) {
 	return properties, err
 }
 
-// eachRow reads what -H prints: lines with the given number of fields, separated by tabs.
+// eachRow reads the output of -H: lines with the given number of fields, separated by tabs.
 func eachRow(command, output string, columns int, use func(fields []string) error) error {
 	for line := range strings.Lines(output) {
 		line = strings.TrimSuffix(line, "\n")
@@ -101,13 +101,13 @@ func eachRow(command, output string, columns int, use func(fields []string) erro
 // PoolSummary is a line of zpool list.
 type PoolSummary struct {
 	Name, GUID string
-	// Health as ZFS says it; see Status.Health for what it forgets.
+	// Health as ZFS reports it; see Status.Health for the problems that it leaves out.
 	Health                State
 	Size, Allocated, Free int64
 	// FragmentationPercent of the free space; nil if ZFS has none.
 	FragmentationPercent *int64
 	CapacityPercent      int64
-	// FreeingBytes are still to be freed of what was destroyed.
+	// FreeingBytes are the bytes of destroyed data that are still to be freed.
 	FreeingBytes, LeakedBytes        int64
 	Ashift                           int64
 	ExpandableBytes, CheckpointBytes int64
@@ -123,7 +123,7 @@ func (c *Client) Pools(ctx context.Context) ([]PoolSummary, error) {
 	return c.listPools(ctx, zpool("list", "-Hp", "-o", strings.Join(poolColumns, ",")))
 }
 
-// Pool looks at one imported pool; NotFound if there is none of that name.
+// Pool returns one imported pool, or NotFound if there is none of that name.
 func (c *Client) Pool(ctx context.Context, pool string) (PoolSummary, error) {
 	if err := checkPool(pool); err != nil {
 		return PoolSummary{}, err
@@ -150,7 +150,7 @@ func (c *Client) listPools(ctx context.Context, command Command) ([]PoolSummary,
 func parsePools(command, output string) ([]PoolSummary, error) {
 	var pools []PoolSummary
 	err := eachRow(command, output, len(poolColumns), func(fields []string) error {
-		// A pool that is suspended or faulted has "-" for what it cannot tell.
+		// A pool that is suspended or faulted has "-" for unknown values.
 		pool := PoolSummary{Name: fields[0], GUID: fields[1], Health: State(fields[healthColumn])}
 		var fragmentation int64
 		for at, value := range map[int]*int64{2: &pool.Size, 3: &pool.Allocated, 4: &pool.Free, fragmentationColumn: &fragmentation,

@@ -17,21 +17,21 @@ import (
 // replicateTimeout bounds a replication whose caller sets no shorter deadline.
 const replicateTimeout = 7 * 24 * time.Hour
 
-// SendOptions say what is sent.
+// SendOptions describe a send.
 type SendOptions struct {
 	// Snapshot to send. Not with Token.
 	Snapshot string
-	// From is the earlier snapshot of the same dataset, for an increment.
+	// From is an earlier snapshot of the same dataset, for an incremental send.
 	From string
 	// Compressed sends blocks as they are on disk.
 	Compressed bool
 	// Token resumes an interrupted receive; see ResumeToken.
 	Token string
-	// BreakAfter breaks the stream off after this many bytes, as if the sender had died. 0 is never.
+	// BreakAfter breaks the stream off after this many bytes, as if the sender had died. 0 means never.
 	BreakAfter int64
 }
 
-// ErrBrokenOff is the end of a stream with BreakAfter: all before that was received.
+// ErrBrokenOff says that BreakAfter ended the stream: everything before that was received.
 var ErrBrokenOff = errors.New("the stream was broken off as requested")
 
 func (o SendOptions) arguments() ([]string, error) {
@@ -61,7 +61,7 @@ func (o SendOptions) arguments() ([]string, error) {
 	return append(args, o.Snapshot), nil
 }
 
-// SendSize is how many bytes a send will have or, for a resumed one, how many are left.
+// SendSize returns how many bytes a send will have or, for a resumed one, how many are left.
 func (c *Client) SendSize(ctx context.Context, options SendOptions) (int64, error) {
 	args, err := options.arguments()
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *Client) Replicate(ctx context.Context, options SendOptions, to string, 
 	var both sync.WaitGroup
 	both.Go(func() {
 		sending = c.do(ctx, send)
-		// A sender that failed must not look like the end of a whole stream.
+		// The failure of a sender must not look like the regular end of a stream.
 		writer.CloseWithError(sending)
 	})
 	both.Go(func() {
@@ -131,7 +131,7 @@ func (c *Client) Replicate(ctx context.Context, options SendOptions, to string, 
 
 var errReceiverGone = errors.New("the receiver has ended")
 
-// replicationError names the side that failed first: the other one only complains of a broken pipe or stream.
+// replicationError returns the error of the side that failed first: the other side only reports a broken pipe or stream.
 func replicationError(sending, receiving error) error {
 	if sending != nil && (receiving == nil || errors.Is(receiving, BadStream) || errors.Is(receiving, Unknown)) {
 		if !errors.Is(sending, Cancelled) && !errors.Is(sending, Unknown) {
@@ -144,7 +144,7 @@ func replicationError(sending, receiving error) error {
 	return sending
 }
 
-// ResumeToken is what an interrupted receive left behind; empty if there is nothing to resume.
+// ResumeToken returns the token that an interrupted receive left behind; it is empty if there is nothing to resume.
 func (c *Client) ResumeToken(ctx context.Context, dataset string) (string, error) {
 	properties, err := c.DatasetProperties(ctx, []string{"receive_resume_token"}, dataset)
 	if err != nil {
@@ -156,15 +156,15 @@ func (c *Client) ResumeToken(ctx context.Context, dataset string) (string, error
 
 // Resumed is the send that a resume token continues.
 type Resumed struct {
-	// Snapshot is the name that the sender knew it by: it may be on another machine, or gone.
+	// Snapshot is the name of the snapshot at the sender. It may be on another machine, or gone.
 	Snapshot string
-	// GUID of that snapshot, as Datasets prints it. It has the same one where it arrives.
+	// GUID of that snapshot, as Datasets prints it. The received snapshot has the same GUID.
 	GUID string
 	// Bytes of the stream that were received. 0 if the token does not say.
 	Bytes int64
 }
 
-// Resumed reads a resume token. ZFS prints what it says before it looks for the snapshot, which need not be there.
+// Resumed reads a resume token. ZFS prints the contents of the token before it looks for the snapshot, so the snapshot need not exist here.
 func (c *Client) Resumed(ctx context.Context, token string) (Resumed, error) {
 	args, err := SendOptions{Token: token}.arguments()
 	if err != nil {
@@ -208,7 +208,7 @@ func parseResumed(command, output string) (Resumed, error) {
 	return resumed, nil
 }
 
-// AbortReceive discards what an interrupted receive left behind.
+// AbortReceive discards the partial data of an interrupted receive.
 func (c *Client) AbortReceive(ctx context.Context, dataset string) error {
 	if err := checkDataset(dataset); err != nil {
 		return err

@@ -64,7 +64,8 @@ func TestHalfAStreamIsNotTakenForAWhole(t *testing.T) {
 	}
 }
 
-// TestAStreamThatIsBrokenOff: as many bytes as asked reach the receiver, which must notice, and a stream that is shorter stays whole.
+// TestAStreamThatIsBrokenOff: the requested number of bytes reaches the receiver, which must notice the break. A stream that is shorter
+// stays whole.
 func TestAStreamThatIsBrokenOff(t *testing.T) {
 	for limit, want := range map[int64]error{1: zfs.ErrBrokenOff, 7: zfs.ErrBrokenOff, 9: zfs.ErrBrokenOff, 10: nil, 11: nil, 0: nil} {
 		fake, received := &zfstest.Fake{}, &receiver{}
@@ -86,7 +87,7 @@ func TestAStreamThatIsBrokenOff(t *testing.T) {
 	}
 }
 
-// receiver keeps what it receives, and fails if the stream does not end by itself.
+// receiver keeps the text that it receives, and fails if the stream does not end by itself.
 type receiver struct {
 	zfs.Runner
 	text string
@@ -129,7 +130,7 @@ func TestResumeToken(t *testing.T) {
 	}
 }
 
-// saying is a program that prints something, and may fail after that.
+// saying is a runner that prints a text, and may fail after that.
 type saying struct {
 	text string
 	err  error
@@ -142,7 +143,7 @@ func (s saying) Run(_ context.Context, command zfs.Command) ([]byte, error) {
 	return nil, s.err
 }
 
-// TestResumed: the token tells what it goes on with also where that is not there to be sent.
+// TestResumed: the token names the snapshot with which it continues, even if that is not there to be sent.
 func TestResumed(t *testing.T) {
 	printed, err := os.ReadFile("testdata/2.3.9/send-resumed")
 	if err != nil {

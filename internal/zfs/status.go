@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// State of a pool or vdev, as ZFS writes it.
+// State of a pool or vdev, as ZFS prints it.
 type State string
 
 // The states, best first.
@@ -41,7 +41,7 @@ func worse(a, b State) State {
 	return a
 }
 
-// Good reports whether the vdev is fully functional.
+// Good reports whether a pool or vdev in this state is fully functional.
 func (s State) Good() bool {
 	rank, known := badness[s]
 	return known && rank == 0
@@ -52,7 +52,7 @@ type Status struct {
 	Pool string
 	// GUID is empty where the text output of OpenZFS before 2.3 lacks it; see PoolSummary.
 	GUID string
-	// State of the pool as ZFS says it. Without zed it can be ONLINE while a disk is FAULTED: judge by Health.
+	// State of the pool as ZFS reports it. Without zed, it can be ONLINE while a disk is FAULTED: use Health to judge the pool.
 	State State
 	// Message and Action of ZFS, in words.
 	Message, Action string
@@ -62,13 +62,13 @@ type Status struct {
 	Removal *Progress
 	// Expansion of a raidz, nil if there was none.
 	Expansion *Progress
-	// DataErrors are files and blocks that are lost; -1 if ZFS cannot tell, as of a suspended pool.
+	// DataErrors counts the files and blocks that are lost; -1 if ZFS cannot tell, as for a suspended pool.
 	DataErrors int64
 	// Vdevs are the top-level vdevs: data, special, dedup, log, cache, spare.
 	Vdevs []VdevStatus
 }
 
-// VdevStatus is a vdev with those below it.
+// VdevStatus is a vdev with the vdevs below it.
 type VdevStatus struct {
 	Name string
 	// Type such as mirror, raidz, disk.
@@ -94,9 +94,9 @@ type Progress struct {
 	Function string
 	// State is running, paused, finished or cancelled.
 	State ProgressState
-	// DoneBytes and TotalBytes; exact from OpenZFS 2.3 on, rounded before.
+	// DoneBytes and TotalBytes; exact from OpenZFS 2.3 on, rounded before. For a trim before 2.3, they are percent.
 	DoneBytes, TotalBytes int64
-	// RepairedBytes by a scrub, resilvered by a resilver.
+	// RepairedBytes are the bytes that a scrub repaired, or that a resilver rebuilt.
 	RepairedBytes int64
 	// Errors found that could not be repaired.
 	Errors     int64
@@ -114,7 +114,7 @@ const (
 	Stopped  ProgressState = "cancelled"
 )
 
-// Percent done, rounded down, so that 100 means all.
+// Percent is how much is done, rounded down, so that 100 means that all is done.
 func (p Progress) Percent() int {
 	if p.State == Finished {
 		return 100
@@ -130,7 +130,7 @@ func (c *Client) Status(ctx context.Context, version Version, pool string) (Stat
 	if err := checkPool(pool); err != nil {
 		return Status{}, err
 	}
-	// Text has exact counts of errors only with -p.
+	// The text output has exact counts of errors only with -p.
 	command, parse := zpool("status", "-p", "-P", "-t", pool).onPool(pool), parseStatusText
 	if version.JSON() {
 		command, parse = zpool("status", "-j", "--json-int", "-P", "-t", pool).onPool(pool), parseStatusJSON
@@ -149,8 +149,8 @@ func (c *Client) Status(ctx context.Context, version Version, pool string) (Stat
 	return status, nil
 }
 
-// Health is the worst of what ZFS says of the pool and of what its vdevs add up to: DEGRADED if a disk of a redundant
-// vdev, a log, cache or spare is not good, UNAVAIL if a vdev has lost more than its redundancy.
+// Health is the worse of two states: the one that ZFS reports for the pool, and the one that follows from its vdevs. The latter is DEGRADED
+// if a disk of a redundant vdev, a log, cache or spare is not good, and UNAVAIL if a vdev has lost more than its redundancy.
 func (s Status) Health() State {
 	health := s.State
 	for _, vdev := range s.Vdevs {
@@ -166,7 +166,7 @@ func (s Status) Health() State {
 	return health
 }
 
-// Health is the worst of what ZFS says of the vdev and of what those below add up to.
+// Health is the worse of two states: the one that ZFS reports for the vdev, and the one that follows from the vdevs below it.
 func (v VdevStatus) Health() State {
 	if len(v.Children) == 0 {
 		return v.State
@@ -189,7 +189,7 @@ func (v VdevStatus) Health() State {
 	}
 }
 
-// Bears reports whether the vdev keeps its data if it loses this many more of its disks.
+// Bears reports whether the vdev keeps its data if it loses the given number of further disks.
 func (v VdevStatus) Bears(more int) bool {
 	for _, child := range v.Children {
 		if !child.Health().Good() {
@@ -199,7 +199,7 @@ func (v VdevStatus) Bears(more int) bool {
 	return len(v.Children) > 0 && more <= v.tolerated()
 }
 
-// tolerated is how many children may be lost. The parity of a raidz stands in its name.
+// tolerated returns how many children may be lost. The parity of a raidz is part of its name.
 func (v VdevStatus) tolerated() int {
 	for prefix, parity := range map[string]int{"raidz1": 1, "raidz2": 2, "raidz3": 3, "draid1": 1, "draid2": 2, "draid3": 3} {
 		if strings.HasPrefix(v.Name, prefix) {
@@ -209,7 +209,7 @@ func (v VdevStatus) tolerated() int {
 	return len(v.Children) - 1
 }
 
-// Troubles are the vdevs that are not good, innermost, in words.
+// Troubles describes the disks that are not good.
 func (s Status) Troubles() []string {
 	var troubles []string
 	for _, disk := range s.Leaves() {
@@ -240,7 +240,7 @@ func (s Status) Leaves() []VdevStatus {
 	return leaves
 }
 
-// Resilvering reports whether data is being rebuilt, or waits for that.
+// Resilvering reports whether data is being rebuilt or waits to be rebuilt.
 func (s Status) Resilvering() bool {
 	if s.Scan != nil && s.Scan.Function == "resilver" && s.Scan.State == Running {
 		return true
@@ -253,7 +253,7 @@ func (v VdevStatus) replacing() bool {
 	return strings.HasPrefix(v.Name, "replacing-") || slices.ContainsFunc(v.Children, VdevStatus.replacing)
 }
 
-// unsigned reads an unsigned number that the API keeps as text: guids do not fit into an int64.
+// unsigned formats an unsigned number, which the API keeps as text: guids do not fit into an int64. The text of 0 is empty.
 func unsigned(value uint64) string {
 	if value == 0 {
 		return ""

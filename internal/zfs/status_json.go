@@ -10,7 +10,7 @@ import (
 
 const statusJSONCommand = "zpool status -j"
 
-// jsonStatus is what OpenZFS 2.3 and newer print. Vdevs are objects whose order matters, hence ordered.
+// jsonStatus is the output of OpenZFS 2.3 and newer. The order of the vdevs in the objects matters, hence ordered.
 type jsonStatus struct {
 	Pools ordered[jsonPool] `json:"pools"`
 }
@@ -84,10 +84,10 @@ type jsonExpansion struct {
 	Reflowed int64  `json:"reflowed"`
 }
 
-// ordered are the values of a JSON object in the order in which they stand there.
+// ordered are the values of a JSON object in their order in the text.
 type ordered[T any] []T
 
-// UnmarshalJSON reads an object and forgets its keys: each value repeats its own as its name.
+// UnmarshalJSON reads an object and drops its keys: each value repeats its key as its name.
 func (o *ordered[T]) UnmarshalJSON(data []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	start, err := decoder.Token()
@@ -193,7 +193,7 @@ func (s *jsonScan) progress() *Progress {
 	if s == nil {
 		return nil
 	}
-	// What a scrub skips was written after it began.
+	// A scrub skips data that was written after the scrub began.
 	scan := progress(strings.ToLower(s.Function), s.State, s.Start, s.End, s.Issued, max(s.ToExamine-s.Skipped, 0))
 	if scan != nil {
 		scan.RepairedBytes, scan.Errors = s.Processed, s.Errors
@@ -220,5 +220,5 @@ func unix(seconds int64) time.Time {
 	return time.Unix(seconds, 0).UTC()
 }
 
-// words joins what is printed over several lines.
+// words joins a text that is printed over several lines.
 func words(text string) string { return strings.Join(strings.Fields(text), " ") }

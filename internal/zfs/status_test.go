@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tree draws a status in few words: names without folders, states, classes, errors.
+// tree summarizes a status: names without folders, states, classes, errors.
 func tree(status Status) string {
 	var drawn strings.Builder
 	var draw func(vdevs []VdevStatus, depth int)
@@ -291,7 +291,7 @@ func FuzzStatusJSON(f *testing.F) {
 	})
 }
 
-// checkStatus holds of whatever is read: a name, a state, and a pool no better than what it is made of.
+// checkStatus checks what must be true of every status that was read: it has a name and a state, and the pool is no better than its disks.
 func checkStatus(t *testing.T, status Status, err error) {
 	if err != nil {
 		return

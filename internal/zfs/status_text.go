@@ -9,7 +9,7 @@ import (
 
 const statusTextCommand = "zpool status"
 
-// parseStatusText reads what versions before 2.3 print of one pool.
+// parseStatusText reads the status of one pool as versions before 2.3 print it.
 func parseStatusText(output []byte) (Status, error) {
 	var status Status
 	sections := textSections(string(output))
@@ -66,7 +66,7 @@ var classes = map[string]string{"special": "special", "dedup": "dedup", "logs": 
 func treeText(table, pool string) (State, []VdevStatus, error) {
 	var root State
 	var vdevs []VdevStatus
-	// path holds where the children of each depth go.
+	// path has the list for the children at each depth.
 	path := []*[]VdevStatus{&vdevs}
 	class := "normal"
 	for line := range strings.Lines(table) {
@@ -179,7 +179,7 @@ func trimText(note string) *Progress {
 	return trim
 }
 
-// scanText reads a scrub or resilver. Amounts are rounded there: the done part comes from the percent, which is not.
+// scanText reads a scrub or resilver. The text has rounded amounts, so the done part is computed from the percentage, which is more exact.
 func scanText(text string) *Progress {
 	first, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if first == "" || first == "none requested" {
@@ -273,7 +273,7 @@ func share(percent float64, total int64) int64 {
 	return int64(percent / 100 * float64(total))
 }
 
-// date reads what ctime prints, in UTC as the environment asks for.
+// date reads the output of ctime. It is in UTC, because the environment of the program asks for that.
 func date(text string) time.Time {
 	parsed, err := time.Parse(time.ANSIC, strings.TrimSpace(text))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 var sizePattern = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)([kmgtpe]?)(?:i?b)?$`)
 
-// SameValue compares a requested value with what ZFS prints in exact numbers: 8k is 8192, and no limit is 0 or none.
+// SameValue compares a requested value with one that ZFS prints in exact numbers: 8k is the same as 8192, and no limit is 0 or none.
 func SameValue(wanted, is string) bool {
 	if wanted == is {
 		return true

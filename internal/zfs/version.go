@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// maxShown is how much of the output of a command an error shows.
+// maxShown limits how much of the output of a command an error shows.
 const maxShown = 200
 
 // Version of the programs and of the kernel's module.
@@ -33,7 +33,7 @@ func (c *Client) Version(ctx context.Context) (Version, error) {
 	return parseVersion(string(output))
 }
 
-// HostName is the name that the node writes into the labels of its pools.
+// HostName returns the name that the node writes into the labels of its pools.
 func (c *Client) HostName(ctx context.Context) (string, error) {
 	output, err := c.run.Run(ctx, Command{Program: "uname", Args: []string{"-n"}})
 	if err != nil {
@@ -77,7 +77,7 @@ func numbersOf(text string) (version Version, known bool) {
 	return version, true
 }
 
-// Full is how the programs and the module call themselves.
+// Full returns the versions that the programs and the module report.
 func (v Version) Full() string { return strings.TrimSpace(v.Userland + " " + v.Kernel) }
 
 // since reports whether this is OpenZFS 2.MINOR or newer.
@@ -92,13 +92,13 @@ func (v Version) JSON() bool { return v.since(3) }
 // VdevProperties reports whether zpool get knows vdevs, with their counters since import.
 func (v Version) VdevProperties() bool { return v.since(2) }
 
-// Snapdir reports whether access to .zfs can be disabled. An older module refuses it when the disks already have labels.
+// Snapdir reports whether access to .zfs can be disabled. An older module refuses that too late: the disks already have labels by then.
 func (v Version) Snapdir() bool {
 	module, _ := numbersOf(v.Kernel)
 	return v.since(3) && module.since(3)
 }
 
-// Missing names what this version cannot give, in words for a status.
+// Missing names the features that this version lacks, in words for a status.
 func (v Version) Missing() []string {
 	var missing []string
 	if !v.since(1) {
@@ -108,7 +108,7 @@ func (v Version) Missing() []string {
 		missing = append(missing, "exact operations and bytes of each vdev need OpenZFS 2.2")
 	}
 	if !v.Snapdir() {
-		missing = append(missing, "preventing that a pod with a volume of the OpenEBS driver keeps a snapshot mounted needs OpenZFS 2.3")
+		missing = append(missing, "preventing a pod with a volume of the OpenEBS driver from keeping a snapshot mounted needs OpenZFS 2.3")
 	}
 	if !v.JSON() {
 		missing = append(missing, "exact progress of scrub, resilver and trim needs OpenZFS 2.3; it is read in rounded numbers",
@@ -117,7 +117,7 @@ func (v Version) Missing() []string {
 	return missing
 }
 
-// malformed is output that is not what it should be.
+// malformed returns the error for unexpected output.
 func malformed(command, wanted, got string) error {
 	return &Error{Kind: Unknown, Command: command, Stderr: fmt.Sprintf("expected %s, read %q", wanted, spelling.Shorten(got, maxShown))}
 }

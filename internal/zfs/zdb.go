@@ -27,8 +27,8 @@ type Metaslab struct {
 	FreeSegments map[int]int64
 }
 
-// Metaslabs reads the map of the free space. The pool must be quiet: zdb reads the disks behind the module's back.
-// Call Sync before.
+// Metaslabs reads the map of the free space. The pool must be quiet, because zdb reads the disks without the knowledge of the module. Call
+// Sync before.
 func (c *Client) Metaslabs(ctx context.Context, pool string) ([]Metaslab, error) {
 	if err := checkPool(pool); err != nil {
 		return nil, err
@@ -116,12 +116,12 @@ func (m *Metaslab) segments(match []string) error {
 	return nil
 }
 
-// LayoutScore tells how much of the data lies in one piece.
+// LayoutScore tells how much of the data is contiguous.
 type LayoutScore struct {
 	// Blocks of data with space of their own on disk; holes, and blocks embedded in their pointers, do not count.
 	Blocks int64
-	// Neighbours are those that begin at most a MiB behind the end of the block before them on the same vdev. Firsts are the first ones of an
-	// object on each vdev: they have no block before them.
+	// Neighbours are the blocks that begin at most a MiB behind the end of the previous block on the same vdev. Firsts are the first blocks
+	// of an object on each vdev: there is no block before them.
 	Neighbours, Firsts int64
 }
 
@@ -133,8 +133,8 @@ func (s LayoutScore) PartsPerMillion() (score int64, known bool) {
 	return int64(math.Round(1e6 * float64(s.Neighbours) / float64(s.Blocks-s.Firsts))), true
 }
 
-// LayoutScore walks the blocks of a dataset, of one object of it if object is not 0: a file's inode number, or 1 for
-// the data of a volume. Take it of a snapshot, or of a dataset at rest after Sync.
+// LayoutScore walks the blocks of a dataset, or of one object of the dataset if object is not 0: the inode number of a file, or 1 for the
+// data of a volume. Use it on a snapshot, or on an idle dataset after Sync.
 func (c *Client) LayoutScore(ctx context.Context, dataset string, object uint64) (LayoutScore, error) {
 	if err := checkEither(dataset); err != nil {
 		return LayoutScore{}, err
@@ -154,7 +154,7 @@ func (c *Client) LayoutScore(ctx context.Context, dataset string, object uint64)
 	return scorer.score, nil
 }
 
-// layoutScorer reads line by line: the blocks of a large file are more than fit into memory.
+// layoutScorer reads line by line: the list of the blocks of a large file does not fit into memory.
 type layoutScorer struct {
 	score     LayoutScore
 	sawObject bool
@@ -192,10 +192,12 @@ func (l *layoutScorer) line(line []byte) {
 	l.ends[vdev] = start + size
 }
 
-// lineWriter cuts a stream into lines. A line too long to be one is dropped.
+// lineWriter cuts a stream into lines. It drops a line that is too long to be one.
 type lineWriter struct {
 	line    func([]byte)
 	partial []byte
+	// tooLong is true within a line that is dropped.
+	tooLong bool
 }
 
 const lineLimit = 1 << 20
@@ -208,13 +210,15 @@ func (w *lineWriter) Write(data []byte) (int, error) {
 		if !found {
 			break
 		}
-		w.line(line)
-		w.partial = rest
+		if !w.tooLong {
+			w.line(line)
+		}
+		w.tooLong, w.partial = false, rest
 	}
 	if len(w.partial) > lineLimit {
-		w.partial = nil
+		w.tooLong, w.partial = true, nil
 	}
-	// What is left moves to the front, so that the buffer does not grow with the stream.
+	// The rest moves to the front, so that the buffer does not grow with the stream.
 	w.partial = append([]byte(nil), w.partial...)
 	return len(data), nil
 }

@@ -17,12 +17,12 @@ import (
 // valid, values does, by "Type.Field" or by type name.
 type filler struct {
 	values map[string]any
-	// members says which member of a union is set, by type name; the first unless told.
+	// members selects the member of each union to set, by type name; the first by default.
 	members map[string]string
 	devices int
 }
 
-// unions are the types with exactly one set member, with their members in the Go struct.
+// unions has the types with exactly one set member, and their members in the Go struct.
 var unions = map[string][]string{
 	"Target": {"StorageClass", "ZFS", "Ref"},
 	"Phase":  {"Fill", "Fragment", "Free", "Measure", "Operate"},
@@ -93,7 +93,7 @@ func (f *filler) fillStruct(value reflect.Value) {
 	}
 }
 
-// special sets what the kind of a Go type does not tell how to fill.
+// special fills values for which the kind of the Go type does not say what is valid.
 func (f *filler) special(value reflect.Value, path string) bool {
 	if set, known := f.values[path]; known {
 		value.Set(reflect.ValueOf(set).Convert(value.Type()))
@@ -141,12 +141,12 @@ func (f *filler) special(value reflect.Value, path string) bool {
 	return true
 }
 
-// allPoolProperties are those that a pool may be given.
+// allPoolProperties are the properties that a pool may have.
 var allPoolProperties = v1alpha1.Properties{"autoexpand": "on", "autotrim": "on", "comment": "a1", "compatibility": "openzfs-2.1-linux",
 	"dedup_table_quota": "1G", "failmode": "continue"}
 
-// valid are the values that the schema wants where any text or number would not do. For each field at least
-// one shape has another value than the default, which would hide that the value got lost.
+// valid returns the values for fields for which not any text or number is valid. For each field at least one shape has a value other than
+// the default: otherwise a lost value would not be noticed.
 func valid() map[string]any {
 	return map[string]any{
 		"MeasurePhase.OperateAfter": nil, "MeasurePhase.Until": nil, "MeasurePhase.AfterOperation": nil,

@@ -14,7 +14,8 @@ import (
 	"github.com/storagebench/storagebench/test/cluster"
 )
 
-// TestDiffIsCleanAfterApply: with kubectl itself, both ways to apply. A GitOps tool that compares in the same way would write forever.
+// TestDiffIsCleanAfterApply runs kubectl itself, with both ways to apply. If there were a difference, a GitOps tool that compares in the
+// same way would write forever.
 func TestDiffIsCleanAfterApply(t *testing.T) {
 	samples := filepath.Join(cluster.Root(), "config/samples")
 	for _, way := range []string{"--server-side=true", "--server-side=false"} {
@@ -36,11 +37,11 @@ func TestDiffIsCleanAfterApply(t *testing.T) {
 			if code, said := run("diff", way, "--filename", samples); code != 0 || said != "" {
 				t.Errorf("exit code %d:\n%s", code, said)
 			}
-			// The second time stores the default of the status, which a manager would have replaced by then.
+			// The second apply stores the default of the status, which a manager would have replaced by then.
 			if code, said := run("apply", way, "--filename", samples); code != 0 {
 				t.Fatal(said)
 			}
-			// kubectl says "configured" for lists that it sends whole. The API server knows that nothing has changed.
+			// kubectl says "configured" for lists that it sends as a whole. The API server knows that nothing has changed.
 			versions := []string{"get", "--filename", samples, "--output", `jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.generation} {.metadata.resourceVersion}{"\n"}{end}`}
 			_, before := run(versions...)
 			if code, said := run("apply", way, "--filename", samples); code != 0 {
@@ -53,8 +54,8 @@ func TestDiffIsCleanAfterApply(t *testing.T) {
 	}
 }
 
-// TestNewObjectsWait: an object that no controller has seen says so, whoever asks. Without a status kstatus, and with it Flux, would
-// take it for finished.
+// TestNewObjectsWait: the status of a new object says that no controller has seen it. Without a status, kstatus, and with it Flux, would
+// treat the object as finished.
 func TestNewObjectsWait(t *testing.T) {
 	seen := 0
 	for _, sample := range []string{"quickstart", "benchmarkpool", "pooloperations"} {
@@ -107,7 +108,7 @@ func TestNewObjectsWait(t *testing.T) {
 	}
 }
 
-// kubectl runs kubectl in a namespace, with the rights of the test: yours, or the pinned one.
+// kubectl returns a function that runs kubectl in a namespace, with the rights of the test: the installed kubectl, or the pinned one.
 func kubectl(t *testing.T, namespace string) func(arguments ...string) (code int, said string) {
 	t.Helper()
 	program, err := exec.LookPath("kubectl")

@@ -2,7 +2,7 @@ package api
 
 import "strings"
 
-// invalidExperiments are wrong in how often, when and how it is judged.
+// invalidExperiments are wrong in how often and when the experiment runs, or how it is judged.
 var invalidExperiments = []invalid{
 	{"spec-missing", "benchmark", "spec -",
 		"spec", "Required value"},
@@ -129,7 +129,7 @@ spec.schedule = {cron: "@daily"}`,
 		"spec.baseline.configMap.name", "name of a ConfigMap"},
 }
 
-// invalidPods are wrong in the shape of the pods.
+// invalidPods are wrong in the pod template.
 var invalidPods = []invalid{
 	{"label-key", "benchmark", `spec.podTemplate = {labels: {"a b": c}}`,
 		"spec.podTemplate.labels", "NAME or PREFIX/NAME"},

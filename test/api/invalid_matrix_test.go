@@ -1,6 +1,6 @@
 package api
 
-// invalidMatrices are wrong in what is compared.
+// invalidMatrices are wrong in the variants or the matrix.
 var invalidMatrices = []invalid{
 	{"variant-name", "zfs", "spec.variants[0].name = R8K",
 		"spec.variants[0].name", "such as r8k"},

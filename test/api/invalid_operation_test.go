@@ -1,6 +1,6 @@
 package api
 
-// invalidOperations are wrong in an act on a pool.
+// invalidOperations are wrong in an operation on a pool.
 var invalidOperations = []invalid{
 	{"pool-missing", "operation", "spec.pool -",
 		"spec.pool", "Required value"},
@@ -112,7 +112,7 @@ var invalidOperations = []invalid{
 		"spec.action.setProperty.properties[sync]", "plain value"},
 }
 
-// invalidUpdates change what never changes.
+// invalidUpdates change immutable fields.
 var invalidUpdates = []invalid{
 	{"spec", "run", "spec.nodeName = n2",
 		"spec", "a BenchmarkRun is immutable"},
@@ -146,7 +146,7 @@ var invalidUpdates = []invalid{
 		"spec.datasets[0]", "cannot change the type of a dataset"},
 }
 
-// invalidStatuses are what no controller of this project writes.
+// invalidStatuses are statuses that no controller of this project writes.
 var invalidStatuses = []invalid{
 	{"outcome", "operation", "status = {outcome: Done}",
 		"status.outcome", "supported values"},

@@ -1,6 +1,6 @@
 package api
 
-// invalidPhases are wrong in what is done.
+// invalidPhases are wrong in the phases.
 var invalidPhases = []invalid{
 	{"only-for-none", "zfs", "spec.phases[0].onlyFor = []",
 		"spec.phases[0].onlyFor", "at least 1 items"},

@@ -1,6 +1,6 @@
 package api
 
-// invalidTargets are wrong in what is under test.
+// invalidTargets are wrong in the target.
 var invalidTargets = []invalid{
 	{"no-target", "benchmark", "spec.target -",
 		"spec.target", "Required value"},

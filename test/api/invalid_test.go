@@ -15,7 +15,7 @@ import (
 // invalid is a manifest that the API server must refuse, blaming a field and saying what to write instead.
 type invalid struct{ name, base, patch, field, message string }
 
-// invalidManifests are those that are refused when they are made.
+// invalidManifests are the manifests that are refused at creation.
 var invalidManifests = slices.Concat(invalidTargets, invalidPhases, invalidWorkloads, invalidExperiments, invalidPods, invalidMatrices,
 	invalidRuns, invalidPools, invalidDevices, invalidOperations)
 
@@ -50,7 +50,7 @@ func TestBasesAreValid(t *testing.T) {
 	}
 }
 
-// TestBoundsWithUnits are accepted as people write them, and kept as they are.
+// TestBoundsWithUnits: bounds with units are accepted as people write them, and kept as they are.
 func TestBoundsWithUnits(t *testing.T) {
 	for _, bound := range []string{"5000", "100M", "1.5", "1e9", "12ns", "250us", "250 µs", "10ms", "1.5s", "2min", "1h", "1.04%", "3x", "7B",
 		"64kB", "1.5GB", "200MiB/s", "1.5GB/s", "500/s", "5k/s", "30.2 k op/s", "2ktx/s"} {
@@ -139,7 +139,7 @@ func checkStatus(t *testing.T, entry invalid) {
 	checkRejection(t, err, entry)
 }
 
-// TestVdevsMayChange has the changes of a pool's disks that ZFS can follow, at once or with a PoolOperation.
+// TestVdevsMayChange makes changes of a pool's disks that ZFS can follow, at once or with a PoolOperation.
 func TestVdevsMayChange(t *testing.T) {
 	for _, change := range []struct{ base, patch string }{
 		{"two-vdevs", "spec.vdevs = [{devices: [/dev/disk/by-id/b]}]"},

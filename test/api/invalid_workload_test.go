@@ -2,7 +2,7 @@ package api
 
 import "strings"
 
-// invalidWorkloads are wrong in the load.
+// invalidWorkloads are wrong in the workload.
 var invalidWorkloads = []invalid{
 	{"workload-missing", "benchmark", "spec.phases[2].measure = {}",
 		"spec.phases[2].measure", "exactly one of the fields in [workload workloads]"},

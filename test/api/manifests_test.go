@@ -60,7 +60,7 @@ func parse(t *testing.T, manifest string) *unstructured.Unstructured {
 	return object
 }
 
-// patched is a base with a patch: lines of "path = YAML", or "path -" to remove.
+// patched returns a base with a patch: lines of "path = YAML", or "path -" to remove.
 func patched(t *testing.T, base, patch string) *unstructured.Unstructured {
 	t.Helper()
 	object := parse(t, bases[base])
@@ -133,7 +133,7 @@ func change(node any, keys []string, value any, set bool) (any, error) {
 	return nil, fmt.Errorf("nothing to change below %q", keys[0])
 }
 
-// doorTo is the API server's door for one object, without the types of this project in between.
+// doorTo returns a client for objects of this kind and namespace, without the types of this project.
 func doorTo(t *testing.T, object *unstructured.Unstructured) dynamic.ResourceInterface {
 	t.Helper()
 	all, err := dynamic.NewForConfig(config)

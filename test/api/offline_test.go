@@ -15,8 +15,8 @@ import (
 	"github.com/storagebench/storagebench/internal/cli"
 )
 
-// TestOfflineValidationIsThatOfTheAPIServer: what the API server refuses, 'kubectl storagebench validate' refuses without one,
-// for the same fields and in the same words.
+// TestOfflineValidationIsThatOfTheAPIServer: 'kubectl storagebench validate', without an API server, refuses the same manifests as the API
+// server, for the same fields and in the same words.
 func TestOfflineValidationIsThatOfTheAPIServer(t *testing.T) {
 	for _, entry := range invalidManifests {
 		t.Run(entry.base+"/"+entry.name, func(t *testing.T) {
@@ -37,8 +37,9 @@ func TestOfflineValidationIsThatOfTheAPIServer(t *testing.T) {
 	}
 }
 
-// saidBetter says whether validate names the field of a cause that it has a more helpful sentence for: a field that does not exist, a value
-// of another type or out of bounds, and a rule of the whole spec or of a list or map in it, for which it names the item that breaks it.
+// saidBetter reports whether validate names the field of a cause in a more helpful sentence of its own. It has such sentences for a field
+// that does not exist, for a value of another type or out of bounds, and for a rule of the whole spec or of a list or map in it: it names
+// the item that breaks the rule.
 func saidBetter(said, cause string) bool {
 	if _, unknown, is := strings.Cut(cause, "unknown field \""); is {
 		return strings.Contains(said, strings.TrimSuffix(unknown, "\"")+": unknown field: ")
@@ -60,7 +61,7 @@ func saidBetter(said, cause string) bool {
 	return strings.Contains(said, ": "+field+"[") || strings.Contains(said, ": "+field+".")
 }
 
-// TestOfflineValidationAcceptsTheBases: nothing is refused that the API server takes.
+// TestOfflineValidationAcceptsTheBases: validate refuses nothing that the API server accepts.
 func TestOfflineValidationAcceptsTheBases(t *testing.T) {
 	for name := range bases {
 		if code, said := offline(t, patched(t, name, "").Object); code != cli.ExitPassed {
@@ -69,7 +70,7 @@ func TestOfflineValidationAcceptsTheBases(t *testing.T) {
 	}
 }
 
-// offline is what validate says of a manifest.
+// offline returns the exit code and the output of validate for a manifest.
 func offline(t *testing.T, object map[string]any) (code int, said string) {
 	t.Helper()
 	text, err := yaml.Marshal(object)
@@ -86,7 +87,7 @@ func offline(t *testing.T, object map[string]any) (code int, said string) {
 	return code, out.String()
 }
 
-// causesOf are the API server's sentences, each as FIELD: MESSAGE.
+// causesOf returns the API server's sentences, each as FIELD: MESSAGE.
 func causesOf(t *testing.T, err error) []string {
 	t.Helper()
 	var status *apierrors.StatusError
@@ -100,7 +101,7 @@ func causesOf(t *testing.T, err error) []string {
 			if cause.Field != "" && cause.Field != "<nil>" {
 				text = strings.TrimPrefix(cause.Field, ".") + ": " + text
 			}
-			// What the rules would say is asked for again once the rest is corrected.
+			// The API server checks these rules only once the rest is corrected.
 			if !strings.Contains(text, "some validation rules were not checked") {
 				causes = append(causes, text)
 			}

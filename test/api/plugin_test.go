@@ -28,7 +28,7 @@ func plugin(t *testing.T, as *rest.Config, namespace string, arguments ...string
 	return code, out.String()
 }
 
-// TestPluginChangesBenchmarks: what suspend, resume and rerun write is what the API server stores, and nothing else changes.
+// TestPluginChangesBenchmarks: the API server stores what suspend, resume and rerun write, and nothing else changes.
 func TestPluginChangesBenchmarks(t *testing.T) {
 	const namespace = "plugin"
 	objects := pluginNamespace(t, namespace)
@@ -64,7 +64,8 @@ func TestPluginChangesBenchmarks(t *testing.T) {
 	}
 }
 
-// TestDoctorOnAnAPIServer: CRDs that the API server has stored are those of the plugin; a user of a namespace sees less, without an error.
+// TestDoctorOnAnAPIServer: doctor finds that the CRDs in the API server are those of the plugin; a user of a namespace sees less, without
+// an error.
 func TestDoctorOnAnAPIServer(t *testing.T) {
 	const namespace = "plugin-doctor"
 	pluginNamespace(t, namespace)

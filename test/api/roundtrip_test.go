@@ -18,13 +18,13 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// shape is one way to fill the kinds: which member of each union is set, and what that asks for elsewhere.
+// shape is one way to fill the kinds: the members of unions that are set, and the values that this requires elsewhere.
 type shape struct {
 	members map[string]string
 	values  map[string]any
 }
 
-// A target of one kind forbids what belongs to the other.
+// A target of one kind forbids the fields of the other.
 var (
 	onClass = map[string]any{"MeasurePhase.Operate": nil, "Variant.Target": nil, "Variant.Pool": nil, "Variant.Dataset": nil,
 		"Variant.Volumes": nil, "Variant.ModuleParameters": nil, "StorageBenchmarkSpec.TTLAfterFinished": nil}
@@ -32,7 +32,7 @@ var (
 		"StorageBenchmarkSpec.Schedule": nil}
 	ownTarget = map[string]any{"Variant.StorageClass": nil, "Variant.Pool": nil, "Variant.Dataset": nil,
 		"Variant.Volumes": nil, "Variant.ModuleParameters": nil, "StorageBenchmarkSpec.Schedule": nil, "MeasurePhase.Operate": nil}
-	// removed are lists whose being empty says something.
+	// removed are lists that mean something when they are empty.
 	removed = map[string]any{"PoolOverride.Log": []v1alpha1.AuxiliaryVdev{}, "PoolOverride.Cache": []v1alpha1.DevicePath{},
 		"PoolOverride.Special": []v1alpha1.AuxiliaryVdev{}}
 	files   = map[string]any{"PersistentVolumeMode": "Filesystem", "OLTPWorkload.Layout": "FilePerWorker"}
@@ -45,7 +45,7 @@ var (
 		WindowRounds: 7, MaxRange: "12.5%", MaxSlope: "12.5%", MaxDrift: "12.5%"}}
 )
 
-// making begins the names of shapes whose phases make volumes.
+// making is the prefix of the names of shapes whose phases make volumes.
 const making = "making-"
 
 func of(members map[string]string, values ...map[string]any) shape {
@@ -60,7 +60,7 @@ func of(members map[string]string, values ...map[string]any) shape {
 var adaptive = map[string]any{"RunOrder": "Interleaved", "StorageBenchmarkSpec.Adaptive": v1alpha1.Adaptive{
 	MaxRepetitions: 8, Budget: &v1alpha1.Duration{Duration: metav1.Duration{Duration: 90e9}}}}
 
-// shapes reach every member of every union and, between them, every field.
+// shapes returns shapes that reach every member of every union and, together, every field.
 func shapes() map[string]shape {
 	all := map[string]shape{
 		"fragment-rounds":    of(map[string]string{"Phase": "Fragment"}, onClass),
@@ -219,7 +219,7 @@ func survives(t *testing.T, door client.Client, kind client.Object, shape shape,
 	}
 }
 
-// ours reports whether a struct is written as an object of fields, rather than as a text as a Time or a Quantity is.
+// ours reports whether a struct is encoded as an object with fields, not as a string like a Time or a Quantity.
 func ours(kind reflect.Type) bool {
 	switch kind {
 	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), reflect.TypeFor[resource.Quantity]():

@@ -14,7 +14,7 @@ import (
 	"github.com/storagebench/storagebench/test/cluster"
 )
 
-// applyLimit is what 'kubectl apply' can take: it keeps the whole object in an annotation of at most 256 KiB.
+// applyLimit is the largest object for 'kubectl apply', which stores the whole object in an annotation of at most 256 KiB.
 const applyLimit = 240 << 10
 
 func readCRD(t *testing.T, plural string) map[string]any {
@@ -46,7 +46,7 @@ func TestCRDsFitIntoKubectlApply(t *testing.T) {
 	}
 }
 
-// TestSchemasAndTypesAgree finds a CRD that was not generated again, and fields that the generator left out.
+// TestSchemasAndTypesAgree finds a CRD that was not regenerated, and fields that the generator left out.
 func TestSchemasAndTypesAgree(t *testing.T) {
 	for plural, kind := range map[string]any{"storagebenchmarks": v1alpha1.StorageBenchmark{}, "benchmarkruns": v1alpha1.BenchmarkRun{},
 		"benchmarkpools": v1alpha1.BenchmarkPool{}, "pooloperations": v1alpha1.PoolOperation{}, "storagetargets": v1alpha1.StorageTarget{}} {

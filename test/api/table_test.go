@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestTablesTellTheState asks for what 'kubectl get' shows. A column of priority 0 is shown without -o wide.
+// TestTablesTellTheState requests the tables that 'kubectl get' shows. A column of priority 0 is shown without -o wide.
 func TestTablesTellTheState(t *testing.T) {
 	const ready = `conditions: [{type: Ready, status: "False", reason: Progressing, message: run 3 of 12, lastTransitionTime: "2026-01-01T00:00:00Z"},
 	  {type: Valid, status: "True", reason: Measured, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]`

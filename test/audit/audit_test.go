@@ -41,7 +41,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestTable: a right that nothing needs, one that is missing and a reason too many are found.
+// TestTable: the table shows a right that nothing needs, a missing right and an unnecessary reason.
 func TestTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	line := func(user, verb, ref, decision string) string {

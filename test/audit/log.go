@@ -1,5 +1,5 @@
-// Package audit compares what the manager and the agents may do in a cluster with what they do, as the audit log of the test API servers
-// shows it.
+// Package audit compares the rights of the manager and the agents in a cluster with the requests that they make, according to the audit
+// logs of the test API servers.
 package audit
 
 import (
@@ -17,22 +17,22 @@ import (
 type Right struct {
 	// Account is manager or agent.
 	Account string
-	// Resource with its group behind it and its subresource, such as jobs.batch or pods/log.
+	// Resource is followed by its subresource and its group, for example jobs.batch or pods/log.
 	Verb, Resource string
 }
 
-// String is how people read it.
+// String returns the right in words.
 func (r Right) String() string { return r.Account + " " + r.Verb + " " + r.Resource }
 
-// Log is what the API server has been asked for.
+// Log has the requests that the API server received.
 type Log struct {
 	// Used counts the requests that were allowed.
 	Used map[Right]int
-	// Forbidden are those that no role allowed, with a request of each.
+	// Forbidden has the rights that no role granted, each with the URI of a request that needed it.
 	Forbidden map[Right]string
 }
 
-// Missing is an error if a right was missing.
+// Missing returns an error that lists the missing rights, or nil.
 func (l Log) Missing() error {
 	var missing []error
 	for _, right := range slices.SortedFunc(maps.Keys(l.Forbidden), compare) {
@@ -45,7 +45,7 @@ func compare(a, b Right) int {
 	return strings.Compare(a.Account+" "+a.Resource+" "+a.Verb, b.Account+" "+b.Resource+" "+b.Verb)
 }
 
-// event is what matters here of a line of an audit log.
+// event has the fields of an audit log line that matter here.
 type event struct {
 	User struct {
 		Username string `json:"username"`
@@ -60,7 +60,7 @@ type event struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// accounts by the end of their names.
+// accounts maps the ends of user names to accounts.
 var accounts = map[string]string{":storagebench-manager": "manager", ":storagebench-agent": "agent"}
 
 // Read reads audit logs.
@@ -99,7 +99,7 @@ func (l Log) read(path string) error {
 	return lines.Err()
 }
 
-// right is what a request needed. What every account may ask, such as which kinds there are, needs none of ours.
+// right returns the right that a request needed. Requests that every account may make, for example discovery, need none of our rights.
 func (e event) right() (Right, bool) {
 	if e.ObjectRef == nil {
 		return Right{}, false

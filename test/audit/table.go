@@ -8,7 +8,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Unseen are rights that no request in a log stands for, each with why it is granted.
+// Unseen has the rights that no logged request needs, each with the reason why it is granted.
 var Unseen = map[Right]string{
 	{"manager", "update",
 		"storagebenchmarks.storagebench.dev/finalizers"}: "asked for by admission (OwnerReferencesPermissionEnforcement) of whoever makes an " +
@@ -19,11 +19,11 @@ var Unseen = map[Right]string{
 	{"manager", "patch", "events"}:                                     "the same of the leader's, which changes only when managers do",
 }
 
-// streamed is why a cache may list a kind that it watches.
+// streamed is the reason why a cache may list a kind that it watches.
 const streamed = "a cache gets what is there by its watch, but from an API server that cannot stream (before Kubernetes 1.34, by " +
 	"default) by a list"
 
-// reason is why a right is granted that no request stands for.
+// reason returns why a right is granted although no request needed it, or an empty string.
 func reason(right Right, log Log) string {
 	watch := right
 	watch.Verb = "watch"
@@ -39,11 +39,11 @@ type Row struct {
 	Role string
 	// Requests that needed it.
 	Requests int
-	// Reason why it is granted, if none did.
+	// Reason why it is granted, if no request needed it.
 	Reason string
 }
 
-// Table has a row for each right of the roles, which are given by their names. The agent's begin with storagebench-agent.
+// Table returns a row for each right of the roles, which are given by name. The names of the agent's roles begin with storagebench-agent.
 func Table(roles map[string][]rbacv1.PolicyRule, log Log) []Row {
 	var rows []Row
 	for role, rules := range roles {
@@ -72,7 +72,7 @@ func Table(roles map[string][]rbacv1.PolicyRule, log Log) []Row {
 	return rows
 }
 
-// Problems are rights that nothing needs, requests that no role of the table explains, and reasons for what needs none.
+// Problems returns the rights that nothing needs, the requests that no role in the table allows, and the unnecessary reasons.
 func Problems(rows []Row, log Log) (problems []string) {
 	granted := map[Right]bool{}
 	for _, row := range rows {
@@ -96,7 +96,7 @@ func Problems(rows []Row, log Log) (problems []string) {
 	return problems
 }
 
-// Text is the table for people.
+// Text formats the table for people.
 func Text(rows []Row) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%-8s %-17s %-52s %-30s %s\n", "account", "verb", "resource", "role", "requests seen, or why it is granted")

@@ -9,7 +9,8 @@ import (
 	"github.com/onsi/gomega"
 )
 
-// TestSignedRankCut compares with printed tables of the signed-rank test, two-sided at 5%: the largest sum that is significant.
+// TestSignedRankCut compares the cut with printed tables of the signed-rank test (two-sided, 5%): they give the largest sum that is
+// significant.
 func TestSignedRankCut(t *testing.T) {
 	for n, significant := range map[int]int{6: 0, 7: 2, 8: 3, 9: 5, 10: 8, 12: 13, 15: 25, 20: 52, 25: 89, 30: 137} {
 		cut, reached := signedRankCut(n)
@@ -53,7 +54,7 @@ func TestWithinNeedsTheWholeInterval(t *testing.T) {
 	g.Expect(ratio.Within(0.01)).To(gomega.BeFalse(), ratio.String())
 }
 
-// TestIntervalCovers: the true ratio is in the interval about as often as promised.
+// TestIntervalCovers: the interval contains the true ratio about as often as promised.
 func TestIntervalCovers(t *testing.T) {
 	const times, pairs, truth = 4000, 10, 1.03
 	random := rand.New(rand.NewPCG(4711, 0))

@@ -7,15 +7,15 @@ import (
 	"text/tabwriter"
 )
 
-// Point is a limit that was set, and what was measured at it.
+// Point is a limit that was set, and the value that was measured with it.
 type Point struct {
-	// Name says what was measured, Unit in what.
+	// Name says what was measured, and Unit is its unit.
 	Name, Unit      string
 	Limit, Measured float64
 }
 
-// Error is how far the measured figure is from the limit, as a share of the limit. A limit or figure that is none is
-// infinitely far away.
+// Error returns how far the measured figure is from the limit, as a share of the limit. If either is not positive, Error returns negative
+// infinity.
 func (p Point) Error() float64 {
 	if !(p.Limit > 0) || !(p.Measured > 0) {
 		return math.Inf(-1)
@@ -23,10 +23,10 @@ func (p Point) Error() float64 {
 	return p.Measured/p.Limit - 1
 }
 
-// Within reports whether the figure is that near to the limit.
+// Within reports whether the figure is within a tolerance of the limit.
 func (p Point) Within(tolerance float64) bool { return math.Abs(p.Error()) <= tolerance }
 
-// Table shows points, one in a line.
+// Table formats points, one per line.
 func Table(points []Point, tolerance float64) string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// confidence that an interval is to have at least.
+// confidence is the least confidence of an interval.
 const confidence = 0.95
 
 // Ratio says how many times as large the first of two figures is as the second.
@@ -21,8 +21,8 @@ type Ratio struct {
 	Confidence          float64
 }
 
-// Compare looks at figures that were measured in pairs. The interval is that of the signed-rank test, exact for any number of
-// pairs, and it asks nothing of how the figures are distributed but that their logarithms differ symmetrically.
+// Compare compares figures that were measured in pairs. The interval is that of the signed-rank test, which is exact for any number of
+// pairs. It only assumes that the logarithms of the figures differ symmetrically.
 func Compare(first, second []float64) (Ratio, error) {
 	n := len(first)
 	if n != len(second) || n < 6 || n > 50 {
@@ -50,8 +50,8 @@ func Compare(first, second []float64) (Ratio, error) {
 	}, nil
 }
 
-// signedRankCut returns how many of the sorted means lie outside the interval on each side, and how sure one can be of it: as
-// many as leave it the confidence. By chance alone each subset of the ranks is as likely as any other.
+// signedRankCut returns how many of the sorted means lie outside the interval on each side, and the confidence of the interval. It cuts off
+// as many as the required confidence allows. By chance alone each subset of the ranks is as likely as any other.
 func signedRankCut(n int) (cut int, reached float64) {
 	most := n * (n + 1) / 2
 	subsets := make([]float64, most+1) // by the sum of their ranks
@@ -68,7 +68,7 @@ func signedRankCut(n int) (cut int, reached float64) {
 	return cut, 1 - 2*tail/all
 }
 
-// Median is the middle value, or the mean of the middle two.
+// Median returns the middle value, or the mean of the middle two.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -77,7 +77,7 @@ func Median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// Within reports whether the ratio of the medians and the whole interval are that near to 1.
+// Within reports whether the ratio of the medians and the whole interval are within a tolerance of 1.
 func (r Ratio) Within(tolerance float64) bool {
 	low, high := min(r.Medians, r.Low), max(r.Medians, r.High)
 	return low >= 1-tolerance && high <= 1+tolerance

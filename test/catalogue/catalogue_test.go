@@ -81,7 +81,7 @@ func TestResultAndPages(t *testing.T) {
 	}
 }
 
-// TestNoResult: results that are not a verdict of this row are not kept.
+// TestNoResult: results without a final verdict of this row are not kept.
 func TestNoResult(t *testing.T) {
 	text, err := os.ReadFile("testdata/results.json")
 	if err != nil {
@@ -173,7 +173,7 @@ func TestWithResult(t *testing.T) {
 	}
 }
 
-// TestCatalogueIsComplete: each folder of experiments is a row, and the pages show the results that are kept.
+// TestCatalogueIsComplete: each folder of experiments has a row, and the pages show the results that are kept.
 func TestCatalogueIsComplete(t *testing.T) {
 	rows, err := loadRows(root)
 	if err != nil {

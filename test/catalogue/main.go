@@ -1,4 +1,4 @@
-// Command catalogue runs rows of experiments/ in a lab that is up, and keeps what they showed. hack/catalogue makes the labs.
+// Command catalogue runs rows of experiments/ in a running lab, and keeps their results. hack/catalogue makes the labs.
 //
 //	catalogue plan     which rows to run, one line for each lab that they need: folders, then variables of make, with tabs between
 //	catalogue run      run one row, and write its result and the pages

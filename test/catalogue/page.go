@@ -46,7 +46,7 @@ func withResult(text, part string) (string, error) {
 	return text[:begin] + part + strings.TrimPrefix(text[end+len(endMark):], "\n"), nil
 }
 
-// section is what the README of a row says about the lab.
+// section returns the part of a row's README about the lab.
 func section(one row) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s\n## What the lab showed\n", beginMark)
@@ -84,7 +84,7 @@ func section(one row) string {
 	return s.String()
 }
 
-// catalogue is docs/catalogue.md.
+// catalogue returns the text of docs/catalogue.md.
 func catalogue(rows []row) string {
 	var s strings.Builder
 	run := 0
@@ -173,10 +173,10 @@ func versions(found *result) string {
 	return strings.Join(all, ", ")
 }
 
-// command runs a row, even if it has a result.
+// command returns the command that runs a row, even if it has a result.
 func command(one row) string { return "make catalogue ROW=" + one.ID + " FORCE=1" }
 
-// cell is text that neither ends a cell of a table nor becomes markup.
+// cell escapes text so that it neither ends a cell of a table nor becomes markup.
 func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", "*", `\*`, "_", `\_`).Replace(text)
 }

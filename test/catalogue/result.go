@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// resultFile is where the result of a row is kept, in its folder lab. earlierFile has that of the run before it.
+// resultFile has the result of a row, in its folder lab. earlierFile has the result of the run before it.
 const (
 	resultFile  = "result.json"
 	earlierFile = "earlier.json"
@@ -24,11 +24,11 @@ const (
 // invalid is the verdict without usable numbers.
 const invalid = "Invalid"
 
-// result is what a row showed in the lab: the part of results.json that its pages need.
+// result is the result of a row in the lab: the part of results.json that its pages need.
 type result struct {
 	Verdict string `json:"verdict"`
 	Message string `json:"message"`
-	// Date is the day of its end, in UTC.
+	// Date is the day on which the experiment ended, in UTC.
 	Date string `json:"date"`
 	// Took is the time from the first run to the verdict.
 	Took string `json:"took"`
@@ -38,11 +38,11 @@ type result struct {
 	Lab []string `json:"lab,omitempty"`
 	// Inputs is the hash of the row that was measured.
 	Inputs string `json:"inputs"`
-	// Experiment is the hash that the operator gave it.
+	// Experiment is the hash that the operator gave the experiment.
 	Experiment string `json:"experiment"`
 	Runs       int    `json:"runs"`
 	ValidRuns  int    `json:"validRuns"`
-	// Versions of what took part, by their names in the environment of the runs.
+	// Versions has the versions of the software, by their names in the environment of the runs.
 	Versions map[string][]string `json:"versions"`
 	Gates    []gateResult        `json:"gates,omitempty"`
 	Figures  []figure            `json:"figures,omitempty"`
@@ -67,12 +67,12 @@ type figure struct {
 	Runs    int32  `json:"runs"`
 }
 
-// versionKeys of the environment, with what they are called in pages.
+// versionKeys are the keys of versions in the environment, with their titles on pages.
 var versionKeys = []struct{ key, title string }{
 	{"zfs.version", "OpenZFS"}, {"kernel", "Linux"}, {"fio", "fio"}, {"postgres.version", "PostgreSQL"},
 }
 
-// resultOf takes from an experiment what the pages of a row show. An experiment that did not end has no result.
+// resultOf returns the result of a row from an experiment. An experiment that did not end has no result.
 func resultOf(one row, of *results.Experiment, commit string) (*result, error) {
 	if of.Benchmark.Name != one.Folder {
 		return nil, fmt.Errorf("these are results of %s, not of %s", of.Benchmark.Name, one.Folder)
@@ -102,22 +102,23 @@ func resultOf(one row, of *results.Experiment, commit string) (*result, error) {
 	return found, nil
 }
 
-// value is a figure in the message of a gate, as "read.readOperationsPerSecond of variant zfs = 1000 (3 runs)". Bounds have an
+// value matches a figure in the message of a gate, as "read.readOperationsPerSecond of variant zfs = 1000 (3 runs)". Bounds have an
 // interval too.
 var value = regexp.MustCompile(`([A-Za-z0-9-]+\.[A-Za-z0-9.-]+)(?: of variant (\S+))? = (-?[0-9]+) \([0-9]+ runs?\)` +
 	`(?:, the median lies between (-?[0-9]+) and (-?[0-9]+) )?`)
 
-// compared is how the message of a comparison begins: "read.readOperationsPerSecond is 10.0% lower than".
+// compared matches the beginning of the message of a comparison: "read.readOperationsPerSecond is 10.0% lower than".
 var compared = regexp.MustCompile(`([A-Za-z0-9-]+\.[A-Za-z0-9.-]+) is ((?:as high as|[0-9.]+% (?:higher|lower) than)[^(;:]*[^(;: ])`)
 
-// divided is what a ratio gate says, as "aged.readBytes / fresh.readBytes = 0.835 (6 runs)" or "a.b / a.b of variant old = 2 (6 pairs)".
+// divided matches the message of a ratio gate, as "aged.readBytes / fresh.readBytes = 0.835 (6 runs)" or "a.b / a.b of variant old = 2 (6
+// pairs)".
 var divided = regexp.MustCompile(`([A-Za-z0-9-]+\.[A-Za-z0-9.-]+) / ([A-Za-z0-9-]+\.[A-Za-z0-9.-]+)(?: of variant \S+)? = ` +
 	`([0-9.e+-]+) \([0-9]+ (?:run|pair)s?\)(?:, the median lies between (\S+) and (\S+) )?`)
 
-// interval of a comparison, as " (from -38.0% to -25.5%; 5 pairs of runs)".
+// interval matches the interval of a comparison, as " (from -38.0% to -25.5%; 5 pairs of runs)".
 var interval = regexp.MustCompile(`^ \(from (\S+) to ([^;) ]+)`)
 
-// figuresOf are the metrics that gates name, with their spread over the runs of each variant.
+// figuresOf returns the metrics that gates name, with their spread over the runs of each variant.
 func figuresOf(of *results.Experiment) []figure {
 	var names []string
 	add := func(name string) {
@@ -149,8 +150,8 @@ func figuresOf(of *results.Experiment) []figure {
 	return figures
 }
 
-// shown is a gate in a few words: the change that a comparison found, a ratio, or the figures that it judges (of two figures of the same
-// metric, their ratio). Without any of these it is only the verdict.
+// shown describes a gate in a few words: the change that a comparison found, a ratio, or the figures that it judges (of two figures of the
+// same metric, their ratio). Without any of these, it returns only the verdict.
 func (g gateResult) shown() string {
 	if changes := changesOf(g.Message); len(changes) > 0 {
 		return strings.Join(changes, ", ")
@@ -173,7 +174,7 @@ func (g gateResult) shown() string {
 	return strings.Join(words, "; ")
 }
 
-// changesOf are those that a comparison has found, with the metrics if there are several.
+// changesOf returns the changes that a comparison has found, with the metrics if there are several.
 func changesOf(message string) []string {
 	var changes []string
 	all := compared.FindAllStringSubmatchIndex(message, -1)
@@ -190,7 +191,7 @@ func changesOf(message string) []string {
 	return changes
 }
 
-// ratiosOf are those that a ratio gate says, with the variants that it judges if there are several.
+// ratiosOf returns the ratios in the message of a ratio gate, with the variants if there are several.
 func ratiosOf(message string) []string {
 	var ratios []string
 	all := divided.FindAllStringSubmatchIndex(message, -1)
@@ -207,7 +208,7 @@ func ratiosOf(message string) []string {
 	return ratios
 }
 
-// segment are the figures of one variant in a message, with commas between them. An expression that names variants is one segment.
+// segment has the figures of one variant in a message, which are separated by commas. An expression that names variants is one segment.
 type segment struct {
 	variant string
 	figures []said
@@ -275,7 +276,7 @@ func (s segment) shown() string {
 	return strings.Join(words, ", ")
 }
 
-// label is the name of a metric, with its phase if the segment has the same metric of several phases.
+// label returns the name of a metric, with its phase if the segment has the same metric of several phases.
 func (s segment) label(of said) string {
 	if slices.ContainsFunc(s.figures, func(other said) bool { return other.metric() == of.metric() && other.name != of.name }) {
 		return of.name
@@ -283,7 +284,7 @@ func (s segment) label(of said) string {
 	return of.metric()
 }
 
-// metric is the name without the phase.
+// metric returns the name without the phase.
 func (s said) metric() string {
 	_, metric, _ := strings.Cut(s.name, ".")
 	return metric
@@ -305,7 +306,7 @@ func (s said) inUnit(value float64) string {
 	return strconv.FormatFloat(value, 'f', -1, 64)
 }
 
-// readResult returns nil if there is none.
+// readResult returns nil if the file does not exist.
 func readResult(file string) (*result, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -329,7 +330,7 @@ func (r *result) write(file string) error {
 	return replace(file, append(text, '\n'))
 }
 
-// replace writes a file as a whole, or leaves it as it was: half a file would stop all rows.
+// replace writes a whole file or leaves it as it was: half a file would stop all rows.
 func replace(file string, text []byte) error {
 	if err := os.WriteFile(file+".new", text, 0o644); err != nil { //nolint:gosec // it is committed
 		return err

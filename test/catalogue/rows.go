@@ -28,18 +28,18 @@ type row struct {
 	Shape string
 	// Lab has the variables of make with which the lab is made, sorted.
 	Lab []string
-	// Short rows are those from which CI chooses one.
+	// Short marks the rows from which CI chooses one.
 	Short bool
 	// Inputs is a hash of what is measured: the experiment, its overlay and the lab's disks.
 	Inputs string
-	// Result is nil if the row has not run yet. Earlier is that of the run before it, of the same inputs.
+	// Result is nil if the row has not run yet. Earlier is the result of the run before it, with the same inputs.
 	Result, Earlier *result
 }
 
 // labVariables are what lab.env may set, besides SHORT=1.
 var labVariables = []string{"NODES", "DISKS", "DISK_SIZE", "DISK_IOPS", "DISK_BPS", "LAB_FLAGS"}
 
-// tableRow is | S1 | Question? | [folder](folder) | uses | in experiments/README.md.
+// tableRow matches | S1 | Question? | [folder](folder) | uses | in experiments/README.md.
 var tableRow = regexp.MustCompile(`(?m)^\| ([A-Z][0-9]+) \| (.+?) \| \[([^\]]+)\]\([^)]+\) \|`)
 
 // loadRows reads the catalogue below root, in the order of its table.
@@ -88,7 +88,7 @@ func (r *row) load(folder string) error {
 	return err
 }
 
-// shapeOf is the end of the comment that a manifest begins with, from "Shape:" on.
+// shapeOf returns the end of the comment at the top of a manifest, from "Shape:" on.
 func shapeOf(manifest string) (string, error) {
 	var shape []string
 	for line := range strings.Lines(manifest) {
@@ -130,7 +130,7 @@ func (r *row) settings(text []byte) error {
 	return lines.Err()
 }
 
-// labDefault is a line of the Makefile that the disks of a lab depend on.
+// labDefault matches a line of the Makefile that the disks of a lab depend on.
 var labDefault = regexp.MustCompile(`(?m)^(?:` + strings.Join(labVariables, "|") + `) \?=.*$`)
 
 // hashOf covers everything that decides what is measured. Comments count too: running a row once too often does no harm.
@@ -147,7 +147,7 @@ func hashOf(folder string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, line := range labDefault.FindAllString(string(makefile), -1) { // of the lab's disks, where the row says nothing
+	for _, line := range labDefault.FindAllString(string(makefile), -1) { // of the lab's disks, unless the row sets them
 		_, _ = fmt.Fprintln(sum, line)
 	}
 	for _, file := range append([]string{filepath.Join(folder, "experiment.yaml")}, files...) {
@@ -163,7 +163,7 @@ func hashOf(folder string) (string, error) {
 // shortName stands for one of the short rows.
 const shortName = "short"
 
-// choose returns the rows that are meant: all, those named, or for "short" one short row that the commit decides.
+// choose returns the chosen rows: all, the named ones, or for "short" one short row that depends on the commit.
 func choose(rows []row, names, commit string) ([]row, error) {
 	wanted := strings.Fields(names)
 	if len(wanted) == 0 {
@@ -184,7 +184,7 @@ func choose(rows []row, names, commit string) ([]row, error) {
 	return chosen, nil
 }
 
-// shortRow takes turns, so that over many commits all short rows are run.
+// shortRow returns the short row for a commit: over many commits, all short rows run.
 func shortRow(rows []row, commit string) (row, error) {
 	short := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !r.Short })
 	number, err := strconv.ParseUint(commit[:min(8, len(commit))], 16, 64)
@@ -202,7 +202,7 @@ func (r *row) current() bool {
 	return r.Result != nil && r.Result.Inputs == r.Inputs && r.Result.Verdict != invalid
 }
 
-// repeated reports whether it has run twice.
+// repeated reports whether a row has run twice with its present inputs.
 func (r *row) repeated() bool { return r.current() && r.Earlier != nil && r.Earlier.Inputs == r.Inputs }
 
 // group are rows that run in the same lab, one after another.
@@ -211,7 +211,7 @@ type group struct {
 	Rows []row
 }
 
-// groups are in the order of their first rows.
+// groups returns the groups of rows, in the order of their first rows.
 func groups(rows []row) []group {
 	var all []group
 	for _, one := range rows {

@@ -28,7 +28,7 @@ type bench struct {
 	out                                      io.Writer
 }
 
-// aroundRow is the time that a row takes besides its measurement: its storage, its report, and what an earlier attempt has left.
+// aroundRow is the time that a row takes besides its measurement: for its storage, its report, and the leftovers of an earlier attempt.
 const aroundRow = 30 * time.Minute
 
 // run measures a row and writes its result and pages.
@@ -57,7 +57,7 @@ func (b bench) run(ctx context.Context, one row) (err error) {
 		return err
 	}
 	defer func() {
-		// Not the context of the run: what it created is removed even if it was interrupted.
+		// Not the context of the run: its objects are removed even if it was interrupted.
 		last, stop := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Minute)
 		defer stop()
 		err = errors.Join(err, b.remove(last, benchmark, storage))
@@ -71,7 +71,7 @@ func (b bench) run(ctx context.Context, one row) (err error) {
 	return b.keep(ctx, one, folder)
 }
 
-// render builds the overlay of a row. It refers to the experiment above it, which kustomize takes only with this option.
+// render builds the overlay of a row. It refers to the experiment in the folder above, which kustomize allows only with this option.
 func (b bench) render(ctx context.Context, one row) (string, error) {
 	overlay := filepath.Join(b.root, "experiments", one.Folder, "lab")
 	var text, wrong bytes.Buffer
@@ -83,7 +83,7 @@ func (b bench) render(ctx context.Context, one row) (string, error) {
 	return text.String(), nil
 }
 
-// manifests of an overlay: the plugin runs the benchmark, and kubectl applies what it needs.
+// manifests has the manifests of an overlay: the plugin runs the benchmark, and kubectl applies the storage that it needs.
 type manifests struct{ benchmark, storage string }
 
 var isBenchmark = regexp.MustCompile(`(?m)^kind: StorageBenchmark$`)
@@ -122,7 +122,7 @@ func (b bench) measure(ctx context.Context, one row, benchmark string) error {
 	return nil
 }
 
-// keep saves the report, and from it the result of the row.
+// keep saves the report, and the result of the row, which it takes from the report.
 func (b bench) keep(ctx context.Context, one row, folder string) error {
 	report := filepath.Join(folder, "report")
 	if err := b.call(ctx, b.plugin, "report", one.Folder, "--namespace", b.namespace, "--output-dir", report); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fakeBench has a checkout with one row, and programs that record how they are called.
+// fakeBench returns a bench with a checkout that has one row, and with programs that record how they are called.
 func fakeBench(t *testing.T, exitCode int) (b bench, calls func() []string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -61,7 +61,7 @@ func runOnly(ctx context.Context, t *testing.T, b bench) error {
 	return b.run(ctx, rows[0])
 }
 
-// TestRun: a verdict is kept whatever it is, and what was created for it is removed.
+// TestRun: a verdict is kept, whatever it is, and the objects of the run are removed.
 func TestRun(t *testing.T) {
 	b, calls := fakeBench(t, 1)
 	if err := runOnly(t.Context(), t, b); err != nil {
@@ -110,7 +110,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunWithoutVerdict: nothing is kept then, and nothing is left in the cluster.
+// TestRunWithoutVerdict: without a verdict nothing is kept, and nothing is left in the cluster.
 func TestRunWithoutVerdict(t *testing.T) {
 	b, calls := fakeBench(t, 4)
 	if err := runOnly(t.Context(), t, b); err == nil || !strings.Contains(err.Error(), "S99 has no verdict") {

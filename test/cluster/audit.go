@@ -12,11 +12,11 @@ import (
 	"github.com/storagebench/storagebench/test/audit"
 )
 
-// AuditFolder is the environment variable that names the folder in which the audit logs of the test API servers are kept, each under the
-// name of its package; test/audit reads them. Without it they are gone after the test.
+// AuditFolder is the environment variable that names the folder for the audit logs of the test API servers, each named after its package;
+// test/audit reads them. If it is not set, the logs are deleted after the test.
 const AuditFolder = "STORAGEBENCH_AUDIT"
 
-// auditPolicy lets only the requests of service accounts be logged: those of the tests themselves do not count.
+// auditPolicy logs only the requests of service accounts: the requests of the tests themselves do not count.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
@@ -26,10 +26,11 @@ rules:
 - level: None
 `
 
-// auditLog is where the API server of this test writes.
+// auditLog is the path of the audit log of this test's API server.
 var auditLog string
 
-// configureAudit has the API server log what the manager and the agents ask of it. The returned function removes what is not kept.
+// configureAudit makes the API server log the requests of the manager and the agents. The returned function removes the files that are not
+// kept.
 func configureAudit(environment *envtest.Environment) (remove func() error, err error) {
 	folder, err := os.MkdirTemp("", "storagebench-audit-")
 	if err != nil {
@@ -54,7 +55,7 @@ func configureAudit(environment *envtest.Environment) (remove func() error, err 
 	return func() error { return os.RemoveAll(folder) }, nil
 }
 
-// NothingForbidden returns an error that lists what the manager or an agent has asked for without having the right to it.
+// NothingForbidden returns an error that lists the rights that the manager or an agent needed and did not have.
 func NothingForbidden() error {
 	log, err := audit.Read(auditLog)
 	if err != nil {

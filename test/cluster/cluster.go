@@ -17,13 +17,13 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// Root is the root of the checkout.
+// Root returns the root of the checkout.
 func Root() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "..", "..")
 }
 
-// Main runs the tests of a package with a control plane of its own, and lets them reach it by config.
+// Main runs the tests of a package with its own control plane, and stores the client configuration for it in config.
 func Main(m *testing.M, config **rest.Config) {
 	started, stop, err := Start()
 	if err != nil {
@@ -35,10 +35,10 @@ func Main(m *testing.M, config **rest.Config) {
 	m.Run() // the exit code of the test program is its result
 }
 
-// Start brings up a control plane. The caller calls stop at its end.
+// Start starts a control plane. The caller must call stop at the end.
 func Start() (config *rest.Config, stop func(), err error) { return start(false) }
 
-// StartWithWatchCache brings up one that serves watches and lists from memory, as a usual one does.
+// StartWithWatchCache is like Start, but the API server answers watches and lists from memory, as it does by default.
 func StartWithWatchCache() (config *rest.Config, stop func(), err error) { return start(true) }
 
 func start(watchCache bool) (config *rest.Config, stop func(), err error) {
@@ -59,13 +59,13 @@ func start(watchCache bool) (config *rest.Config, stop func(), err error) {
 	}
 	environment.ControlPlane.GetAPIServer().Configure().
 		Append("disable-admission-plugins", "ServiceAccount").
-		// With it, a List just after a write of another kind waits up to 100 ms for the cache to catch up.
+		// With the watch cache, a List just after a write of another kind waits up to 100 ms for the cache to catch up.
 		Append("watch-cache", strconv.FormatBool(watchCache)).
 		Append("enable-priority-and-fairness", "false")
 	// A test's data may be lost with the machine: no need to wait for the disk.
 	environment.ControlPlane.Etcd = &envtest.Etcd{}
 	environment.ControlPlane.Etcd.Configure().Append("unsafe-no-fsync", "true")
-	// The servers inherit this: on two cores, half of their time would go into collecting garbage.
+	// The servers inherit this: on two cores, they would spend half of their time on garbage collection.
 	if err := os.Setenv("GOGC", "800"); err != nil {
 		return nil, nil, err
 	}

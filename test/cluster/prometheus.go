@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Prometheus finds the program prometheus or promtool, or skips the test and says why it is not here.
+// Prometheus returns the path of the program prometheus or promtool, or skips the test and says why the program is missing.
 func Prometheus(t *testing.T, name string) string {
 	t.Helper()
 	find := exec.CommandContext(t.Context(), filepath.Join(Root(), "hack", "prometheus"))

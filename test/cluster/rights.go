@@ -29,7 +29,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// Where the manager is installed, and as whom it acts.
+// The namespace and the account of the manager.
 const (
 	ManagerNamespace = "storagebench-system"
 	ManagerAccount   = "system:serviceaccount:" + ManagerNamespace + ":storagebench-manager"
@@ -38,7 +38,7 @@ const (
 // started is the control plane of this test.
 var started *envtest.Environment
 
-// User is the configuration of a client that the API server knows by a name, as a member of what service accounts are members of.
+// User returns a client configuration for a user with this name, who is in the groups of service accounts.
 func User(name, namespace string) (*rest.Config, error) {
 	user, err := started.AddUser(envtest.User{Name: name, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace}},
 		nil)
@@ -50,14 +50,14 @@ func User(name, namespace string) (*rest.Config, error) {
 	return config, nil
 }
 
-// Acting is a configuration with the identity of another.
+// Acting returns a copy of config with the credentials of identity.
 func Acting(config, identity *rest.Config) *rest.Config {
 	acting := rest.CopyConfig(config)
 	acting.CertData, acting.KeyData = identity.CertData, identity.KeyData
 	return acting
 }
 
-// Kubeconfig writes a file that lets a program in with an identity, and returns its path.
+// Kubeconfig writes a kubeconfig file with an identity, and returns its path.
 func Kubeconfig(t *testing.T, identity *rest.Config) string {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
@@ -72,8 +72,8 @@ func Kubeconfig(t *testing.T, identity *rest.Config) string {
 	return path
 }
 
-// Install grants the manager and the agents what an installation with the agent grants them, policies included, and returns the
-// configuration of a manager.
+// Install grants the manager and the agents the same rights as an installation with the agent does, including the policies, and returns the
+// client configuration of the manager.
 func Install(ctx context.Context, config *rest.Config) (*rest.Config, error) {
 	admin, err := client.New(config, client.Options{})
 	if err != nil {
@@ -106,7 +106,7 @@ func Install(ctx context.Context, config *rest.Config) (*rest.Config, error) {
 	return User(ManagerAccount, ManagerNamespace)
 }
 
-// Manifests reads the objects of a file below config, named without its ending.
+// Manifests reads the objects of a file below config, named without its extension.
 func Manifests(file string) ([]*unstructured.Unstructured, error) {
 	text, err := os.ReadFile(filepath.Join(Root(), "config", filepath.FromSlash(file)+".yaml"))
 	if err != nil {
@@ -119,7 +119,7 @@ func Manifests(file string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// Objects reads YAML documents. One of comments only is none.
+// Objects decodes YAML documents. It skips documents that contain only comments.
 func Objects(text []byte) (objects []*unstructured.Unstructured, err error) {
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
 	for {
@@ -135,8 +135,8 @@ func Objects(text []byte) (objects []*unstructured.Unstructured, err error) {
 	}
 }
 
-// GrantLeases gives the manager in a namespace what it has in its own, for a test whose Leases are there. A second time, it changes
-// nothing.
+// GrantLeases grants the manager the same rights in another namespace as in its own, for a test whose Leases are there. A second call
+// changes nothing.
 func GrantLeases(ctx context.Context, admin client.Client, namespace string) error {
 	objects, err := Manifests("rbac/leases")
 	if err != nil {
@@ -152,7 +152,7 @@ func GrantLeases(ctx context.Context, admin client.Client, namespace string) err
 		Namespace: namespace})
 }
 
-// waitUntilGranted waits until the API server heeds what it was told: a manager that starts before would be refused its first requests.
+// waitUntilGranted waits until the API server applies the new roles: it would refuse the first requests of a manager that starts earlier.
 func waitUntilGranted(ctx context.Context, admin client.Client, right authorizationv1.ResourceAttributes) error {
 	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: ManagerAccount,
@@ -166,7 +166,7 @@ func waitUntilGranted(ctx context.Context, admin client.Client, right authorizat
 	return nil
 }
 
-// Rules are those of the roles of some files below config, by the name of the role.
+// Rules returns the rules of the roles in some files below config, by role name.
 func Rules(files ...string) (map[string][]rbacv1.PolicyRule, error) {
 	rules := map[string][]rbacv1.PolicyRule{}
 	for _, file := range files {
@@ -195,8 +195,8 @@ func Rules(files ...string) (map[string][]rbacv1.PolicyRule, error) {
 // agents is the namespace of the agents and the name of their account.
 const agents = "storagebench-agent"
 
-// Agent is the configuration of the agent on a node, with a token such as the kubelet mounts into its pod there. It makes the node and the
-// pod, if they are not there.
+// Agent returns the client configuration of the agent on a node, with a token like the one that the kubelet mounts into the agent's pod
+// there. It creates the node and the pod if they do not exist.
 func Agent(ctx context.Context, config *rest.Config, node string) (*rest.Config, error) {
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -102,7 +102,7 @@ var managerMayNot = []access{
 	{"*", "*", "*", all},
 }
 
-// The power of an agent is on its node. In the cluster it can say what it found, and nothing else.
+// The power of an agent is limited to its node. In the cluster, it can only report what it found.
 func testAgentAccess(t *testing.T) {
 	checkAccess(t, agentAccount, []access{
 		{"get list watch patch", bench, "benchmarkpools", all},
@@ -128,7 +128,7 @@ func testAgentAccess(t *testing.T) {
 	})
 }
 
-// Without the agent the manager has no right at all to what targets on pools need.
+// Without the agent, the manager has none of the rights that targets on pools need.
 func testManagerAccess(t *testing.T) {
 	checkAccess(t, serviceAccount, managerMay, append(managerMayNot[:len(managerMayNot):len(managerMayNot)], managerMayWithAgent...))
 }
@@ -165,7 +165,7 @@ func testUserAccess(t *testing.T) {
 	checkAccess(t, "victor", reads, append(never[:5:5], write))
 }
 
-// checkAccess asks the API server. What is allowed is asked first and waited for, because new rules take a moment to arrive.
+// checkAccess asks the API server. It asks for the allowed verbs first and waits for them, because new rules take a moment to arrive.
 func checkAccess(t *testing.T, user string, may, mayNot []access) {
 	t.Helper()
 	for _, row := range may {
@@ -202,7 +202,7 @@ func allowed(t *testing.T, user string, row access, verb string) bool {
 	return review.Status.Allowed
 }
 
-// groupsOf are the groups that the API server counts a user or a ServiceAccount among.
+// groupsOf returns the groups in which the API server puts a user or a ServiceAccount.
 func groupsOf(user string) []string {
 	groups := []string{"system:authenticated"}
 	if account, is := strings.CutPrefix(user, "system:serviceaccount:"); is {

@@ -54,7 +54,7 @@ func TestChartEqualsKustomize(t *testing.T) {
 	}
 }
 
-// The kustomization on the page of the installation, with the patch for the agent, does what the page says.
+// The kustomization on the installation page, with the patch for the agent, does what the page says.
 func TestDocumentedKustomization(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(cluster.Root(), "docs", "tasks", "install.md"))
 	if err != nil {
@@ -213,7 +213,7 @@ func TestHelmAgentIsAllowedNothing(t *testing.T) {
 	}
 }
 
-// values.yaml and values.schema.json know the same keys. The page that is made from values.yaml wants a comment for each.
+// values.yaml and values.schema.json have the same keys. The generator of the page for values.yaml requires a comment for each.
 func TestSchemaHasAllValues(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(cluster.Root(), "charts", "storagebench", "values.yaml"))
 	if err != nil {
@@ -259,7 +259,7 @@ func schemaKeys(schema map[string]any, at string) []string {
 	return keys
 }
 
-// valueKeys lists the paths of the values down to where the schema has no names of its own.
+// valueKeys lists the paths of the values, down to the maps whose keys the schema does not name.
 func valueKeys(values, schema map[string]any, at string) []string {
 	var keys []string
 	properties, _ := schema["properties"].(map[string]any)

@@ -16,7 +16,7 @@ var (
 	namedRow = regexp.MustCompile(`\{name: "([^"]+)"`)
 )
 
-// TestNamedTestsExist: what the pages on safety give as evidence is there. A promise whose test was renamed or removed is found here.
+// TestNamedTestsExist: the tests that the pages on safety give as evidence exist. It finds a promise whose test was renamed or removed.
 func TestNamedTestsExist(t *testing.T) {
 	defined := map[string]bool{}
 	for _, folder := range []string{"api", "cmd", "controllers", "internal", "test"} {
@@ -73,7 +73,7 @@ var (
 	reasonRow     = regexp.MustCompile(`(?m)^\| ([A-Z][A-Za-z]+(?:, [A-Z][A-Za-z]+)*) \|`)
 )
 
-// TestEveryReasonIsExplained: a reason that a user sees is on the page that says what to do, and that page has no other.
+// TestEveryReasonIsExplained: the troubleshooting page explains every reason that users see, and no others.
 func TestEveryReasonIsExplained(t *testing.T) {
 	text, err := os.ReadFile("../../api/v1alpha1/conditions.go")
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/storagebench/storagebench/test/cluster"
 )
 
-// One API server, so the ways to install are tried one after the other.
+// TestInstall tries the ways to install one after the other, because there is only one API server.
 func TestInstall(t *testing.T) {
 	create(t, namespaceObject(team))
 	t.Run("Helm", testHelmLifecycle)
@@ -81,7 +81,8 @@ func testHelmLifecycle(t *testing.T) {
 	}
 }
 
-// Helm keeps chart and manifest in a Secret, which etcd and the API server limit to 1 MiB. The CRDs are large, and in it twice.
+// Helm stores the chart and the manifest in a Secret, which etcd and the API server limit to 1 MiB. It contains the CRDs, which are large,
+// twice.
 func checkReleaseSize(t *testing.T) {
 	t.Helper()
 	secrets := &corev1.SecretList{}
@@ -104,7 +105,7 @@ func helmRun(t *testing.T, kubeconfig string, args ...string) {
 	}
 }
 
-// Every object is accepted without a warning, and applying it once more changes nothing, or GitOps tools would never rest.
+// Every object is accepted without a warning, and applying it again changes nothing: otherwise GitOps tools would apply it forever.
 func testKustomizeApply(t *testing.T) {
 	rendered := kustomize(t, "config/install")
 	warnings := &collector{}
@@ -116,7 +117,7 @@ func testKustomizeApply(t *testing.T) {
 	}
 	versions := map[string]string{}
 	for _, round := range []string{"first", "second"} {
-		// The namespace before what lives in it; the rest in any order.
+		// The namespace comes before the objects in it; the rest in any order.
 		for _, object := range append(rendered.ofKind("Namespace"), rendered.others("Namespace")...) {
 			applied := object.DeepCopy()
 			err := kubectl.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(applied),
@@ -137,7 +138,7 @@ func testKustomizeApply(t *testing.T) {
 	}
 }
 
-// A namespace that enforces the restricted level takes the manager's pod, and does so because of what the pod says.
+// A namespace that enforces the restricted level accepts the manager's pod, and only because of the pod's settings.
 func testPodSecurity(t *testing.T) {
 	restricted := namespaceObject("restricted")
 	restricted.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}
@@ -163,7 +164,7 @@ func testPodSecurity(t *testing.T) {
 			t.Errorf("a pod that %s is not refused, so this test proves nothing: %v", name, err)
 		}
 	}
-	// More than the level asks for.
+	// More than the level requires.
 	context := template.Spec.Containers[0].SecurityContext
 	if !*context.ReadOnlyRootFilesystem || !slices.Contains(context.Capabilities.Drop, "ALL") {
 		t.Errorf("the container's security context is too weak: %+v", context)

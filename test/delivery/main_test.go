@@ -14,7 +14,7 @@ import (
 	"github.com/storagebench/storagebench/test/cluster"
 )
 
-// Where and under which name everything is installed unless a user says otherwise.
+// The namespace, the release and the account of an installation unless a user chooses others.
 const (
 	namespace      = cluster.ManagerNamespace
 	release        = "storagebench"
@@ -52,8 +52,8 @@ func run(m *testing.M) (int, error) {
 	return code, cluster.NothingForbidden()
 }
 
-// noteInputs opens every file that helm and kustomize will read. `go test` repeats a cached pass unless a file that the test
-// itself has opened changed, and it does not see what the programs we start open.
+// noteInputs opens every file that helm and kustomize will read. `go test` repeats a cached pass unless a file that the test itself opened
+// has changed, and it does not see the files that the programs we start open.
 func noteInputs() error {
 	for _, folder := range []string{"config", "charts", "tools/helm", "tools/kustomize"} {
 		err := filepath.WalkDir(filepath.Join(cluster.Root(), folder), func(path string, entry fs.DirEntry, err error) error {

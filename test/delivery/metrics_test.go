@@ -12,7 +12,8 @@ import (
 const monitored = "metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.labels.release=kube,agent.enabled=true," +
 	"agent.metrics.enabled=true,agent.metrics.port=9443,agent.metrics.serviceMonitor.enabled=true,agent.metrics.serviceMonitor.labels.release=kube"
 
-// TestMonitors: the agent may ask who reads its metrics, nothing more, and both have a ServiceMonitor with the labels of the values.
+// TestMonitors: the agent may check who reads its metrics, and nothing more. The manager and the agent have a ServiceMonitor with the
+// labels of the values.
 func TestMonitors(t *testing.T) {
 	got, without := helm(t, "--set", monitored), helm(t, "--set", "agent.enabled=true")
 	container := get[appsv1.DaemonSet](t, got, "DaemonSet storagebench-agent/storagebench-agent").Spec.Template.Spec.Containers[0]

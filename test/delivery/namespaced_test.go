@@ -15,11 +15,11 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// namespacedValues install for one team, without any right or object outside of namespaces.
+// namespacedValues install for one team, without any cluster-wide right or object.
 var namespacedValues = []string{"--set", "namespaces={" + team + "}", "--set", "metrics.enabled=false", "--set", "crds.install=false",
 	"--set", "policies.install=false", "--set", "userRoles.install=false", "--set", "clusterReads=false"}
 
-// The same rights, but in the team's namespace: nothing in the cluster.
+// The manager has the same rights, but only in the team's namespace, and none in the whole cluster.
 func TestHelmNamespaced(t *testing.T) {
 	rendered, whole := helm(t, namespacedValues...), helm(t)
 	if len(rendered) < 6 {

@@ -14,11 +14,11 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// byUs is what the policy says of whatever a run or a benchmark controls.
+// byUs is the policy's message about objects that a run or a benchmark controls.
 const byUs = "written by storagebench only"
 
-// The manager takes what a run or a benchmark controls for its own work. Everyone with the role edit could say that of an object, were it
-// not for the policy.
+// The manager trusts objects that a run or a benchmark controls, as its own work. Without the policy, everyone with the role edit could set
+// such a controller on an object.
 func testOwned(t *testing.T) {
 	manager, tenant := as(t, serviceAccount), editor(t)
 	results := &corev1.ConfigMap{ObjectMeta: controlled("ageing-0a1b2c3d"), Data: map[string]string{"results.json": "{}"}}
@@ -66,7 +66,8 @@ func testOwned(t *testing.T) {
 	}
 }
 
-// notAdopted: a ConfigMap of a tenant may have any other controller, and a run as an owner that it goes with, but no run as its controller.
+// notAdopted: a tenant's ConfigMap may have any other controller, and a run as an owner with which it is deleted, but no run as its
+// controller.
 func notAdopted(t *testing.T, tenant client.Client) {
 	t.Helper()
 	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: team, OwnerReferences: []metav1.OwnerReference{
@@ -91,7 +92,7 @@ func notAdopted(t *testing.T, tenant client.Client) {
 	}
 }
 
-// resultsStay: what the manager has written stays as it is, and the rest of the ConfigMap is free.
+// resultsStay: a tenant cannot change what the manager has written into a ConfigMap, but may change the rest.
 func resultsStay(t *testing.T, tenant client.Client, results *corev1.ConfigMap) {
 	t.Helper()
 	for what, change := range map[string]func(*corev1.ConfigMap){
@@ -127,7 +128,7 @@ func resultsStay(t *testing.T, tenant client.Client, results *corev1.ConfigMap) 
 	}
 }
 
-// builtInControllers: those of Kubernetes write to what the manager has made.
+// builtInControllers: the controllers of Kubernetes may write to the objects that the manager has made.
 func builtInControllers(t *testing.T, job *batchv1.Job, volume *corev1.PersistentVolumeClaim, owned []client.Object) {
 	t.Helper()
 	tracked, bound := job.DeepCopy(), volume.DeepCopy()
@@ -158,14 +159,14 @@ func builtInControllers(t *testing.T, job *batchv1.Job, volume *corev1.Persisten
 	}
 }
 
-// controlled is the metadata of what the manager makes in a namespace for a run.
+// controlled returns the metadata of an object that the manager makes in a namespace for a run.
 func controlled(name string) metav1.ObjectMeta {
 	meta := ofRun(name)
 	meta.Namespace, meta.OwnerReferences = team, ownedByRun()
 	return meta
 }
 
-// editor is a client of a user who has the role edit in the team's namespace, and no other.
+// editor returns a client of a user who has only the role edit in the team's namespace.
 func editor(t *testing.T) client.Client {
 	t.Helper()
 	const name = "mallory"
@@ -179,5 +180,5 @@ func editor(t *testing.T) client.Client {
 	return made
 }
 
-// copied keeps an object from what the API server answers to a try.
+// copied returns a copy of an object, so that the answer of the API server does not change the original.
 func copied(object client.Object) client.Object { return object.DeepCopyObject().(client.Object) }

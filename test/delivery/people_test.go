@@ -19,10 +19,10 @@ import (
 	"github.com/storagebench/storagebench/internal/cli"
 )
 
-// What the role edit consists of. In a cluster a controller adds the rules of storagebench to edit and view.
+// The roles that make up the role edit. In a cluster, a controller adds the rules of storagebench to edit and view.
 var editRoles = []string{"system:aggregate-to-edit", "system:aggregate-to-view", "storagebench-editor"}
 
-// person is the plugin in the hands of a user of the team's namespace, who has nothing but these roles.
+// person returns the plugin as a user of the team's namespace runs it, who has only these roles.
 func person(t *testing.T, name string, roles ...string) func(arguments ...string) (code int, out, problems string) {
 	t.Helper()
 	for _, role := range roles {
@@ -44,7 +44,7 @@ func person(t *testing.T, name string, roles ...string) func(arguments ...string
 	}
 }
 
-// usePlugin shows that all commands work with the rights of the role edit in a namespace, and those that look with the role view.
+// usePlugin checks that all commands work with the role edit in a namespace, and that those that only read work with the role view.
 func usePlugin(t *testing.T, log fmt.Stringer) {
 	t.Helper()
 	edith, victor := person(t, "edith", editRoles...), person(t, "victor", "system:aggregate-to-view", "storagebench-viewer")
@@ -64,7 +64,7 @@ func usePlugin(t *testing.T, log fmt.Stringer) {
 	}{
 		{"run " + manifest + " --wait --timeout 2m", cli.ExitPassed},
 		{"doctor", cli.ExitPassed},
-		{"logs first", cli.ExitNotFound}, // its pods are gone, and that is what it says
+		{"logs first", cli.ExitNotFound}, // its pods are gone, and it says so
 		{"suspend first", cli.ExitPassed}, {"resume first", cli.ExitPassed},
 		{"rerun first --wait --timeout 2m", cli.ExitPassed},
 		{"watch first --timeout 2m", cli.ExitPassed},

@@ -17,7 +17,7 @@ import (
 	"github.com/storagebench/storagebench/test/cluster"
 )
 
-// The rights to ConfigMaps, Jobs and claims would cover those of all users, were it not for the policies.
+// Without the policies, the manager's rights to ConfigMaps, Jobs and claims would cover those of all users.
 func testManagerObjects(t *testing.T) {
 	manager, human := as(t, serviceAccount), as(t, "system:admin-of-the-cluster")
 	named := func(name string, own bool) metav1.ObjectMeta {
@@ -86,7 +86,7 @@ func testManagerObjects(t *testing.T) {
 	}
 }
 
-// benchmarkPolicy: a benchmark is its writer's.
+// benchmarkPolicy: the manager may not change what the author of a benchmark wrote.
 func benchmarkPolicy(t *testing.T, manager client.Client) {
 	t.Helper()
 	benchmark := teamBenchmark(t)
@@ -120,7 +120,7 @@ func benchmarkPolicy(t *testing.T, manager client.Client) {
 	}
 }
 
-// The right to make Jobs would be one to any Secret and service account, were it not for the policy.
+// Without the policy, the right to make Jobs would give access to any Secret and service account.
 func testManagerJobs(t *testing.T) {
 	manager := as(t, serviceAccount)
 	job := func(change func(*corev1.PodSpec)) *batchv1.Job {
@@ -173,7 +173,7 @@ func testManagerJobs(t *testing.T) {
 			s.Containers[0].EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "s"}}}}
 		},
 	} {
-		// The restricted level of a namespace is no help here: it is the API server's for pods, not for Jobs.
+		// The restricted level of a namespace does not help here: the API server enforces it for pods, not for Jobs.
 		refused(t, "make a Job "+what, "the manager of storagebench makes only Jobs", func(ctx context.Context) error {
 			made := job(change)
 			if strings.Contains(what, "Secret in its") {
@@ -187,7 +187,7 @@ func testManagerJobs(t *testing.T) {
 	}
 }
 
-// workloadPod is such as the manager makes: TestManagerAtWork sees that its own are let through.
+// workloadPod returns a pod like those that the manager makes: testManagerAtWork checks that the policies admit the real ones.
 func workloadPod() corev1.PodSpec {
 	return corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: new(false),
@@ -201,7 +201,7 @@ func workloadPod() corev1.PodSpec {
 	}
 }
 
-// Pools without a namespace have the disks of admins: the manager makes none, and changes none.
+// Pools without a namespace use the disks of admins: the manager makes none of them, and changes none.
 func testManagerPools(t *testing.T) {
 	manager := as(t, serviceAccount)
 	const pools, operations = "the manager of storagebench makes only pools", "the manager of storagebench makes only operations"
@@ -272,7 +272,7 @@ func testManagerPools(t *testing.T) {
 	}
 }
 
-// managerAndAdminPool: the manager lets an admin's pool go if a person has said so, and does nothing else to it.
+// managerAndAdminPool: the manager releases an admin's pool if a person has asked for that, and does nothing else to it.
 func managerAndAdminPool(t *testing.T, manager client.Client) {
 	t.Helper()
 	theirs := runPool("bench0", "n1")
@@ -316,7 +316,7 @@ func runOperation(name, pool, node string) *v1alpha1.PoolOperation {
 		Action: v1alpha1.PoolAction{Snapshot: &v1alpha1.SnapshotAction{Dataset: "data", Name: "s"}}}}
 }
 
-// A token of one node's agent is of no use for the pools of another, nor is one that names no node.
+// The token of one node's agent does not work for the pools of another node, and a token that names no node does not work at all.
 func testAgentNode(t *testing.T) {
 	pool, operation := runPool("sb-0a0a0a0a0a0a0a0a-data", "n1"), runOperation("sb-0a0a0a0a0a0a0a0a-o", "sb-0a0a0a0a0a0a0a0a-data", "n1")
 	create(t, pool)
@@ -357,7 +357,7 @@ func testAgentNode(t *testing.T) {
 	}
 }
 
-// agentChanges tries what no agent may do, not even at home.
+// agentChanges tries the changes that no agent may make, not even on its own node.
 func agentChanges(t *testing.T, agent client.Client, object client.Object) {
 	t.Helper()
 	for _, test := range []struct {
@@ -391,7 +391,8 @@ const (
 	nodeNameClaim = "authentication.kubernetes.io/node-name"
 )
 
-// agentOn acts as the agent of a node, by the name that the API server would read from its token; without one if that is empty.
+// agentOn returns a client that acts as the agent of a node: it has the node name that the API server would read from the agent's token, or
+// none if node is empty.
 func agentOn(t *testing.T, node string) client.Client {
 	t.Helper()
 	acting := rest.CopyConfig(config)
@@ -406,7 +407,7 @@ func agentOn(t *testing.T, node string) client.Client {
 	return made
 }
 
-// agentWithToken has a token such as the kubelet mounts into the agent's pod on a node.
+// agentWithToken returns a client with a token like the one that the kubelet mounts into the agent's pod on a node.
 func agentWithToken(t *testing.T, node string) client.Client {
 	t.Helper()
 	acting, err := cluster.Agent(t.Context(), config, node)

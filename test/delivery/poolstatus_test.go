@@ -14,8 +14,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestManagerWritesConditionsOnly: the policy keeps each field of a status from the manager but the conditions and their generation, so
-// that a new field is not forgotten. The agent decides by some of them which disks it may clear.
+// TestManagerWritesConditionsOnly: of a status, the policy lets the manager write only the conditions and their generation. This test finds
+// a new field that the policy lacks. The agent decides by some of these fields which disks it may clear.
 func TestManagerWritesConditionsOnly(t *testing.T) {
 	var fields []string
 	for _, status := range []any{v1alpha1.BenchmarkPoolStatus{}, v1alpha1.PoolOperationStatus{}} {

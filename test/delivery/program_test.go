@@ -121,7 +121,7 @@ func onPoolsWithoutAgent(t *testing.T, log *bytes.Buffer) {
 	})
 }
 
-// teamBenchmark is the team's first benchmark.
+// teamBenchmark returns the team's first benchmark.
 func teamBenchmark(t *testing.T) *v1alpha1.StorageBenchmark {
 	t.Helper()
 	benchmark := &v1alpha1.StorageBenchmark{}
@@ -197,16 +197,16 @@ func until(t *testing.T, log fmt.Stringer, what string, condition func(context.C
 	}
 }
 
-// answers is the status code of a GET, 0 if there is no answer.
+// answers returns the status code of a GET, or 0 if there is no answer.
 func answers(ctx context.Context, address string) int { return answersTo(ctx, address, "") }
 
-// answersTo is the same for a client with a token.
+// answersTo is like answers, for a client with a token.
 func answersTo(ctx context.Context, address, token string) int {
 	code, _ := answerTo(ctx, address, token)
 	return code
 }
 
-// answerTo is the whole answer.
+// answerTo returns the status code and the body of the answer.
 func answerTo(ctx context.Context, address, token string) (code int, body string) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -228,7 +228,7 @@ func answerTo(ctx context.Context, address, token string) (code int, body string
 	return response.StatusCode, string(text)
 }
 
-// metricsToken is that of an account which the documented binding lets read metrics.
+// metricsToken returns the token of an account that may read metrics, because of the documented binding.
 func metricsToken(t *testing.T) string {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "prometheus", Namespace: team}}

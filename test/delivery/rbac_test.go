@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// These would let whoever holds the manager's token take more than the manager has.
+// These would let the holder of the manager's token get more rights than the manager has.
 var (
 	forbiddenVerbs  = []string{"*", "bind", "escalate", "impersonate", "approve", "sign", "attest"}
 	forbiddenGroups = []string{"*", "rbac.authorization.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io",
@@ -96,7 +96,7 @@ func TestUserRolesAggregate(t *testing.T) {
 	}
 }
 
-// What config/rbac/users.yaml says of `admin` is true of the API server: edit flows into it.
+// The API server does what config/rbac/users.yaml says about `admin`: it includes the rules of edit.
 func TestEditFlowsIntoAdmin(t *testing.T) {
 	edit := &rbacv1.ClusterRole{}
 	if err := admin.Get(t.Context(), client.ObjectKey{Name: "edit"}, edit); err != nil {

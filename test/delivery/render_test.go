@@ -66,7 +66,7 @@ func overlay(t *testing.T, resources, components []string) objects {
 // configFolder leads from the folder of a kustomization to config/.
 const configFolder = "../../config/"
 
-// kustomization builds one that a user could write.
+// kustomization builds a kustomization that a user could write.
 func kustomization(t *testing.T, text string) objects {
 	t.Helper()
 	// Inside the checkout, because kustomize reads no folder by absolute path; ignored by git, as is all of dist/.
@@ -139,7 +139,7 @@ func convert[T any](t *testing.T, object *unstructured.Unstructured) *T {
 	return into
 }
 
-// ofKind returns the rendered objects of some kinds, in the order of the kinds: what others need comes first.
+// ofKind returns the rendered objects of some kinds, in the order of the kinds, so that those that others need can come first.
 func (o objects) ofKind(kinds ...string) []*unstructured.Unstructured {
 	var found []*unstructured.Unstructured
 	for _, kind := range kinds {

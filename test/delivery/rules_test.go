@@ -31,7 +31,7 @@ type rule struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// ruleTests are what promtool tests.
+// ruleTests has the parts of the promtool test file that this test needs.
 type ruleTests struct {
 	Tests []struct {
 		Alerts []struct {
@@ -66,7 +66,8 @@ func rules(t *testing.T) []rule {
 	return file.Groups[0].Rules
 }
 
-// TestAlertsAreComplete: each alert says what it is about and what to do, asks only for metrics that there are, and is tested both ways.
+// TestAlertsAreComplete: each alert says what it is about and what to do, uses only existing metrics, and has a test in which it fires and
+// one in which it does not.
 func TestAlertsAreComplete(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(cluster.Root(), "docs", "tasks", "monitoring.md"))
 	if err != nil {
@@ -134,7 +135,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestPrometheusRule: the chart renders the file of rules as it is, and only if asked.
+// TestPrometheusRule: the chart renders the rules file unchanged, and only if asked.
 func TestPrometheusRule(t *testing.T) {
 	key := "PrometheusRule " + namespace + "/storagebench"
 	got := helm(t, "--set", "metrics.prometheusRule.enabled=true,metrics.prometheusRule.labels.release=kube")[key]

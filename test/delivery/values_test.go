@@ -32,7 +32,7 @@ networkPolicy: {enabled: true}
 podDisruptionBudget: {enabled: true}
 `
 
-// arrivals say where each value of the chart that is more than a switch arrives: what JSON it adds to which object.
+// arrivals says where each value of the chart arrives that is more than a switch: the JSON that it adds to an object.
 var arrivals = []struct{ value, set, object, adds string }{
 	{"image.repository", "image: {repository: registry.example/manager}", deployment, `"image":"registry.example/manager:v1"`},
 	{"image.tag", "image: {tag: v1}", deployment, `manager:v1"`},
@@ -108,7 +108,7 @@ var arrivals = []struct{ value, set, object, adds string }{
 		"ServiceMonitor elsewhere/storagebench-agent-metrics", `"prometheus":"main"`},
 }
 
-// switches say which object comes or goes with a value.
+// switches says which object a value adds or removes.
 var switches = []struct {
 	value, set, object string
 	before, after      bool
@@ -146,7 +146,7 @@ func TestValuesArrive(t *testing.T) {
 			t.Errorf("%s does not arrive: no %s in %s %s", one.value, one.adds, one.object, after[one.object])
 		}
 	}
-	// Labels of the user are on all that is made, and on what is made from that.
+	// The labels of the user are on all objects, and on the pod templates in them.
 	labelled := 0
 	for key, text := range after {
 		if strings.HasPrefix(key, "CustomResourceDefinition ") {
@@ -174,7 +174,7 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
-// Each value has a test, and each test is one of a value that there is.
+// Each value has a test, and each test is for a value that exists.
 func TestEveryValueHasATest(t *testing.T) {
 	tested := map[string]bool{}
 	for _, one := range arrivals {
@@ -199,7 +199,7 @@ func TestEveryValueHasATest(t *testing.T) {
 	}
 }
 
-// What the chart renders with all values set is valid on the API server, which warns of nothing. Names of namespaces do not matter here.
+// With all values set, the API server accepts the rendered chart without a warning. Names of namespaces do not matter here.
 func testAllValuesAreValid(t *testing.T) {
 	warnings := &collector{}
 	warned := rest.CopyConfig(config)
@@ -228,7 +228,7 @@ func testAllValuesAreValid(t *testing.T) {
 	}
 }
 
-// allValues are the arguments that set each value of arrivals.
+// allValues returns the arguments that set each value of arrivals.
 func allValues(t *testing.T) []string {
 	t.Helper()
 	texts := []string{everythingOn}
@@ -240,7 +240,7 @@ func allValues(t *testing.T) []string {
 	return valueFiles(t, texts...)
 }
 
-// valueFiles are arguments of helm: it merges the files.
+// valueFiles writes files of values, and returns the arguments of helm for them: it merges the files.
 func valueFiles(t *testing.T, texts ...string) (arguments []string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -269,12 +269,12 @@ func renderedJSON(t *testing.T, rendered objects) map[string]string {
 	return texts
 }
 
-// setting is the JSON of the variable that sets a flag.
+// setting returns the JSON of the variable that sets a flag.
 func setting(flag, value string) string {
 	return `{"name":"` + flagenv.Variable(flag) + `","value":"` + value + `"}`
 }
 
-// flagsOf are the flags of a container: its arguments, and the variables that set some.
+// flagsOf returns the flags of a container: its arguments, and the variables that set some.
 func flagsOf(container corev1.Container) map[string]string {
 	flags := map[string]string{}
 	for _, variable := range container.Env {

@@ -20,7 +20,7 @@ import (
 	"github.com/storagebench/storagebench/internal/volume"
 )
 
-// The right to make PersistentVolumes would be one to any folder of any node, were it not for the policy.
+// Without the policy, the right to make PersistentVolumes would give access to any folder of any node.
 func testManagerVolumes(t *testing.T) {
 	manager, human := as(t, serviceAccount), as(t, "system:admin-of-the-cluster")
 	local := func(path string) *corev1.PersistentVolume {
@@ -87,7 +87,7 @@ func testManagerVolumes(t *testing.T) {
 	}
 }
 
-// The right to make and delete StorageClasses would cover those of all users, were it not for the policy.
+// Without the policy, the right to make and delete StorageClasses would cover those of all users.
 func testManagerClasses(t *testing.T) {
 	manager, human := as(t, serviceAccount), as(t, "system:admin-of-the-cluster")
 	class := func(change func(*storagev1.StorageClass)) *storagev1.StorageClass {
@@ -138,7 +138,7 @@ func testClaims(t *testing.T) {
 	run := &v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{UID: "7c1f"}}
 	ours := naming.RunPoolName(run, "data")
 	namesake := as(t, "system:serviceaccount:"+team+":storagebench-manager")
-	// Which, with the label and the owner below, lets the other policies be content.
+	// This rule, with the label and the owner below, satisfies the other policies.
 	letClaim(t, "storagebench-manager", rbacv1.PolicyRule{APIGroups: []string{bench}, Resources: []string{"benchmarkruns"},
 		Verbs: []string{"create"}})
 	human := as(t, "system:admin-of-the-cluster")
@@ -186,7 +186,7 @@ func testClaims(t *testing.T) {
 	}
 }
 
-// claim is one of a team's.
+// claim returns a claim of the team.
 func claim(class string, annotations map[string]string) *corev1.PersistentVolumeClaim {
 	made := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "claim-", Namespace: team, Annotations: annotations},
@@ -201,7 +201,7 @@ func claim(class string, annotations map[string]string) *corev1.PersistentVolume
 	return made
 }
 
-// letClaim lets an account of the team make claims, and do more, until the test is over.
+// letClaim lets an account of the team make claims, with further rules if given, until the test is over.
 func letClaim(t *testing.T, account string, more ...rbacv1.PolicyRule) {
 	t.Helper()
 	named := metav1.ObjectMeta{Name: "claims", Namespace: team}
@@ -220,19 +220,19 @@ func letClaim(t *testing.T, account string, more ...rbacv1.PolicyRule) {
 	}
 }
 
-// ofRun is the metadata of what the manager makes for a run.
+// ofRun returns the metadata of an object that the manager makes for a run.
 func ofRun(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelBenchmarkUID: "b-1", v1alpha1.LabelRunUID: "r-1",
 		v1alpha1.LabelNamespace: team}}
 }
 
-// ownedByRun is what makes an object of a namespace the manager's.
+// ownedByRun returns the owner reference that makes an object in a namespace the manager's.
 func ownedByRun() []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BenchmarkRun", Name: "ageing-0a1b2c3d-000", UID: "r-1",
 		Controller: new(true)}}
 }
 
-// refused tries what a policy has to refuse with a message. The API server takes a moment to heed a policy that is new.
+// refused checks that a policy refuses a request with a message. The API server takes a moment to apply a new policy.
 func refused(t *testing.T, what, says string, try func(ctx context.Context) error) {
 	t.Helper()
 	var last error
@@ -245,7 +245,7 @@ func refused(t *testing.T, what, says string, try func(ctx context.Context) erro
 	}
 }
 
-// as is a client that acts as another user; an account that is none of Kubernetes' gets all rights.
+// as returns a client that acts as another user. A user that is not a service account gets all rights.
 func as(t *testing.T, user string) client.Client {
 	t.Helper()
 	acting := rest.CopyConfig(config)

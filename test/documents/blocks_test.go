@@ -18,7 +18,7 @@ type block struct {
 	lines    []string
 	// mark says why its commands are not executed: <!-- not executed: REASON --> in the line above the fence.
 	mark string
-	// saveAs is the file that the text above it asks to save it as.
+	// saveAs is the file name under which the text above the block asks readers to save it.
 	saveAs string
 }
 
@@ -34,14 +34,14 @@ var (
 	fence  = regexp.MustCompile("^( *)```+ *(.*)$")
 	mark   = regexp.MustCompile(`^ *<!-- not executed: (.*?) *-->$`)
 	saveAs = regexp.MustCompile("Save this as `([a-z0-9.-]+)`:$")
-	// opens and closes are what makes several lines one statement.
+	// opens and closes match the words that make several lines one statement.
 	opens = regexp.MustCompile(`(^|\s)(case|do|if)\s`)
-	// ours begins a command of the project within a sentence.
+	// ours matches the beginning of a command of the project within a sentence.
 	ours   = regexp.MustCompile(`^(make|kubectl storagebench|kubectl-storagebench|hack/[a-z-]+) `)
 	closes = regexp.MustCompile(`(^|\s)(esac|done|fi)\b`)
 )
 
-// blocksOf are the fenced blocks of a page, and the lines of marks that are not above a block.
+// blocksOf returns the fenced blocks of a page, and the line numbers of marks that are not above a block.
 func blocksOf(t *testing.T, folder, page string) (blocks []block, lost []int) {
 	lines := strings.Split(read(t, filepath.Join(folder, page)), "\n")
 	above := "" // the last line that is not empty
@@ -77,7 +77,7 @@ func blocksOf(t *testing.T, folder, page string) (blocks []block, lost []int) {
 // commands reports whether a block is for readers to enter.
 func (b block) commands() bool { return b.language == "sh" || b.language == "console" }
 
-// statements are what a reader enters, one after another.
+// statements returns the statements that a reader enters, in order.
 func (b block) statements() (all []statement) {
 	open := 0
 	for i, line := range b.lines {
@@ -100,7 +100,7 @@ func (b block) statements() (all []statement) {
 	return all
 }
 
-// spansOf are the commands of the project within sentences of a page.
+// spansOf returns the commands of the project within sentences of a page.
 func spansOf(t *testing.T, folder, page string) (spans []statement) {
 	inside := false
 	for i, line := range strings.Split(read(t, filepath.Join(folder, page)), "\n") {

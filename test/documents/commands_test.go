@@ -11,19 +11,20 @@ import (
 	"testing"
 )
 
-// strict reports whether each command of a page is executed here, or marked. Those of other pages are vetted.
+// strict reports whether each command of a page is executed here, or marked. The commands of other pages are only vetted.
 func strict(page string) bool {
 	return page == "README.md" || page == "docs/tutorial.md" || strings.HasPrefix(page, "docs/tasks/")
 }
 
-// TestCommands: what the pages ask readers to enter works. Commands and their flags, targets of make, files and kinds of objects
-// exist. What needs no cluster is executed, and prints what the page shows. Other blocks of strict pages are marked, with the reason.
+// TestCommands: the commands that the pages ask readers to enter work. Commands and their flags, make targets, files and kinds of objects
+// exist. On strict pages, commands that need no cluster are executed, and print what the page shows; other blocks are marked, with the
+// reason.
 func TestCommands(t *testing.T) {
 	v := newVetter(t)
 	reader := newBench(t)
 	vetted, executed := 0, 0
 	for _, page := range pagesBelow(t, root) {
-		if page == "CHANGELOG.md" { // tells of what was
+		if page == "CHANGELOG.md" { // describes the past
 			continue
 		}
 		blocks, spans, problems := v.review(root, page, strict(page))
@@ -46,7 +47,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// review says what is wrong with the commands of a page, with page and line.
+// review returns the problems with the commands of a page, with page and line.
 func (v *vetter) review(folder, page string, strict bool) (blocks []block, spans int, problems []string) {
 	problem := func(line int, text string) {
 		problems = append(problems, fmt.Sprintf("%s:%d: %s", page, line, strings.TrimSpace(text)))
@@ -124,7 +125,7 @@ func columnsDiffer(t *testing.T, statement statement) string {
 	return ""
 }
 
-// page executes the blocks of a page that are not marked, and says how many commands that were.
+// page executes the blocks of a page that are not marked, and returns the number of commands.
 func (b *bench) page(t *testing.T, blocks []block) (executed int) {
 	for _, one := range blocks {
 		if one.saveAs != "" {
@@ -135,7 +136,7 @@ func (b *bench) page(t *testing.T, blocks []block) (executed int) {
 		}
 		statements := one.statements()
 		if !one.commands() || one.mark != "" || slices.ContainsFunc(statements, func(s statement) bool { return offline(s.text) != "" }) {
-			continue // of the last, review has complained
+			continue // review reports the last case
 		}
 		executed += len(statements)
 		if _, err := exec.LookPath("fio"); err != nil && strings.Contains(strings.Join(one.lines, "\n"), "/tmp/results") {
@@ -161,7 +162,7 @@ func TestReview(t *testing.T) {
 	_, _, got := newVetter(t).review("testdata", "mistakes.md", true)
 	wanted := 0
 	for i, line := range strings.Split(read(t, "testdata/mistakes.md"), "\n") {
-		// What is wrong with a line stands in its comment.
+		// A comment on a line says what is wrong with it.
 		_, want, wrong := strings.Cut(line, "# wrong: ")
 		place := fmt.Sprintf("mistakes.md:%d: ", i+1)
 		found := slices.DeleteFunc(slices.Clone(got), func(one string) bool { return !strings.HasPrefix(one, place) })

@@ -24,7 +24,7 @@ type bench struct {
 	checkout string
 	// elsewhere replaces the folders outside of the checkout that pages write to.
 	elsewhere string
-	// before has what blocks have printed: two pages may show the same.
+	// before has the output of earlier blocks: two pages may show the same one.
 	before map[string][]said
 }
 
@@ -66,7 +66,7 @@ exec kubectl-storagebench "$@"
 	return b
 }
 
-// caches are those of go, which are below the home of the user otherwise.
+// caches returns the variables for the caches of go, which would otherwise be below HOME, and HOME is another folder here.
 func caches(t *testing.T) (environment []string) {
 	names := []string{"GOPATH", "GOCACHE", "GOMODCACHE"}
 	output, err := exec.CommandContext(t.Context(), "go", append([]string{"env"}, names...)...).Output()
@@ -79,7 +79,7 @@ func caches(t *testing.T) (environment []string) {
 	return environment
 }
 
-// offline says why a statement cannot be executed here, or nothing.
+// offline returns why a statement cannot be executed here, or an empty string.
 func offline(text string) string {
 	for _, words := range simpleCommands(text) {
 		name, arguments := words[0], words[1:]
@@ -101,7 +101,7 @@ func offline(text string) string {
 	return ""
 }
 
-// withoutCluster reports whether a command of the plugin looks at files only. A device is never written to.
+// withoutCluster reports whether a command of the plugin uses only files. A device is never written to.
 func withoutCluster(command string, arguments []word) bool {
 	has := func(flag string) bool { return slices.Contains(arguments, flag) }
 	switch command {
@@ -138,7 +138,7 @@ func (b *bench) execute(t *testing.T, statements []statement) (all []said) {
 	shell.Dir = b.checkout
 	shell.Env = append(slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "KUBE") }),
 		"HOME="+b.home, "PATH="+filepath.Join(b.home, "bin")+":"+os.Getenv("PATH"), "KUBECONFIG="+os.DevNull)
-	output, _ := shell.CombinedOutput() // the codes say it
+	output, _ := shell.CombinedOutput() // each statement prints its exit code
 	left := strings.ReplaceAll(string(output), b.elsewhere, "")
 	for _, one := range statements {
 		text, rest, ended := strings.Cut(left, "\n"+end)
@@ -153,10 +153,10 @@ func (b *bench) execute(t *testing.T, statements []statement) (all []said) {
 }
 
 var (
-	// figures are what differs each time: numbers with their units. The widths of columns follow them.
+	// figures matches the parts that differ each time: numbers with their units. The widths of columns depend on them.
 	figures = regexp.MustCompile(`(\d+[hm])*\d[\d.:]*( ?(k|M|B|KiB|MiB|GiB|ns|µs|ms|s)\b)?( op/s|/s)?`)
 	columns = regexp.MustCompile(` +`)
-	// progress is a line that comes more often on a slow machine.
+	// progress matches a line that a slow machine prints more often.
 	progress = regexp.MustCompile(`^\d\d:\d\d:\d\d `)
 )
 

@@ -17,7 +17,7 @@ var (
 	codeSpan  = regexp.MustCompile("`[^`\n]+`")
 	link      = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading   = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *$`)
-	// notInAnchor is what GitHub leaves out when it makes the anchor of a heading.
+	// notInAnchor matches the characters that GitHub leaves out of the anchor of a heading.
 	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
@@ -64,7 +64,7 @@ func TestEveryPageIsListed(t *testing.T) {
 	}
 }
 
-// pagesBelow lists the Markdown files of the repository, without test data and what was built.
+// pagesBelow lists the Markdown files of the repository, without test data and build output.
 func pagesBelow(t *testing.T, root string) []string {
 	var pages []string
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -87,7 +87,7 @@ func pagesBelow(t *testing.T, root string) []string {
 	return pages
 }
 
-// broken says what is wrong with a link of a page, or nothing.
+// broken returns what is wrong with a link of a page, or an empty string.
 func broken(t *testing.T, root, page string, target *url.URL) string {
 	path := page
 	if target.Path != "" {
@@ -110,12 +110,12 @@ func broken(t *testing.T, root, page string, target *url.URL) string {
 	return "there is no heading for #" + target.Fragment + " in " + path
 }
 
-// anchor is the name that GitHub gives a heading.
+// anchor returns the name that GitHub gives a heading.
 func anchor(text string) string {
 	return strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(text), ""), " ", "-")
 }
 
-// prose is the text of a page without its blocks of code.
+// prose returns the text of a page without its blocks of code.
 func prose(t *testing.T, path string) string {
 	return codeBlock.ReplaceAllString(read(t, path), "")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/cli"
 )
 
-// TestManifestsAreValid: a whole manifest of storagebench that a page shows is one that can be applied.
+// TestManifestsAreValid: every complete manifest of storagebench on a page is valid.
 func TestManifestsAreValid(t *testing.T) {
 	manifests := 0
 	for _, page := range pagesBelow(t, root) {
@@ -41,7 +41,7 @@ func TestManifestsAreValid(t *testing.T) {
 	}
 }
 
-// TestQuickstartIsTheSample: pages that show the sample quickstart show what is in its file.
+// TestQuickstartIsTheSample: pages that show the sample quickstart show the content of its file.
 func TestQuickstartIsTheSample(t *testing.T) {
 	want, shown := parsed(t, read(t, root+"/config/samples/quickstart.yaml")), 0
 	for _, page := range []string{"README.md", "docs/tutorial.md"} {

@@ -7,12 +7,13 @@ import (
 	"testing"
 )
 
-// mostPictureBytes is what all screenshots may take together: whoever clones the repository gets them, and every later version of them.
+// mostPictureBytes is the limit for all screenshots together: everyone who clones the repository gets them, and every later version of
+// them.
 const mostPictureBytes = 1_500_000
 
 var shown = regexp.MustCompile(`!\[([^\]]*)\]\(([^)\s]+)\)`)
 
-// TestScreenshots: each one is on a page, with words for those who do not see it, and together they are small.
+// TestScreenshots: each screenshot is on a page, with a text for those who do not see it, and together they are small.
 func TestScreenshots(t *testing.T) {
 	const root = "../.."
 	words := map[string]string{}

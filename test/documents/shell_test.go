@@ -9,20 +9,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// word is one of a command. Its variables and substitutions stay as they are.
+// word is a word of a command. Its variables and substitutions are not expanded.
 type word = string
 
 var (
-	// keywords come before a command, and are none.
+	// keywords come before a command, and are not commands themselves.
 	keywords = []word{"do", "done", "then", "fi", "else", "if", "while", "!", "esac", "{", "}"}
 	// endings end a command.
 	endings = []string{"&&", "||", ";;", ";", "|", "&", "\n"}
-	// pattern begins a branch of case.
+	// pattern matches the beginning of a branch of case.
 	pattern = regexp.MustCompile(`^[^\s(){};&$'"]+\)\s`)
 )
 
-// simpleCommands are the commands in a text for the shell, also those in $(...): each is its words, without comments and redirections.
-// It knows the part of the language that pages use.
+// simpleCommands returns the commands in a text for the shell, including those in $(...). Each is its words, without comments and
+// redirections. It knows only the part of the language that pages use.
 func simpleCommands(text string) (commands [][]word) {
 	var words []word
 	end := func() {
@@ -69,7 +69,7 @@ func simpleCommands(text string) (commands [][]word) {
 	return commands
 }
 
-// cutWord takes the first word of a text, and says which substitutions are in it.
+// cutWord cuts off the first word of a text, and also returns the substitutions in it.
 func cutWord(text string) (first word, inner []string, rest string) {
 	var built strings.Builder
 	quote := byte(0)
@@ -77,7 +77,7 @@ func cutWord(text string) (first word, inner []string, rest string) {
 		c := text[i]
 		switch {
 		case c == '$' && quote != '\'' && strings.HasPrefix(text[i:], "$("):
-			length := strings.IndexByte(text[i:], ')') // pages nest none
+			length := strings.IndexByte(text[i:], ')') // pages do not nest them
 			if length < 0 {
 				return built.String() + text[i:], inner, ""
 			}

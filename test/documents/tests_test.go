@@ -13,13 +13,14 @@ import (
 var (
 	testFunction = regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(`)
 	namedTest    = regexp.MustCompile(`\bTest[A-Z]\w*`)
-	// testsOf is a folder with the tests in it, as in "`internal/host` TestRefusals, TestEveryMark".
+	// testsOf matches a folder and names of tests in it, as in "`internal/host` TestRefusals, TestEveryMark".
 	testsOf = regexp.MustCompile("`((?:api|cmd|controllers|internal|test)(?:/[a-z0-9]+)*)`\\s+(Test[A-Z]\\w*(?:,\\s+Test[A-Z]\\w*)*)")
-	// goFile is a file of the project in a page.
+	// goFile matches a Go file of the project in a page.
 	goFile = regexp.MustCompile("`((?:api|cmd|controllers|internal|test)/[a-z0-9_/]+\\.go)`")
 )
 
-// TestNamedTests: a page that names a test as the proof of a promise names one that exists, in the folder that it says, and so for files.
+// TestNamedTests: if a page names a test as the proof of a promise, the test exists, in the folder that the page says. The Go files that a
+// page names exist too.
 func TestNamedTests(t *testing.T) {
 	folders := testsByName(t)
 	named, placed, files := 0, 0, 0
@@ -53,7 +54,7 @@ func below(parent, folder string) bool {
 	return folder == parent || strings.HasPrefix(folder, parent+"/")
 }
 
-// testsByName has the folders of each test function of the repository.
+// testsByName returns the folders of each test function of the repository.
 func testsByName(t *testing.T) map[string][]string {
 	t.Helper()
 	folders := map[string][]string{}

@@ -20,21 +20,21 @@ import (
 	"github.com/storagebench/storagebench/internal/cli"
 )
 
-// others are programs of other projects that pages use. What they are given is not looked at, but for files of this repository.
+// others are programs of other projects that pages use. Their arguments are not checked, except files of this repository.
 var others = strings.Fields("base64 cd cp ctr curl echo exec exit export git go gunzip jq kind ls lsblk mkdir sha256sum")
 
-// vetter looks at commands without executing them.
+// vetter checks commands without executing them.
 type vetter struct {
 	t *testing.T
 	// targets and variables are those of make and of the scripts.
 	targets, variables map[string]bool
-	// resources are the names that kubectl accepts for what pages look at.
+	// resources are the names that kubectl accepts for the kinds of objects on the pages.
 	resources map[string]bool
 	// crds are the names of all CRDs.
 	crds []string
 	// tops are the files and folders in the root of the repository.
 	tops map[string]bool
-	// programs are the paths of kubectl and helm, once they were needed; helped is what they find wrong with a command.
+	// programs caches the paths of kubectl and helm; helped caches the errors that they report for a command.
 	programs, helped map[string]string
 }
 
@@ -77,7 +77,7 @@ func newVetter(t *testing.T) *vetter {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
-		v.tops[entry.Name()] = entry.Name() != "bin" && entry.Name() != "dist" // which hold what is built
+		v.tops[entry.Name()] = entry.Name() != "bin" && entry.Name() != "dist" // these hold build output
 	}
 	return v
 }
@@ -107,7 +107,7 @@ func crds(t *testing.T) (all []apiextensionsv1.CustomResourceDefinition) {
 	return all
 }
 
-// problems are what is wrong with a text for the shell.
+// problems returns what is wrong with a text for the shell.
 func (v *vetter) problems(text string) (all []string) {
 	check := exec.CommandContext(v.t.Context(), "bash", "-n")
 	check.Stdin = strings.NewReader(text)
@@ -137,7 +137,7 @@ func (v *vetter) assignment(word word) []string {
 	return nil
 }
 
-// files wants each file of the repository that a command names.
+// files checks that each file of the repository that a command names exists.
 func (v *vetter) files(words []word) (all []string) {
 	for _, word := range words {
 		path := word[strings.LastIndexByte(word, '=')+1:]
@@ -171,7 +171,7 @@ func (v *vetter) command(program string, arguments []word) []string {
 	return []string{fmt.Sprintf("the program %s is not known to test/documents", program)}
 }
 
-// plugin wants the command and its flags in kubectl storagebench, and as many arguments as it takes.
+// plugin checks that kubectl storagebench has the command and its flags, and accepts this number of arguments.
 func plugin(arguments []word) []string {
 	if len(arguments) > 0 && arguments[0] == "__complete" {
 		return nil // of cobra, for completion
@@ -189,7 +189,7 @@ func plugin(arguments []word) []string {
 	return nil
 }
 
-// commandOf is the command of the plugin that arguments begin with, and what comes after its name.
+// commandOf returns the command of the plugin that arguments begin with, and the arguments after its name.
 func commandOf(arguments []word) (command *cobra.Command, rest []word, err error) {
 	tree := (&cli.App{}).Command()
 	tree.InitDefaultCompletionCmd(arguments...)
@@ -201,7 +201,7 @@ func commandOf(arguments []word) (command *cobra.Command, rest []word, err error
 	return command, rest, err
 }
 
-// mentioned vets a command within a sentence, which may lack what it needs.
+// mentioned vets a command within a sentence, which may be incomplete.
 func (v *vetter) mentioned(text string) (all []string) {
 	for _, words := range simpleCommands(text) {
 		arguments, ours := words[1:], words[0] == "kubectl-storagebench"
@@ -241,7 +241,7 @@ func (v *vetter) make(arguments []word) (all []string) {
 	return all
 }
 
-// flags wants the command and its flags in a program that parses them all before it prints its help.
+// flags checks the command and its flags in a program that parses them all before it prints its help.
 func (v *vetter) flags(program string, arguments []word) []string {
 	asked := program + " " + strings.Join(arguments, " ")
 	if slices.Contains(arguments, "--") {
@@ -262,7 +262,7 @@ func (v *vetter) flags(program string, arguments []word) []string {
 	return []string{refused}
 }
 
-// program is the path of a program: yours, or the pinned one.
+// program returns the path of a program: the installed one, or the pinned one.
 func (v *vetter) program(name string) string {
 	if v.programs[name] == "" {
 		path, err := exec.LookPath(name)
@@ -278,7 +278,7 @@ func (v *vetter) program(name string) string {
 	return v.programs[name]
 }
 
-// kinds wants the kinds of objects that a command of kubectl looks at.
+// kinds checks that the kinds of objects in a command of kubectl exist.
 func (v *vetter) kinds(arguments []word) (all []string) {
 	var names []word
 	for i := 0; i < len(arguments); i++ {

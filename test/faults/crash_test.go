@@ -36,20 +36,21 @@ func TestMain(m *testing.M) {
 	cluster.Main(m, &config)
 }
 
-// experiment is what a machine runs, and what its end has to be without a crash.
+// experiment is an experiment for a machine to run, with its expected end.
 type experiment struct {
 	name, text string
 	behaviour  sim.Behaviour
-	// runs and executions are as many as there have to be.
+	// runs and executions are the expected numbers.
 	runs, executions int
-	// sampled of so many crash points is one tried, unless CRASH_POINTS=all; the rest of a long experiment is.
+	// Only one in sampled crash points is tried, unless CRASH_POINTS=all, which tries the rest of a long experiment too.
 	sampled int
-	// reruns is how often it is done again, on the pool of the time before. leaves are the objects that stay until its deletion.
+	// reruns is how often the experiment is repeated, each time on the pool of the time before. leaves is the number of objects that stay
+	// until its deletion.
 	reruns, leaves int
 }
 
-// experiments are complete ones: one of several variants, several phases, and one run that fails at first and is repeated; and one whose
-// operations make volumes that are measured, or end a workload, beside a database with its log on a volume of its own.
+// experiments are complete: one has several variants and phases, and a run that fails at first and is repeated; one has operations that
+// make volumes to measure, or end a workload, next to a database with its log on its own volume; one passes its pool on.
 var experiments = []experiment{
 	{name: "class", text: classText, behaviour: failFirst, runs: 3, executions: 6, sampled: 1},
 	{name: "pools", text: poolsText, behaviour: holdBeside, runs: 1, executions: 5, sampled: 13},
@@ -139,7 +140,7 @@ func failFirst(request workload.Request, _ *corev1.Pod) sim.Script {
 	return sim.Script{}
 }
 
-// holdBeside lets the pod of a phase with an operation within measure until it learns that this is over, see showEnds.
+// holdBeside makes the pod of a phase with an operation measure until it learns that the operation is over, see showEnds.
 func holdBeside(request workload.Request, _ *corev1.Pod) sim.Script {
 	if request.Phase.Name != "beside" {
 		return sim.Script{}
@@ -161,7 +162,7 @@ func (m *machine) parse(t *testing.T) *v1alpha1.StorageBenchmark {
 	return &wanted
 }
 
-// ending is what an experiment leaves, without what differs from one to the next: times, UIDs and hashes.
+// ending is the state at the end of an experiment, without the parts that differ each time: times, UIDs and hashes.
 type ending struct {
 	Verdict    v1alpha1.Verdict
 	Conditions []string
@@ -174,7 +175,7 @@ type ending struct {
 	Leftovers  []string
 }
 
-// differing are hashes and times.
+// differing matches hashes and times.
 var differing = regexp.MustCompile(`\b([0-9a-f]{16}|[0-9a-f]{8}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z)\b`)
 
 func (m *machine) inspect(t *testing.T, executions []sim.Execution) ending {
@@ -226,7 +227,7 @@ func (m *machine) inspect(t *testing.T, executions []sim.Execution) ending {
 	return end
 }
 
-// leftovers lists what should not be there once an experiment is over, and what there is of other kinds.
+// leftovers lists the objects that should not exist once an experiment is over, and all objects of the kinds in others.
 func (m *machine) leftovers(t *testing.T, others ...client.ObjectList) []string {
 	t.Helper()
 	var names []string
@@ -246,7 +247,8 @@ func (m *machine) leftovers(t *testing.T, others ...client.ObjectList) []string 
 	return names
 }
 
-// life runs the experiment from its creation to its deletion, with a crash at the given moment, and tells the end.
+// life runs the experiment from its creation to its deletion, with a crash at the given moment. It returns the end and the number of
+// writes.
 func (m *machine) life(t *testing.T, when moment, lag int) (ending, int) {
 	t.Helper()
 	ctx := t.Context()
@@ -318,7 +320,7 @@ func crashEverywhere(t *testing.T, tried experiment, lag int) {
 		tried.name, len(points), 2*writes, lag, crashed, !t.Failed())
 }
 
-// crashPoints are the moments to try: before and after every write.
+// crashPoints returns the moments to try: before and after every write.
 func crashPoints(writes int) []moment {
 	var points []moment
 	for n := range int64(writes) {
@@ -327,8 +329,8 @@ func crashPoints(writes int) []moment {
 	return points
 }
 
-// sample is every nth point, and those at word for a pod that its operation is over and where a pool or a run changes hands. With an odd n,
-// moments before and after a write take turns.
+// sample returns every nth point, and all points at which a pod is notified that its operation is over, or a pool or run changes hands.
+// With an odd n, moments before and after a write alternate.
 func sample(points []moment, n int, journal []string) []moment {
 	var some []moment
 	for i, point := range points {
@@ -348,7 +350,7 @@ func handsOver(write string) bool {
 // crashAll tries all points on a few machines at the same time.
 func crashAll(t *testing.T, tried experiment, points []moment, lag int, want ending) (crashed int) {
 	t.Helper()
-	const workers = 8 // most of their time they wait for the API server
+	const workers = 8 // they mostly wait for the API server
 	queue := make(chan moment, len(points))
 	for _, point := range points {
 		queue <- point
@@ -381,7 +383,7 @@ func crashAll(t *testing.T, tried experiment, points []moment, lag int, want end
 	return crashed
 }
 
-// checkReference makes sure that the experiment to compare with is worth comparing with.
+// checkReference checks that the experiment without a crash is fit for comparison.
 func checkReference(t *testing.T, tried experiment, end ending) {
 	t.Helper()
 	if end.Verdict != v1alpha1.VerdictPassed || len(end.Runs) != tried.runs || len(end.Executions) != tried.executions ||

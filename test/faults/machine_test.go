@@ -35,7 +35,7 @@ import (
 	"github.com/storagebench/storagebench/test/sim"
 )
 
-// crash is what a manager dies of.
+// crash is the value with which a manager panics.
 type crash struct{ write string }
 
 // moment says when a manager dies: before or after its nth write; never if n is 0.
@@ -60,7 +60,7 @@ type machine struct {
 	agents          sim.Agents
 	experiment      experiment
 	writes          atomic.Int64
-	// journal of the writes, for the benchmark of writes.
+	// journal lists the writes, for sample and for error messages.
 	journal []string
 	// deleted is set once something was deleted: before that there is no garbage.
 	deleted bool
@@ -70,7 +70,8 @@ type machine struct {
 	died string
 }
 
-// ahead is how far the clock of the manager is before that of the node: an operation that begins later than its pod then does so at once.
+// ahead is how far the clock of the manager is ahead of the node's clock: an operation that begins some time after its pod then begins at
+// once.
 const ahead = 10 * time.Second
 
 func newMachine(ctx context.Context, config *rest.Config, name string, tried experiment) (*machine, error) {
@@ -108,8 +109,8 @@ type manager struct {
 	seen map[string]string
 }
 
-// The kinds whose changes wake each reconciler, as registered in SetupWithManager: a watch that is missing there shows
-// in the integration tests, one that is not needed here would hide it.
+// The kinds whose changes wake each reconciler, as registered in SetupWithManager. The integration tests find a watch that is missing
+// there; an unneeded one here would hide it.
 var (
 	benchmarkWatches = []reflect.Type{
 		reflect.TypeFor[*v1alpha1.StorageBenchmarkList](), reflect.TypeFor[*v1alpha1.BenchmarkRunList](),
@@ -125,8 +126,7 @@ var (
 	}
 )
 
-// wake reconciles an object if a watch has shown something new since the last time. It reports whether a queue would
-// try again by itself.
+// wake reconciles an object if a watch has shown something new since the last time. It reports whether a queue would retry by itself.
 func (m *manager) wake(ctx context.Context, object client.Object, watches []reflect.Type,
 	reconciler reconcile.Reconciler) (again bool, err error) {
 	key := fmt.Sprintf("%T %s", object, object.GetUID())
@@ -162,7 +162,7 @@ func (m *machine) startManager(when moment, lag int, seed uint64) (*manager, err
 	}, nil
 }
 
-// watchWrites is a client that reads from a view, counts its writes and dies at the given moment.
+// watchWrites returns a client that reads from a view, counts its writes and dies at the given moment.
 func (m *machine) watchWrites(when moment, v *view) client.Client {
 	write := func(verb string, object client.Object, do func() error) error {
 		n := m.writes.Add(1)
@@ -219,8 +219,8 @@ func (m *machine) watchWrites(when moment, v *view) client.Client {
 	})
 }
 
-// pass reconciles everything once and reports whether anything was written. Conflicts and the like are what a work
-// queue would retry.
+// pass reconciles everything once and reports whether anything was written. It ignores conflicts and similar errors, which a work queue
+// would retry.
 func (m *machine) pass(ctx context.Context, manager *manager) (busy bool, err error) {
 	defer func() {
 		if died := recover(); died != nil {
@@ -258,7 +258,7 @@ func (m *machine) pass(ctx context.Context, manager *manager) (busy bool, err er
 
 var errCrashed = errors.New("the manager has crashed")
 
-// unexpected lets through what a queue would simply retry: conflicts, and what a stale cache leads to.
+// unexpected returns nil for errors that a queue would simply retry: conflicts, and the effects of a stale cache.
 func unexpected(err error) error {
 	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil
@@ -292,7 +292,7 @@ func (m *machine) drive(t *testing.T, when moment, lag int) {
 			continue // the manager first, as long as it finds something to do by itself
 		}
 		changed := false
-		if lag > 0 { // one thing at a time, so that the caches meet every state
+		if lag > 0 { // one thing at a time, so that the caches see every state
 			changed, err = m.step(ctx)
 		} else {
 			changed, err = m.settle(ctx)
@@ -311,7 +311,7 @@ func (m *machine) drive(t *testing.T, when moment, lag int) {
 	}
 }
 
-// playedKinds are those that the simulated cluster writes.
+// playedKinds are the kinds that the simulated cluster writes.
 var playedKinds = []reflect.Type{
 	reflect.TypeFor[*batchv1.JobList](), reflect.TypeFor[*corev1.PodList](),
 	reflect.TypeFor[*corev1.PersistentVolumeClaimList](), reflect.TypeFor[*corev1.EventList](),
@@ -330,7 +330,7 @@ func (m *machine) step(ctx context.Context) (changed bool, err error) {
 	return m.showEnds(ctx)
 }
 
-// showEnds plays the kubelet that shows a pod the end of the operation beside it.
+// showEnds plays the kubelet, which shows a pod that the operation next to it has ended.
 func (m *machine) showEnds(ctx context.Context) (shown bool, err error) {
 	for _, pod := range m.cluster.Executions() {
 		if pod.Ended {

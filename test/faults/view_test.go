@@ -26,8 +26,8 @@ import (
 	planner "github.com/storagebench/storagebench/internal/experiment"
 )
 
-// view is a cache as a manager has it: for each kind the objects as they were at some moment. With a lag, each kind is
-// behind by a number of refreshes of its own that changes all the time, but never goes back.
+// view is a cache like that of a manager: it has the objects of each kind as they were at some moment. With a lag, each kind is behind by
+// its own number of refreshes. This number changes all the time, but a kind never goes back in time.
 type view struct {
 	live      client.Client
 	namespace string
@@ -41,7 +41,7 @@ type kindView struct {
 	list      client.ObjectList
 	snapshots [][]client.Object
 	at        int
-	// touched is set when objects may have been written of the kind since the last snapshot.
+	// touched is set when objects of the kind may have been written since the last snapshot.
 	touched bool
 }
 
@@ -55,8 +55,7 @@ func newView(live client.Client, namespace, node string, lag int, seed uint64) *
 	return v
 }
 
-// refresh takes a new snapshot of every kind and moves on to one that is not too old. It reports whether anything is
-// still unseen.
+// refresh takes a new snapshot of every kind and moves on to one that is not too old. It reports whether any kind is still behind.
 func (v *view) refresh(ctx context.Context) (behind bool, err error) {
 	for _, kind := range v.kinds {
 		if kind.touched {
@@ -95,7 +94,7 @@ func (v *view) snapshot(ctx context.Context, kind *kindView) ([]client.Object, e
 	return snapshot, nil
 }
 
-// belonging are the objects of a machine: those of its namespace, by label if their kind has none.
+// belonging selects the objects of a machine: those in its namespace, or those with its label if their kind has no namespaces.
 func belonging(namespace string, list client.ObjectList) client.ListOption {
 	switch list.(type) {
 	case *corev1.PersistentVolumeList, *v1alpha1.BenchmarkPoolList, *v1alpha1.PoolOperationList:
@@ -104,7 +103,7 @@ func belonging(namespace string, list client.ObjectList) client.ListOption {
 	return client.InNamespace(namespace)
 }
 
-// touch notes that objects of the given kinds may have been written; without kinds, of all.
+// touch records that objects of the given kinds, or of all kinds if none is given, may have been written.
 func (v *view) touch(lists ...reflect.Type) {
 	for listType, kind := range v.kinds {
 		if len(lists) == 0 || slices.Contains(lists, listType) {
@@ -113,7 +112,7 @@ func (v *view) touch(lists ...reflect.Type) {
 	}
 }
 
-// shown identifies what the view shows of some kinds.
+// shown returns a string that identifies the state that the view shows of some kinds.
 func (v *view) shown(lists []reflect.Type) string {
 	var text strings.Builder
 	for _, list := range lists {
@@ -125,7 +124,7 @@ func (v *view) shown(lists []reflect.Type) string {
 	return text.String()
 }
 
-// line are the queues as these caches show them.
+// line returns the queues as these caches show them.
 func (v *view) line() *line.Index {
 	x := line.New(planner.Limits{})
 	benchmarks, _ := v.objects(reflect.TypeFor[*v1alpha1.StorageBenchmarkList]())
@@ -139,7 +138,7 @@ func (v *view) line() *line.Index {
 	return x
 }
 
-// newest are the objects of a kind as they are now, whatever the lag.
+// newest returns the current objects of a kind, whatever the lag.
 func (v *view) newest(list reflect.Type) []client.Object {
 	snapshots := v.kinds[list].snapshots
 	return snapshots[len(snapshots)-1]
@@ -153,7 +152,7 @@ func (v *view) objects(list reflect.Type) ([]client.Object, bool) {
 	return kind.snapshots[kind.at], true
 }
 
-// listTypes finds the list of an object's type. These lists are all that a view shows.
+// listTypes maps the type of an object to its list type. A view shows only these lists.
 var listTypes = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[*v1alpha1.StorageBenchmark]():        reflect.TypeFor[*v1alpha1.StorageBenchmarkList](),
 	reflect.TypeFor[*v1alpha1.BenchmarkRun]():            reflect.TypeFor[*v1alpha1.BenchmarkRunList](),
@@ -170,7 +169,7 @@ var listTypes = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[*metav1.PartialObjectMetadataList](): reflect.TypeFor[*corev1.ConfigMapList](),
 }
 
-// Get serves from the view; what does not change in these tests comes from the API server.
+// Get reads from the view. Kinds that do not change in these tests come from the API server.
 func (v *view) Get(ctx context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	switch into.(type) {
 	case *corev1.Node, *storagev1.CSIDriver, *storagev1.StorageClass:
@@ -194,7 +193,7 @@ func (v *view) Get(ctx context.Context, key client.ObjectKey, into client.Object
 	return apierrors.NewNotFound(schema.GroupResource{Resource: fmt.Sprintf("%T", into)}, key.Name)
 }
 
-// List serves from the view; what does not change in these tests (classes, this test's node) comes from the API server.
+// List reads from the view. Kinds that do not change in these tests (classes, this test's node) come from the API server.
 func (v *view) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
 	switch list := into.(type) {
 	case *storagev1.StorageClassList:

@@ -53,7 +53,7 @@ func (m *machine) countWrites(t *testing.T, repetitions int32, phases int) int {
 	for i := range phases {
 		phase := *fill.DeepCopy()
 		phase.Name = v1alpha1.PhaseName(fmt.Sprintf("fill-%d", i))
-		phase.Fill.To = v1alpha1.Share(fmt.Sprintf("%d%%", 10*(i+1))) // one that adds nothing is refused
+		phase.Fill.To = v1alpha1.Share(fmt.Sprintf("%d%%", 10*(i+1))) // a fill that adds nothing is refused
 		wanted.Spec.Phases = append(wanted.Spec.Phases, phase)
 	}
 	if err := m.live.Create(t.Context(), wanted); err != nil {

@@ -23,8 +23,8 @@ func script(t *testing.T) *lua {
 	return &lua{string(text)}
 }
 
-// of runs the script as Argo CD does: in an interpreter with no more than these libraries, with the object as obj. What it returns must
-// be what Argo CD accepts.
+// of runs the script as Argo CD does: in an interpreter with only these libraries, and with the object as obj. It fails if Argo CD would
+// not accept the result.
 func (l *lua) of(t *testing.T, object *unstructured.Unstructured) string {
 	t.Helper()
 	state := interpreter.NewState(interpreter.Options{SkipOpenLibs: true})
@@ -54,7 +54,7 @@ func (l *lua) of(t *testing.T, object *unstructured.Unstructured) string {
 	return health
 }
 
-// value is a JSON value in Lua.
+// value converts a JSON value to Lua.
 func value(t *testing.T, state *interpreter.LState, of any) interpreter.LValue {
 	t.Helper()
 	switch of := of.(type) {

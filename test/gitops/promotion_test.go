@@ -33,7 +33,8 @@ func documents[T any](t *testing.T, file string) (all []T) {
 	return all
 }
 
-// gate is the benchmark of the example. Its fields are checked by test/documents, with the plugin's validate.
+// gate checks the benchmark of the example and returns its name and namespace. test/documents checks its fields, with the plugin's
+// validate.
 func gate(t *testing.T) (name, namespace string) {
 	t.Helper()
 	benchmark := &unstructured.Unstructured{Object: documents[map[string]any](t, "gate/benchmark.yaml")[0]}

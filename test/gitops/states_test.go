@@ -1,5 +1,5 @@
-// Package gitops tests what GitOps tools make of storagebench's objects, with the code of these tools: the kstatus library of Flux and
-// the Lua interpreter of Argo CD. The states are those that the controllers' tests have written to testdata.
+// Package gitops tests how GitOps tools show storagebench's objects, with the code of these tools: the kstatus library of Flux and the Lua
+// interpreter of Argo CD. The tests of the controllers have written the states to testdata.
 package gitops
 
 import (
@@ -16,7 +16,7 @@ import (
 
 const root = "../.."
 
-// looks is what the tools show of a state.
+// looks is how the tools show a state.
 type looks struct {
 	flux status.Status
 	argo string
@@ -59,7 +59,7 @@ var expected = map[string]looks{
 	"PoolOperation/cancelled":                         goesOn,
 }
 
-// TestStates: what Flux and Argo CD show for every state that the controllers write.
+// TestStates checks what Flux and Argo CD show for every state that the controllers write.
 func TestStates(t *testing.T) {
 	files, err := filepath.Glob("testdata/*/*.json")
 	if err != nil || len(files) != len(expected) {
@@ -83,8 +83,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestBeforeTheFirstStatus: a new object, which no controller has seen, must not look finished. kstatus takes an object without any
-// status for current, so the CRDs have a default.
+// TestBeforeTheFirstStatus: a new object, which no controller has seen, must not look finished. kstatus treats an object without a status
+// as current, so the CRDs have a default.
 func TestBeforeTheFirstStatus(t *testing.T) {
 	health := script(t)
 	for plural, kind := range map[string]string{"storagebenchmarks": "StorageBenchmark", "benchmarkpools": "BenchmarkPool",
@@ -138,7 +138,7 @@ func firstOf(t *testing.T, kind string) string {
 	return files[0]
 }
 
-// statusDefault is the default of the status in a CRD.
+// statusDefault returns the default of the status in a CRD.
 func statusDefault(t *testing.T, plural string) map[string]any {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "config/crd/bases/storagebench.dev_"+plural+".yaml"))

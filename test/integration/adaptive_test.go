@@ -20,7 +20,7 @@ repetitions: 2
 adaptive: {maxRepetitions: 6}
 `
 
-// slowerByAFifth is true of the runs of the new variant, which are known by their larger volume.
+// slowerByAFifth makes the runs of the new variant slower by a fifth. It recognizes them by their larger volume.
 func slowerByAFifth(request workload.Request, _ *corev1.Pod) sim.Script {
 	rate := int64(100_000_000)
 	if request.VolumeSizeBytes == 65<<20 {
@@ -48,7 +48,7 @@ func TestAdaptive(t *testing.T) {
 	g.Expect(written.Extended).To(gomega.BeFalse())
 }
 
-// TestAdaptiveBudget: without the time for more, the first repetitions have to do.
+// TestAdaptiveBudget: if there is no time for more, the first repetitions decide.
 func TestAdaptiveBudget(t *testing.T) {
 	t.Parallel()
 	l := start(t, slowerByAFifth)

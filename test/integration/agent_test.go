@@ -58,7 +58,7 @@ func startAgent(l *lab, config *rest.Config, node string) {
 	l.background("the agent", manager.Start)
 }
 
-// TestAgentRights: with its token and its rights, an agent writes what it has found, and removes the finalizer of what was released.
+// TestAgentRights: with its token and its rights, an agent reports what it has found, and removes the finalizer of released objects.
 func TestAgentRights(t *testing.T) {
 	l := newLab(t, nil)
 	const node = "node-of-agent"

@@ -11,7 +11,8 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// TestBaseline: a gate waits for its baseline without holding up the runs, is judged when it is there, and refuses one of another machine.
+// TestBaseline: a gate waits for its baseline without holding up the runs, is judged once the baseline exists, and refuses a baseline of
+// another machine.
 func TestBaseline(t *testing.T) {
 	t.Parallel()
 	l := start(t, nil)

@@ -15,8 +15,8 @@ import (
 	"github.com/storagebench/storagebench/controllers"
 )
 
-// TestCacheKeepsLittle: of a tenant's ConfigMaps with our labels and large annotations the manager's cache keeps what it reads. How much
-// memory that is, controllers/trim measures.
+// TestCacheKeepsLittle: of a tenant's ConfigMaps with our labels and large annotations, the manager's cache keeps only what the manager
+// reads. controllers/trim measures how much memory that is.
 func TestCacheKeepsLittle(t *testing.T) {
 	const count, size = 20, 250 << 10
 	l := newLab(t, nil)

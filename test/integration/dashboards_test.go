@@ -116,7 +116,7 @@ func (s server) query(ctx context.Context, expression string) ([]sampled, error)
 	return answer.Result, err
 }
 
-// expressions are the queries of the panels and variables of all dashboards, by dashboard and title, for one benchmark.
+// expressions returns the queries of the panels and variables of all dashboards, by dashboard and title, for one benchmark.
 func expressions(t *testing.T, namespace, benchmark string) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob(chartFile("dashboards", "*.json"))
@@ -151,7 +151,8 @@ func expressions(t *testing.T, namespace, benchmark string) map[string]string {
 	return all
 }
 
-// TestPanelsAndAlerts: with a fleet that has everything, a real Prometheus has numbers for every panel, and the alerts find what there is.
+// TestPanelsAndAlerts: with a fleet that has everything, a real Prometheus has numbers for every panel, and the alerts find the problems in
+// it.
 func TestPanelsAndAlerts(t *testing.T) {
 	t.Parallel()
 	cluster.Prometheus(t, "prometheus") // before anything else is started
@@ -230,7 +231,7 @@ func (l *lab) alerts(s server) {
 	})
 }
 
-// fleet makes what the dashboards show: verdicts, a benchmark that is stalled, one under way and one that waits, pools and operations.
+// fleet makes the objects that the dashboards show: verdicts, a stalled, a running and a waiting benchmark, pools and operations.
 func fleet(l *lab, s server, node string) {
 	l.t.Helper()
 	failing := small + "gates: [{name: never, expression: \"phase('read').readOperationsPerSecond > 1e12\"}]\n"
@@ -276,7 +277,7 @@ func fleet(l *lab, s server, node string) {
 	l.rewrite(operation, func() { operation.Status.Outcome = v1alpha1.OutcomeSucceeded })
 }
 
-// rewrite changes the status of an object, also if others do so too.
+// rewrite changes the status of an object, even if others change it at the same time.
 func (l *lab) rewrite(object client.Object, change func()) {
 	l.t.Helper()
 	l.eventually("the status is written", func(g gomega.Gomega) {

@@ -34,7 +34,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestDeleteWithAnOrphan deletes a benchmark that no longer owns its run, as 'kubectl delete --cascade=orphan' leaves them: the run goes
+// TestDeleteWithAnOrphan deletes a benchmark that no longer owns its run, as after 'kubectl delete --cascade=orphan': the run is deleted
 // too.
 func TestDeleteWithAnOrphan(t *testing.T) {
 	t.Parallel()
@@ -51,7 +51,7 @@ func TestDeleteWithAnOrphan(t *testing.T) {
 	l.nothingLeft(everyKind()...)
 }
 
-// TestDeleteInTeardown deletes a benchmark whose run is being cleaned up after: a finalizer keeps its volume.
+// TestDeleteInTeardown deletes a benchmark during the teardown of its run: a finalizer keeps the run's volume.
 func TestDeleteInTeardown(t *testing.T) {
 	t.Parallel()
 	l := start(t, inPhase("read", sim.Script{Hold: true}))
@@ -81,7 +81,7 @@ func (l *lab) changeFinalizers(object client.Object, finalizers []string) {
 	l.must(l.live.Patch(l.t.Context(), object, client.MergeFrom(before)))
 }
 
-// TestRunDeletedByHand deletes a run under way: it is recreated from its beginning.
+// TestRunDeletedByHand deletes a running run: it is recreated and starts from the beginning.
 func TestRunDeletedByHand(t *testing.T) {
 	t.Parallel()
 	l := start(t, inPhase("read", sim.Script{Hold: true}))
@@ -100,7 +100,7 @@ func TestRunDeletedByHand(t *testing.T) {
 	l.executedOnce(4)
 }
 
-// TestJobDeletedByHand deletes the Job of a phase under way: the API server confirms that it is gone, and the run is repeated.
+// TestJobDeletedByHand deletes the Job of a running phase: the API server confirms that it is gone, and the run is repeated.
 func TestJobDeletedByHand(t *testing.T) {
 	t.Parallel()
 	l := start(t, inPhase("read", sim.Script{Hold: true}))
@@ -120,7 +120,7 @@ func TestJobDeletedByHand(t *testing.T) {
 	l.nothingLeft(workloadKinds()...)
 }
 
-// TestDeleteKeepsWhatOthersOwn: pruning a benchmark takes nothing that it only refers to, and no other benchmark.
+// TestDeleteKeepsWhatOthersOwn: deleting a benchmark does not delete objects that it only refers to, nor other benchmarks.
 func TestDeleteKeepsWhatOthersOwn(t *testing.T) {
 	t.Parallel()
 	l := start(t, nil)

@@ -52,7 +52,7 @@ repetitions: 2
 	g.Expect(written.Variants).To(gomega.HaveLen(4))
 }
 
-// TestExpansionThatCannotBe stops before anything is made.
+// TestExpansionThatCannotBe: an impossible expansion stops the benchmark before anything is made.
 func TestExpansionThatCannotBe(t *testing.T) {
 	t.Parallel()
 	l := start(t, nil)

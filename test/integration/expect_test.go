@@ -16,20 +16,20 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// workloadKinds are what a run makes and what must be gone after it.
+// workloadKinds returns the kinds that a run makes and that must be gone after it.
 func workloadKinds() []client.ObjectList {
 	return []client.ObjectList{&batchv1.JobList{}, &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}}
 }
 
-// heldKinds are workloadKinds and the Leases of nodes: what an experiment holds until it is over.
+// heldKinds returns workloadKinds and the Leases of nodes: the kinds that an experiment holds until it is over.
 func heldKinds() []client.ObjectList { return append(workloadKinds(), &coordinationv1.LeaseList{}) }
 
-// everyKind is all that a benchmark may ever make, with itself.
+// everyKind returns all kinds that a benchmark may ever make, and its own.
 func everyKind() []client.ObjectList {
 	return append(heldKinds(), &v1alpha1.BenchmarkRunList{}, &v1alpha1.StorageBenchmarkList{}, &corev1.ConfigMapList{})
 }
 
-// left lists what there is of the given kinds in the lab, with the volumes behind its claims.
+// left lists the objects of the given kinds in the lab, and the volumes behind its claims.
 func (l *lab) left(lists ...client.ObjectList) (names []string) {
 	l.t.Helper()
 	for _, namespace := range l.namespaces {
@@ -59,7 +59,7 @@ func (l *lab) nothingLeft(lists ...client.ObjectList) {
 	l.eventually("nothing left", func(g gomega.Gomega) { g.Expect(l.left(lists...)).To(gomega.BeEmpty()) })
 }
 
-// ready is the Ready condition.
+// ready returns the Ready condition.
 func ready(conditions []metav1.Condition) metav1.Condition {
 	if condition := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady); condition != nil {
 		return *condition
@@ -80,7 +80,7 @@ func (l *lab) finished(benchmark *v1alpha1.StorageBenchmark, verdict v1alpha1.Ve
 	return current
 }
 
-// finishedAnew is finished for an experiment other than the given one.
+// finishedAnew is like finished, for an experiment other than the given one.
 func (l *lab) finishedAnew(benchmark *v1alpha1.StorageBenchmark, before string, verdict v1alpha1.Verdict) *v1alpha1.StorageBenchmark {
 	l.t.Helper()
 	l.eventually("a new experiment", func(g gomega.Gomega) {
@@ -113,7 +113,7 @@ func (l *lab) checkFinished(benchmark *v1alpha1.StorageBenchmark, verdict v1alph
 	g.Expect(status.Queue).To(gomega.BeNil())
 }
 
-// waits waits until a benchmark is not Ready for a reason, and checks the sentence.
+// waits waits until a benchmark is not Ready for a reason, and checks the message.
 func (l *lab) waits(benchmark *v1alpha1.StorageBenchmark, reason string, words ...string) {
 	l.t.Helper()
 	l.eventually("benchmark "+benchmark.Name+" says "+reason, func(g gomega.Gomega) {
@@ -125,7 +125,8 @@ func (l *lab) waits(benchmark *v1alpha1.StorageBenchmark, reason string, words .
 	})
 }
 
-// running waits until a workload of a phase runs, in so many pods altogether; of the runs with an index, if one is given.
+// running waits until the workload of a phase runs in this number of pods altogether. If an index is given, only the runs with this index
+// count.
 func (l *lab) running(phase string, count int, index ...string) {
 	l.t.Helper()
 	l.eventually("phase "+phase+" runs", func(g gomega.Gomega) {
@@ -139,7 +140,7 @@ func (l *lab) running(phase string, count int, index ...string) {
 	})
 }
 
-// executedOnce checks that no phase of any run was executed a second time, and how many were altogether.
+// executedOnce checks that no phase of any run was executed a second time, and the total number of executions.
 func (l *lab) executedOnce(count int) {
 	l.t.Helper()
 	seen := map[string]bool{}

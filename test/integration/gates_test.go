@@ -46,7 +46,7 @@ func TestGateIsJudgedAgain(t *testing.T) {
 	l.executedOnce(2)
 }
 
-// TestGateThatDoesNotCompile stops before anything is made, and goes on once the gate is right.
+// TestGateThatDoesNotCompile: the benchmark stops before anything is made, and continues once the gate is corrected.
 func TestGateThatDoesNotCompile(t *testing.T) {
 	t.Parallel()
 	l := start(t, nil)
@@ -64,7 +64,7 @@ func TestGateThatDoesNotCompile(t *testing.T) {
 	l.finished(benchmark, v1alpha1.VerdictPassed)
 }
 
-// TestGatePolicy: a verdict that is enforced stops those who read Ready and Stalled; what decides is changed without a new run.
+// TestGatePolicy: an enforced verdict stops tools that read Ready and Stalled; changing the policy needs no new run.
 func TestGatePolicy(t *testing.T) {
 	t.Parallel()
 	l := start(t, nil)

@@ -18,8 +18,8 @@ import (
 	"github.com/storagebench/storagebench/test/sim"
 )
 
-// startNodes makes a lab of several nodes with a simulated agent on each, and a manager. These tests do not run beside others: pools are
-// in no namespace, and each manager sees all.
+// startNodes makes a lab of several nodes with a simulated agent on each, and a manager. These tests do not run in parallel with others:
+// pools are in no namespace, and each manager sees all of them.
 func startNodes(t *testing.T, count int, behaviour sim.Behaviour) *lab {
 	t.Helper()
 	l := newLabOn(t, count, behaviour)
@@ -51,7 +51,7 @@ func again(step func(context.Context) (bool, error)) func(context.Context) error
 	}
 }
 
-// oneDisk is a target on a pool of one disk, and twoDisks has another volume, on another disk. More of the target may follow.
+// oneDisk is a target on a pool of one disk, and twoDisks has another volume, on another disk. More fields of the target may follow.
 const (
 	oneDisk = `
 target:
@@ -72,7 +72,7 @@ func (l *lab) submitOnDisks(name, spec string, change ...func(*v1alpha1.StorageB
 	})...)
 }
 
-// together is an experiment on so many nodes at once.
+// together creates an experiment that runs on this number of nodes at the same time.
 func (l *lab) together(name string, count int32, change ...func(*v1alpha1.StorageBenchmark)) *v1alpha1.StorageBenchmark {
 	l.t.Helper()
 	return l.submitOnDisks(name, small+fmt.Sprintf(`
@@ -163,7 +163,7 @@ func TestGroup(t *testing.T) {
 	g.Expect(stored.Data["report.md"]).To(gomega.And(gomega.ContainSubstring("## Nodes"), gomega.ContainSubstring(second)))
 }
 
-// TestGroupIsSpoiledByOne: a pod is evicted on one node. The others do not count either, and all is done again.
+// TestGroupIsSpoiledByOne: if a pod is evicted on one node, the runs on the other nodes do not count either, and all runs are repeated.
 func TestGroupIsSpoiledByOne(t *testing.T) {
 	var second string
 	evicted := sim.Script{Outcome: sim.Evict}
@@ -174,7 +174,7 @@ func TestGroupIsSpoiledByOne(t *testing.T) {
 		if script := onNode(func() string { return second }, "read", evicted)(request, pod); script.Outcome != sim.Succeed {
 			return script
 		}
-		return sim.Script{Hold: request.Phase.Name == "read"} // the others are at work as long as they may be
+		return sim.Script{Hold: request.Phase.Name == "read"} // the others run as long as they may
 	})
 	second = l.nodes[1]
 	g := gomega.NewWithT(t)
@@ -195,8 +195,7 @@ func TestGroupIsSpoiledByOne(t *testing.T) {
 	g.Expect(experiment.Groups[1].Valid).To(gomega.BeTrue())
 }
 
-// TestGroupStops: suspension stops all runs and frees all nodes, a run that a user deletes has all recreated, and deletion leaves
-// nothing.
+// TestGroupStops: suspension stops all runs and frees all nodes; if a user deletes one run, all are recreated; and deletion leaves nothing.
 func TestGroupStops(t *testing.T) {
 	l := startNodes(t, 2, inPhase("read", sim.Script{Hold: true}))
 	g := gomega.NewWithT(t)
@@ -228,7 +227,7 @@ func TestGroupStops(t *testing.T) {
 	l.poolsGone()
 }
 
-// TestGroupsInLine: benchmarks that want all nodes and benchmarks that want one of them come to their turn.
+// TestGroupsInLine: benchmarks that want all nodes and benchmarks that want one of them all get their turn.
 func TestGroupsInLine(t *testing.T) {
 	l := startNodes(t, 3, nil)
 	var all []*v1alpha1.StorageBenchmark

@@ -78,7 +78,7 @@ func checkRuns(l *lab) {
 	}
 }
 
-// checkResults reads what the ConfigMap of an experiment holds.
+// checkResults checks the content of the ConfigMap of an experiment.
 func checkResults(l *lab, benchmark *v1alpha1.StorageBenchmark) {
 	l.t.Helper()
 	g := gomega.NewWithT(l.t)
@@ -124,7 +124,7 @@ func (l *lab) results(benchmark *v1alpha1.StorageBenchmark, name string) (*corev
 	return &stored, experiment
 }
 
-// checkPods looks at the pods that there were: the API server took them in a namespace that enforces restricted.
+// checkPods checks the pods of the experiment, which the API server accepted in a namespace that enforces the restricted level.
 func checkPods(l *lab, mode corev1.PersistentVolumeMode) {
 	l.t.Helper()
 	g := gomega.NewWithT(l.t)

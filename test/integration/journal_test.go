@@ -56,7 +56,7 @@ func (j *journal) follow(watching watch.Interface) {
 	}
 }
 
-// watchAll shows all versions of the lab's objects of a kind that is in no namespace, from now until the end of the test.
+// watchAll calls see for all versions of the lab's objects of a kind without namespaces, from now until the end of the test.
 func watchAll[T client.Object](l *lab, list client.ObjectList, see func(watch.EventType, T)) {
 	l.t.Helper()
 	// The test's own context ends before its background does, which would look like a watch that broke off.
@@ -73,14 +73,14 @@ func watchAll[T client.Object](l *lab, list client.ObjectList, see func(watch.Ev
 	})
 }
 
-// all is what was seen so far.
+// all returns the versions that were seen so far.
 func (j *journal) all() []entry {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	return slices.Clone(j.entries)
 }
 
-// firstSeen is when an object of a type was first seen for which a predicate holds; zero if never.
+// firstSeen returns when an object of a type for which a predicate holds was first seen; zero if never.
 func firstSeen[T client.Object](j *journal, holds func(T) bool) time.Time {
 	for _, seen := range j.all() {
 		if object, is := seen.object.(T); is && !seen.deleted && holds(object) {
@@ -90,7 +90,7 @@ func firstSeen[T client.Object](j *journal, holds func(T) bool) time.Time {
 	return time.Time{}
 }
 
-// history lists what all versions of the objects of a type say, without repetitions in a row.
+// history lists what all versions of the objects of a type say, without consecutive duplicates.
 func history[T client.Object](j *journal, say func(T) string) []string {
 	var said []string
 	for _, seen := range j.all() {
@@ -101,7 +101,7 @@ func history[T client.Object](j *journal, say func(T) string) []string {
 	return slices.Compact(said)
 }
 
-// mostAtOnce is the largest number of pods that ran on a node at the same time.
+// mostAtOnce returns the largest number of pods that ran on a node at the same time.
 func (j *journal) mostAtOnce(node string) int {
 	running, most := map[string]bool{}, 0
 	for _, seen := range j.all() {

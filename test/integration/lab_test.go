@@ -68,7 +68,7 @@ func newLab(t *testing.T, behaviour sim.Behaviour, moreNamespaces ...string) *la
 	return newLabOn(t, 1, behaviour, moreNamespaces...)
 }
 
-// newLabOn makes a lab of several nodes, whose names have -2 and so on behind that of the first.
+// newLabOn makes a lab of several nodes. The names of the others are that of the first with -2 and so on behind it.
 func newLabOn(t *testing.T, count int, behaviour sim.Behaviour, moreNamespaces ...string) *lab {
 	t.Helper()
 	name := strings.Trim(strings.Map(func(r rune) rune {
@@ -81,7 +81,8 @@ func newLabOn(t *testing.T, count int, behaviour sim.Behaviour, moreNamespaces .
 		return '-'
 	}, strings.TrimPrefix(t.Name(), "Test")), "-")
 	name = strings.Trim(name[:min(len(name), 50)], "-")
-	// weather_test names a PriorityClass that does not exist: that it does not is found out later than that it may not be named.
+	// weather_test names a PriorityClass that does not exist. The limits allow it, because otherwise it is refused before its absence is
+	// found.
 	l := &lab{t: t, limits: experiment.Limits{PriorityClasses: []string{"not-there"}}, namespaces: append([]string{name}, moreNamespaces...),
 		node: "node-" + name, class: "class-" + name, stop: func() {}, clock: &movedClock{}}
 	scheme, err := controllers.Scheme()
@@ -126,8 +127,8 @@ func (l *lab) must(err error) {
 	}
 }
 
-// background runs something beside the test until its end, or until the returned function is called. That it ends
-// earlier is an error.
+// background runs a function in parallel with the test until the end of the test, or until the returned function is called. It is an error
+// if the function ends earlier.
 func (l *lab) background(what string, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -149,7 +150,7 @@ func (l *lab) background(what string, run func(context.Context) error) (stop fun
 func (l *lab) startManager(config *rest.Config) {
 	l.t.Helper()
 	l.must(cluster.GrantLeases(l.t.Context(), l.live, l.namespaces[0]))
-	// With the rights of the installation: one that is missing shows as a benchmark that does not end.
+	// With the rights of the installation: a missing right shows as a benchmark that does not end.
 	config = cluster.Acting(config, managerConfig)
 	options := controllers.Options{
 		LeaseNamespace: l.namespaces[0], Namespaces: l.namespaces, RunnerImage: runnerImage, Concurrency: 2, BenchmarkClock: l.clock,
@@ -266,7 +267,7 @@ func inPhase(phase string, script sim.Script) sim.Behaviour {
 	}
 }
 
-// dump tells what there is, for whoever wants to know why a test failed.
+// dump logs the state of the lab's objects, to help to find out why a test failed.
 func (l *lab) dump() {
 	ctx := context.Background()
 	for _, namespace := range l.namespaces {

@@ -26,7 +26,7 @@ import (
 	"github.com/storagebench/storagebench/test/sim"
 )
 
-// TestLimits refuses what the admin does not allow, before a node is taken for it, and says whom to ask.
+// TestLimits: the manager refuses what the admin does not allow, before it takes a node, and says whom to ask.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, nil)
@@ -82,7 +82,7 @@ func TestNamespaceLimit(t *testing.T) {
 	l.nothingLeft(heldKinds()...)
 }
 
-// TestStuckTeardown gives the node back although a claim does not go, and tidies up when it does.
+// TestStuckTeardown: the node is released although a claim cannot be deleted, and the rest is cleaned up once it can.
 func TestStuckTeardown(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, nil, "stuck-other")
@@ -104,7 +104,7 @@ func TestStuckTeardown(t *testing.T) {
 	gomega.NewWithT(t).Expect(l.journal.mostAtOnce(l.node)).To(gomega.Equal(1), "pods on the node at the same time")
 }
 
-// TestKeptJob gives the node back although a tenant keeps the Job of a run, and with it the pod, which the garbage collector deletes only
+// TestKeptJob: the node is released although a tenant keeps the Job of a run, and with it the pod, which the garbage collector deletes only
 // after the Job.
 func TestKeptJob(t *testing.T) {
 	t.Parallel()
@@ -125,8 +125,8 @@ func TestKeptJob(t *testing.T) {
 	l.nothingLeft(heldKinds()...)
 }
 
-// heldBriefly has a benchmark whose pod never ends by itself, on the node of another namespace too, where pods end. The admin lets it hold
-// the node for seconds.
+// heldBriefly starts a benchmark whose pod never ends by itself. Benchmarks in another namespace use the same node, and their pods end. The
+// admin lets a benchmark hold the node for seconds only.
 func heldBriefly(t *testing.T, other string) (*lab, *v1alpha1.StorageBenchmark) {
 	t.Helper()
 	l := newLab(t, func(request workload.Request, pod *corev1.Pod) sim.Script {
@@ -139,7 +139,7 @@ func heldBriefly(t *testing.T, other string) (*lab, *v1alpha1.StorageBenchmark) 
 	return l, kept
 }
 
-// TestRelabelledJob gives the node back although a tenant takes the label by which Jobs are deleted from the Job of a run.
+// TestRelabelledJob: the node is released although a tenant removes, from the Job of a run, the label by which Jobs are deleted.
 func TestRelabelledJob(t *testing.T) {
 	t.Parallel()
 	l, kept := heldBriefly(t, "label-other")
@@ -157,7 +157,7 @@ func TestRelabelledJob(t *testing.T) {
 	l.nothingLeft(heldKinds()...)
 }
 
-// TestFullBenchmark: a benchmark that its tenant has filled until its status does not fit leaves its queue.
+// TestFullBenchmark: a benchmark that its tenant has filled until its status no longer fits leaves its queue.
 func TestFullBenchmark(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, inPhase("read", sim.Script{Hold: true}), "full-other")
@@ -179,8 +179,8 @@ func TestFullBenchmark(t *testing.T) {
 	l.finished(other, v1alpha1.VerdictPassed)
 }
 
-// TestInvalidStatus: a benchmark in whose name others have created ConfigMaps that would make its status invalid leaves its queue, and the
-// status mentions only what it may.
+// TestInvalidStatus: others have created ConfigMaps in the name of a benchmark that would make its status invalid. The benchmark leaves its
+// queue anyway, and the status mentions only what is valid.
 func TestInvalidStatus(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, inPhase("read", sim.Script{Hold: true}), "invalid-other")
@@ -237,8 +237,8 @@ func (l *lab) forgeResults(benchmark *v1alpha1.StorageBenchmark, name, experimen
 		OwnerReferences: []metav1.OwnerReference{experiment.OwnerReference(benchmark)}}}))
 }
 
-// TestInvalidRunStatus gives the node back although others keep the claim of a run, and have created an object in the name of the run that
-// would make its status invalid.
+// TestInvalidRunStatus: the node is released although others keep the claim of a run, and have created an object in the name of the run
+// that would make its status invalid.
 func TestInvalidRunStatus(t *testing.T) {
 	t.Parallel()
 	const outcome = "storagebench.dev/outcome"
@@ -282,7 +282,8 @@ func TestInvalidRunStatus(t *testing.T) {
 	}
 }
 
-// forgedFor is an object in the name of a run that is not its own: a result of its phase fill, or a Job of its phase read, which is kept.
+// forgedFor returns an object in the name of a run that does not belong to the run: a result of its phase fill, or a Job of its phase read,
+// which a finalizer keeps.
 func forgedFor(run *v1alpha1.BenchmarkRun, annotations map[string]string, job bool) client.Object {
 	made := metav1.ObjectMeta{Namespace: run.Namespace, Name: naming.PhaseObjectName(run.Name, "fill"), Labels: runs.Labels(run),
 		Annotations:     annotations,
@@ -295,7 +296,7 @@ func forgedFor(run *v1alpha1.BenchmarkRun, annotations map[string]string, job bo
 		Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "none", Image: "none"}}}}}}
 }
 
-// fill labels a benchmark until hardly anything more fits, and makes its spec wrong in a way that takes many words.
+// fill adds labels to a benchmark until hardly anything more fits, and makes its spec wrong in a way that needs a long message.
 func (l *lab) fill(benchmark *v1alpha1.StorageBenchmark) {
 	l.t.Helper()
 	domain := strings.Join([]string{strings.Repeat("a", 63), strings.Repeat("b", 63), strings.Repeat("c", 63)}, ".")
@@ -322,7 +323,7 @@ func (l *lab) fill(benchmark *v1alpha1.StorageBenchmark) {
 	}
 }
 
-// firstRun is the name of the first run of a benchmark.
+// firstRun returns the name of the first run of a benchmark.
 func (l *lab) firstRun(benchmark string) string {
 	for _, run := range l.runs() {
 		if run.Spec.Benchmark == benchmark {

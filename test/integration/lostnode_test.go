@@ -57,7 +57,8 @@ func TestOperationOfLostNode(t *testing.T) {
 	gomega.NewWithT(t).Expect(ended.Status.Conditions).To(gomega.BeEmpty(), "what has ended needs no agent")
 }
 
-// TestRetainedPoolOfLostNode deletes a pool that stays: no agent has anything to do for that, and no person to release it.
+// TestRetainedPoolOfLostNode deletes the object of a pool that is retained: no agent has to do anything for that, and no person has to
+// release it.
 func TestRetainedPoolOfLostNode(t *testing.T) {
 	l := start(t, nil)
 	pool := &v1alpha1.BenchmarkPool{
@@ -73,7 +74,7 @@ func TestRetainedPoolOfLostNode(t *testing.T) {
 	})
 }
 
-// TestPoolOfLostNode deletes a pool whose node goes away: the object says what is left and where, and goes when released,
+// TestPoolOfLostNode deletes a pool whose node goes away: the object says what is left and where. It is removed when it is released, and
 // not before.
 func TestPoolOfLostNode(t *testing.T) {
 	l := start(t, nil)
@@ -91,7 +92,7 @@ func TestPoolOfLostNode(t *testing.T) {
 	key := client.ObjectKeyFromObject(pool)
 	l.must(l.live.Delete(t.Context(), pool))
 
-	// With its node there, the pool is the agent's: the manager says nothing.
+	// While its node exists, the agent is responsible for the pool: the manager says nothing.
 	stays := func(seconds string) {
 		t.Helper()
 		gomega.NewWithT(t).Consistently(func(g gomega.Gomega) {
@@ -118,7 +119,7 @@ func TestPoolOfLostNode(t *testing.T) {
 		changed.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: value}
 		l.must(l.live.Patch(t.Context(), changed, client.MergeFrom(pool)))
 	}
-	annotate("node-other") // a slip of the hand
+	annotate("node-other") // a typo
 	stays("1s")
 	annotate("node-lost")
 	l.eventually("the pool is gone", func(g gomega.Gomega) {

@@ -15,8 +15,8 @@ import (
 	"github.com/storagebench/storagebench/test/sim"
 )
 
-// TestMadeVolumes: what operations make is measured like any other volume, with a claim of its own, and nothing of it is left. So it is if the
-// manager is restarted again and again, at random moments.
+// TestMadeVolumes: volumes that operations make are measured like any others, each with its own claim, and nothing of them is left. This is
+// also true if the manager is restarted again and again, at random moments.
 func TestMadeVolumes(t *testing.T) {
 	for name, restarts := range map[string]int{"undisturbed": 0, "restarts": 8} {
 		t.Run(name, func(t *testing.T) { madeVolumes(t, restarts) })

@@ -16,13 +16,13 @@ import (
 	"github.com/storagebench/storagebench/test/cluster"
 )
 
-// config is an admin's, managerConfig has the rights that the installation grants to the manager.
+// config has the rights of an admin, managerConfig those that the installation grants to the manager.
 var config, managerConfig *rest.Config
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	logger := logr.Discard()
-	if os.Getenv("STORAGEBENCH_TEST_LOG") != "" { // what the manager says, for whoever looks for a fault
+	if os.Getenv("STORAGEBENCH_TEST_LOG") != "" { // the manager's log, for debugging
 		logger = zap.New(zap.UseDevMode(true))
 	}
 	log.SetLogger(logger)

@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/test/sim"
 )
 
-// TestMetaslabMapIsStored: where a pool had free space is kept with the results of the phase, for the pictures of the report.
+// TestMetaslabMapIsStored: the map of a pool's free space is stored with the results of the phase, for the pictures of the report.
 func TestMetaslabMapIsStored(t *testing.T) {
 	t.Parallel()
 	l := startNodes(t, 1, func(workload.Request, *corev1.Pod) sim.Script { return sim.Script{} })

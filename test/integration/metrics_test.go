@@ -25,7 +25,7 @@ import (
 	"github.com/storagebench/storagebench/test/sim"
 )
 
-// values are the metrics of a registry, as NAME{LABELS}, with the count of a histogram as its value.
+// values returns the metrics of a registry, as NAME{LABELS}, with the count of a histogram as its value.
 func values(t *testing.T, from prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := from.Gather()
@@ -46,7 +46,7 @@ func values(t *testing.T, from prometheus.Gatherer) map[string]float64 {
 	return all
 }
 
-// TestMetrics: what the manager tells Prometheus comes with a benchmark and goes with it, and a scrape makes no request.
+// TestMetrics: the metrics of a benchmark come and go with it, and a scrape makes no request to the API server.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, firstAttempt(sim.Script{Outcome: sim.Fail, ExitCode: 1}))
@@ -111,7 +111,7 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// TestAgentMetrics: a disk that is not granted is a refusal, and only those who may read metrics see it.
+// TestAgentMetrics: a disk that is not granted counts as a refusal, and only those who may read metrics see it.
 func TestAgentMetrics(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, nil)
@@ -124,7 +124,7 @@ func TestAgentMetrics(t *testing.T) {
 	l.must(l.live.Create(t.Context(), &v1alpha1.BenchmarkPool{ObjectMeta: metav1.ObjectMeta{Name: "of-metrics"},
 		Spec: v1alpha1.BenchmarkPoolSpec{NodeName: node,
 			PoolTemplate: v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/nvme-LAB_M"}}}}}}))
-	// This ZFS fails: a refusal is written by hand.
+	// ZFS always fails here, so the test writes the refusal.
 	l.eventually("the refusal is counted", func(g gomega.Gomega) {
 		var pool v1alpha1.BenchmarkPool
 		g.Expect(l.live.Get(t.Context(), client.ObjectKey{Name: "of-metrics"}, &pool)).To(gomega.Succeed())
@@ -151,7 +151,7 @@ func TestAgentMetrics(t *testing.T) {
 	l.eventually("the reader is let in", func(g gomega.Gomega) { g.Expect(code(token)).To(gomega.Equal(http.StatusOK)) })
 }
 
-// metricsServer starts the one of an agent. The function returned reads from it with a token.
+// metricsServer starts the metrics server of an agent. The returned function reads from it with a token.
 func (l *lab) metricsServer() (code func(token string) int) {
 	l.t.Helper()
 	clients, err := rest.HTTPClientFor(config)
@@ -177,7 +177,7 @@ func (l *lab) metricsServer() (code func(token string) int) {
 	}
 }
 
-// token is that of a new account in the lab's namespace.
+// token returns the token of a new account in the lab's namespace.
 func (l *lab) token(account string) string {
 	l.t.Helper()
 	l.must(l.live.Create(l.t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: l.namespaces[0]}}))

@@ -33,12 +33,12 @@ import (
 // zfsNode plays a node with ZFS: the agent, and the commands that the driver runs there.
 type zfsNode struct {
 	l *lab
-	// mutex guards what follows.
+	// mutex guards the fields below.
 	mutex sync.Mutex
-	// datasets with what is set on them.
+	// datasets with their properties.
 	datasets map[string]map[string]string
 	commands []string
-	// early are pools that were to go while the driver still had volumes on them.
+	// early are pools that were to be destroyed while the driver still had volumes on them.
 	early []string
 }
 
@@ -131,7 +131,7 @@ func (n *zfsNode) look(ctx context.Context, pool *v1alpha1.BenchmarkPool) error 
 	return n.l.live.Status().Update(ctx, pool)
 }
 
-// drivenLeft are what runs on the driver's volumes make in no namespace.
+// drivenLeft lists the objects outside the lab's namespaces that runs on the driver's volumes have left behind.
 func (n *zfsNode) drivenLeft(g gomega.Gomega) (left []string) {
 	volumes := &unstructured.UnstructuredList{}
 	volumes.SetGroupVersionKind(schema.GroupVersionKind{Group: volume.DriverGroup, Version: volume.DriverVersion, Kind: "ZFSVolumeList"})
@@ -168,8 +168,8 @@ phases:
 repetitions: 1
 `
 
-// TestOpenEBS: a benchmark waits for the driver, has its volumes made by it, finds them as asked, and goes without a trace. The manager has
-// been there before the driver's kinds were.
+// TestOpenEBS: a benchmark waits for the driver, gets its volumes from it, finds them as requested, and leaves no trace. The manager is
+// started before the driver's kinds exist.
 func TestOpenEBS(t *testing.T) {
 	var sources []string
 	var guard sync.Mutex
@@ -198,7 +198,7 @@ func TestOpenEBS(t *testing.T) {
 		g.Expect(ready(l.get(benchmark).Status.Conditions).Message).To(gomega.ContainSubstring("but not the kind ZFSVolume"))
 	})
 	l.must(zfsdriver.Install(t.Context(), l.live))
-	// it would after half a minute
+	// Without this change, it would look again after half a minute.
 	l.change(benchmark, func(b *v1alpha1.StorageBenchmark) { b.Annotations = map[string]string{"look": "again"} })
 	driver := &zfsdriver.Driver{Client: l.live, NodeID: "id-of-" + l.node, Run: node.run}
 	stop := l.background("the driver", driver.Work)
@@ -218,7 +218,8 @@ func TestOpenEBS(t *testing.T) {
 	g.Expect(node.early).To(gomega.BeEmpty(), "a pool went before what the driver has on it")
 	node.mutex.Unlock()
 
-	// What is left open, the driver that is there makes; an older one, which does not know refquota, does so without a word.
+	// If the provisioner is left open, the installed driver makes the volume. An older one, which does not know refquota, silently drops
+	// it.
 	stop()
 	driver.Dropped = []string{"quotatype"}
 	l.background("an older driver", driver.Work)

@@ -24,7 +24,7 @@ type wire struct {
 	open   map[net.Conn]bool
 }
 
-// throughWire gives a configuration that reaches the API server through a wire.
+// throughWire returns a configuration that reaches the API server through a wire.
 func throughWire(t *testing.T) (*wire, *rest.Config) {
 	t.Helper()
 	address, err := url.Parse(config.Host)
@@ -66,7 +66,7 @@ func (w *wire) connect(client net.Conn) {
 	_, _ = io.Copy(client, server)
 }
 
-// keep notes a connection, unless the wire is cut.
+// keep records a connection. It returns false if the wire is cut.
 func (w *wire) keep(client net.Conn) bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -87,7 +87,7 @@ func (w *wire) setCut(cut bool) {
 	}
 }
 
-// TestOutage takes the API server from the manager for half a minute, while a phase ends.
+// TestOutage cuts the manager off from the API server for half a minute, while a phase ends.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	away := 30 * time.Second

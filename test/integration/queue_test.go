@@ -18,7 +18,7 @@ import (
 	"github.com/storagebench/storagebench/test/sim"
 )
 
-// queued waits until a benchmark stands at a place in line.
+// queued waits until a benchmark has a place in the queue.
 func (l *lab) queued(benchmark *v1alpha1.StorageBenchmark, position int32, holder *v1alpha1.StorageBenchmark) {
 	l.t.Helper()
 	l.eventually(fmt.Sprintf("%s is number %d in line", benchmark.Name, position), func(g gomega.Gomega) {
@@ -36,7 +36,7 @@ func (l *lab) queued(benchmark *v1alpha1.StorageBenchmark, position int32, holde
 	})
 }
 
-// TestQueue lets benchmarks of two namespaces want one node.
+// TestQueue queues benchmarks of two namespaces for one node.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	l := start(t, inPhase("read", sim.Script{Hold: true}), "queue-other")
@@ -50,7 +50,7 @@ func TestQueue(t *testing.T) {
 	fourth := l.submit("fourth", small, other)
 	l.queued(fourth, 3, first)
 
-	// One that leaves the line moves the others up.
+	// If one leaves the queue, the others move up.
 	l.must(l.live.Delete(t.Context(), third))
 	l.queued(fourth, 2, first)
 	// The second starts when the first is over.
@@ -75,7 +75,7 @@ func TestQueue(t *testing.T) {
 	g.Expect(l.journal.mostAtOnce(l.node)).To(gomega.Equal(1), "pods on the node at the same time")
 }
 
-// TestAbandonedLease has a Lease whose holder is no longer there.
+// TestAbandonedLease creates a Lease whose holder no longer exists.
 func TestAbandonedLease(t *testing.T) {
 	t.Parallel()
 	l := start(t, nil)

@@ -15,7 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/runs"
 )
 
-// meter notes the requests of a manager.
+// meter records the requests of a manager.
 type meter struct {
 	mutex sync.Mutex
 	// reads of single benchmarks and runs, by path: every reconcile begins with one.
@@ -24,7 +24,7 @@ type meter struct {
 	of     *lab
 }
 
-// pass notes a request and passes it on. Events are news of a change, and a dry run changes nothing.
+// pass records a request and passes it on. It ignores events, which only announce a change, and dry runs, which change nothing.
 func (m *meter) pass(request *http.Request, next http.RoundTripper) (*http.Response, error) {
 	m.mutex.Lock()
 	path := request.URL.Path
@@ -40,7 +40,7 @@ func (m *meter) pass(request *http.Request, next http.RoundTripper) (*http.Respo
 	return next.RoundTrip(request)
 }
 
-// reconciles is how often an object was reconciled.
+// reconciles returns how often an object was reconciled.
 func (m *meter) reconciles(object client.Object, resource string) int {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -61,7 +61,7 @@ func (l *lab) metered() *meter {
 	return m
 }
 
-// touch changes what means nothing, and waits until the manager has looked at it several times.
+// touch changes an annotation without a meaning, and waits until the manager has looked at the object, several times.
 func (l *lab) touch(m *meter, object client.Object, resource string) {
 	l.t.Helper()
 	for i := range 3 {
@@ -74,7 +74,7 @@ func (l *lab) touch(m *meter, object client.Object, resource string) {
 	}
 }
 
-// TestQuiet wants no write for objects that have come to rest: finished, waiting, queued, suspended and stalled.
+// TestQuiet expects no writes for objects that have come to rest: finished, waiting, queued, suspended and stalled.
 func TestQuiet(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, holdRun("000", "read"))

@@ -18,7 +18,7 @@ import (
 	"github.com/storagebench/storagebench/test/sim"
 )
 
-// counter counts the requests of a manager by verb and resource, but for its watches and the lists that begin them.
+// counter counts the requests of a manager by verb and resource, except its watches and the lists that begin them.
 type counter struct {
 	mutex sync.Mutex
 	made  map[string]int
@@ -47,8 +47,8 @@ func (c *counter) pass(request *http.Request, next http.RoundTripper) (*http.Res
 	return response, err
 }
 
-// others says whether a path is of the namespace or node of another lab. PoolOperations are in no namespace, and those of other labs wake
-// the manager of this one for their runs too.
+// others reports whether a path is in the namespace or about the node of another lab. PoolOperations are in no namespace, and those of
+// other labs wake the manager of this one for their runs too.
 func (l *lab) others(path string) bool {
 	for kind, own := range map[string][]string{"/namespaces/": l.namespaces, "/nodes/": l.nodes} {
 		if _, named, is := strings.Cut(path, kind); is {
@@ -99,7 +99,7 @@ func TestRequestsPerRun(t *testing.T) {
 	}
 	single, alone := measure("single", 1)
 	t.Logf("%d requests of a benchmark with one run of two phases:\n%s", alone, table(single, 1))
-	// 40 are usual, and 58 were before the turn went on with what it had written.
+	// 40 are usual. There were 58 before a reconcile continued with the objects that it had written.
 	if alone > 46 || alone < 30 {
 		t.Errorf("%d requests of a benchmark with one run, want 30 to 46", alone)
 	}
@@ -107,7 +107,7 @@ func TestRequestsPerRun(t *testing.T) {
 	made, many := measure("many", 6)
 	perRun := float64(many-few) / 4
 	t.Logf("%.1f requests per run of two phases; a benchmark of 6 runs makes, per run:\n%s", perRun, table(made, 6))
-	// 24 are intended, and 23 usual. On a busy machine a watch is late, and a read is repeated now and then.
+	// 24 are intended, and 23 usual. On a busy machine a watch is late, and now and then a read is repeated.
 	if limit := 12.0 + 6*2 + 2; perRun > limit || perRun < 16 {
 		t.Errorf("%.1f requests per run, want 16 to %.0f", perRun, limit)
 	}
@@ -116,8 +116,8 @@ func TestRequestsPerRun(t *testing.T) {
 	}
 }
 
-// TestRequestsPerCompletion counts what a completion costs with 40 benchmarks behind one node: their number must not matter, but for
-// the first ten.
+// TestRequestsPerCompletion counts the requests of a completion with 40 benchmarks behind one node: their number must not matter, except
+// for the first ten.
 func TestRequestsPerCompletion(t *testing.T) {
 	t.Parallel()
 	const queued, completed = 40, 5

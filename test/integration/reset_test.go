@@ -24,7 +24,7 @@ import (
 	"github.com/storagebench/storagebench/test/sim"
 )
 
-// kept is an experiment whose pools are kept.
+// kept creates an experiment whose pools are kept.
 func (l *lab) kept(name string, reset v1alpha1.ResetPolicy, repetitions int32, more string,
 	changes ...func(*v1alpha1.StorageBenchmark)) *v1alpha1.StorageBenchmark {
 	l.t.Helper()
@@ -33,10 +33,10 @@ func (l *lab) kept(name string, reset v1alpha1.ResetPolicy, repetitions int32, m
 	})...)
 }
 
-// pools of the lab by name, with their UIDs.
+// pools returns the UIDs of the lab's pools, by name.
 func (l *lab) pools(ctx context.Context) map[string]string {
 	var list v1alpha1.BenchmarkPoolList
-	_ = l.live.List(ctx, &list, client.MatchingLabels{v1alpha1.LabelNamespace: l.namespaces[0]}) // what is not seen now is seen the next time
+	_ = l.live.List(ctx, &list, client.MatchingLabels{v1alpha1.LabelNamespace: l.namespaces[0]}) // a later call sees missed ones
 	found := map[string]string{}
 	for _, pool := range list.Items {
 		found[pool.Name] = string(pool.UID)
@@ -44,7 +44,7 @@ func (l *lab) pools(ctx context.Context) map[string]string {
 	return found
 }
 
-// TestResetNone: each repetition goes on with what the one before has left, but for the one after a failure, which has a new pool.
+// TestResetNone: each repetition continues with the data of the one before, except the one after a failure, which gets a new pool.
 func TestResetNone(t *testing.T) {
 	var guard sync.Mutex
 	var asked []string
@@ -84,8 +84,8 @@ func TestResetNone(t *testing.T) {
 	l.poolsGone()
 }
 
-// TestResetDataset: variants in turn have a pool each, one after another, and no more than one is there at any time. The nodes are given
-// back after the last of them.
+// TestResetDataset: each variant has its own pool, one after another, and at most one exists at any time. The nodes are released after the
+// last of them.
 func TestResetDataset(t *testing.T) {
 	l := startNodes(t, 1, func(request workload.Request, _ *corev1.Pod) sim.Script {
 		if request.KeepsDataOf != nil {
@@ -122,7 +122,7 @@ func TestResetDataset(t *testing.T) {
 	g.Expect(kept).To(gomega.Equal(2))
 }
 
-// TestResetIsStopped: suspended or deleted in the middle, a benchmark leaves no pool; what resumes later begins on a new one.
+// TestResetIsStopped: a benchmark that is suspended or deleted in the middle leaves no pool. If it is resumed, it begins on a new one.
 func TestResetIsStopped(t *testing.T) {
 	hold := sync.OnceValue(func() sim.Script { return sim.Script{Hold: true} })
 	l := startNodes(t, 1, func(request workload.Request, _ *corev1.Pod) sim.Script {
@@ -147,7 +147,7 @@ func TestResetIsStopped(t *testing.T) {
 }
 
 // TestKeepForSchedule: a pool ages over three experiments of a schedule. Between them the node is free and the pool stays. A suspended
-// benchmark gives it up, and the age begins again.
+// benchmark gives the pool up, and the age begins again.
 func TestKeepForSchedule(t *testing.T) {
 	l := startNodes(t, 1, nil)
 	g := gomega.NewWithT(t)
@@ -194,7 +194,7 @@ gates:
 	l.poolsGone()
 }
 
-// agedOver looks at what status and results of an experiment say of its pool.
+// agedOver checks what the status and the results of an experiment say about the age of its pool, and returns the gates.
 func (l *lab) agedOver(benchmark *v1alpha1.StorageBenchmark, experiments, runs int32) []results.GateResult {
 	l.t.Helper()
 	g := gomega.NewWithT(l.t)

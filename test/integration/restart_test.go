@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// restartOften stops the manager so many times, at random moments not more than so many changes apart, and starts another.
+// restartOften stops the manager and starts another, this number of times, at random moments at most apart changes after each other.
 func (l *lab) restartOften(benchmark *v1alpha1.StorageBenchmark, times, apart int) {
 	l.t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -27,7 +27,7 @@ func (l *lab) restartOften(benchmark *v1alpha1.StorageBenchmark, times, apart in
 	}
 }
 
-// TestRestarts stops the manager at random moments of an experiment, starts another, and wants the same end.
+// TestRestarts stops the manager at random moments of an experiment, starts another, and expects the same end.
 func TestRestarts(t *testing.T) {
 	t.Parallel()
 	l := start(t, nil)
@@ -39,7 +39,7 @@ func TestRestarts(t *testing.T) {
 	l.nothingLeft(heldKinds()...)
 }
 
-// TestRestartInFinalStates starts a manager on what another has finished: nothing is recreated.
+// TestRestartInFinalStates starts a manager after another has finished a benchmark: nothing is recreated.
 func TestRestartInFinalStates(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/test/sim"
 )
 
-// TestRetain keeps volumes and pods as asked, and nothing of them after the benchmark.
+// TestRetain: volumes and pods are kept as requested, and deleted with the benchmark.
 func TestRetain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -26,16 +26,16 @@ import (
 // movedClock is the real time, moved forward.
 type movedClock struct{ by atomic.Int64 }
 
-// Now is the moved time.
+// Now returns the moved time.
 func (c *movedClock) Now() time.Time { return time.Now().Add(time.Duration(c.by.Load())) }
 
-// Since is the time that has passed on this clock.
+// Since returns the time that has passed on this clock.
 func (c *movedClock) Since(at time.Time) time.Duration { return c.Now().Sub(at) }
 
 // set moves the clock so that it is that time now.
 func (c *movedClock) set(now time.Time) { c.by.Store(int64(time.Until(now))) }
 
-// wake lets the benchmark be looked at again: timers do not follow a clock that is moved.
+// wake makes the manager look at the benchmark again: timers do not follow the moved clock.
 func (l *lab) wake(benchmark *v1alpha1.StorageBenchmark) {
 	l.t.Helper()
 	l.change(benchmark, func(b *v1alpha1.StorageBenchmark) {
@@ -43,7 +43,7 @@ func (l *lab) wake(benchmark *v1alpha1.StorageBenchmark) {
 	})
 }
 
-// TestSchedule lets a year pass twice: one experiment begins by itself, and while it is held the next time comes too early.
+// TestSchedule lets a year pass twice: one experiment begins by itself, and while it still runs, the next scheduled time passes.
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 	l := start(t, nil)
@@ -81,7 +81,7 @@ func TestSchedule(t *testing.T) {
 		g.Expect(reasons).To(gomega.HaveKeyWithValue(v1alpha1.ReasonTimeSkipped, gomega.ContainSubstring("still running")))
 		g.Expect(reasons).To(gomega.HaveKey(v1alpha1.ReasonScheduled))
 	})
-	// A user restores the object without its status, and takes the schedule away: the experiment goes on.
+	// A user restores the object without its status, and removes the schedule: the experiment continues.
 	current := l.get(benchmark)
 	before := current.DeepCopy()
 	current.Status = v1alpha1.StorageBenchmarkStatus{}
@@ -108,7 +108,7 @@ func (l *lab) history(benchmark *v1alpha1.StorageBenchmark) *past.Series {
 	return series
 }
 
-// TestHistory measures again and again: what is complete is kept, once, also when a user deletes or blocks the history.
+// TestHistory measures repeatedly: each complete experiment is recorded once, even if a user deletes or blocks the history.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	l := start(t, nil)

@@ -42,7 +42,7 @@ func TestSpecChange(t *testing.T) {
 	g.Expect(l.journal.mostAtOnce(l.node)).To(gomega.Equal(1), "pods on the node at the same time")
 }
 
-// TestSpecChangeBeforeAnyResult leaves nothing of the old experiment, for there is nothing to keep.
+// TestSpecChangeBeforeAnyResult: nothing of the old experiment is kept, because it has no result.
 func TestSpecChangeBeforeAnyResult(t *testing.T) {
 	t.Parallel()
 	l := start(t, holdRun("000", "fill"))
@@ -56,7 +56,7 @@ func TestSpecChangeBeforeAnyResult(t *testing.T) {
 	l.executedOnce(3)
 }
 
-// TestRerun repeats a finished benchmark by annotation, again and again; only so many old results are kept.
+// TestRerun repeats a finished benchmark by annotation, again and again; only resultsHistory old results are kept.
 func TestRerun(t *testing.T) {
 	t.Parallel()
 	l := start(t, nil)

@@ -57,7 +57,7 @@ func TestSuspend(t *testing.T) {
 	l.executedOnce(8)
 }
 
-// TestSuspendedFromTheStart makes nothing.
+// TestSuspendedFromTheStart: a benchmark that is created suspended makes nothing.
 func TestSuspendedFromTheStart(t *testing.T) {
 	t.Parallel()
 	l := start(t, nil)

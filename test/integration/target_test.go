@@ -12,7 +12,7 @@ import (
 
 const onFast = small + "target: {ref: {name: fast}}"
 
-// storageTarget creates a StorageTarget of that size on the lab's class.
+// storageTarget creates a StorageTarget with a size on the lab's class.
 func (l *lab) storageTarget(name, size string) *v1alpha1.StorageTarget {
 	l.t.Helper()
 	target := &v1alpha1.StorageTarget{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespaces[0], Name: name}}
@@ -21,7 +21,8 @@ func (l *lab) storageTarget(name, size string) *v1alpha1.StorageTarget {
 	return target
 }
 
-// TestStorageTarget waits for a StorageTarget, measures what it holds, and keeps its verdict when it is gone.
+// TestStorageTarget: a benchmark waits for a StorageTarget, measures the storage that it describes, and keeps its verdict when the
+// StorageTarget is gone.
 func TestStorageTarget(t *testing.T) {
 	t.Parallel()
 	l := start(t, nil)
@@ -51,7 +52,8 @@ func TestStorageTarget(t *testing.T) {
 	g.Expect(runs[len(runs)-1].Spec.Target.StorageClass.Size.String()).To(gomega.Equal("128Mi"), "but the next experiment uses it")
 }
 
-// TestStorageTargetLost stops before the next run when the StorageTarget is gone or another one, frees the node, and goes on when it is back.
+// TestStorageTargetLost: a benchmark stops before the next run if the StorageTarget is gone or has changed, frees the node, and continues
+// when the old one is back.
 func TestStorageTargetLost(t *testing.T) {
 	t.Parallel()
 	l := start(t, holdRun("000", "read"))

@@ -74,7 +74,7 @@ repetitions: 1
 	l.poolsGone()
 }
 
-// observedPools notes the pools that the operations of a phase are on, and whether they are observations.
+// observedPools records the pools of the operations of a phase, and whether the operations are observations.
 func (l *lab) observedPools(phase string, guard *sync.Mutex, pools map[string]bool) {
 	watchAll(l, &v1alpha1.PoolOperationList{}, func(change watch.EventType, operation *v1alpha1.PoolOperation) {
 		guard.Lock()

@@ -22,8 +22,8 @@ import (
 	"github.com/storagebench/storagebench/test/sim"
 )
 
-// TestUntilOperationEnds: the pod learns that its operation is over when it is, and not before; once, although the manager is restarted; and
-// the times before, during and after it are in the results.
+// TestUntilOperationEnds: the pod is notified when its operation is over, and not before, and only once, although the manager is restarted.
+// The times before, during and after the operation are in the results.
 func TestUntilOperationEnds(t *testing.T) {
 	t.Parallel()
 	var guard sync.Mutex
@@ -97,7 +97,7 @@ gates:
 	l.poolsGone()
 }
 
-// measureSteadily makes a document of a workload with the same rate in each second of some time.
+// measureSteadily fills a document with a workload that has the same rate in each second of a period.
 func measureSteadily(t *testing.T, document *results.PhaseDocument, from, to time.Time) {
 	t.Helper()
 	long := to.Sub(from).Milliseconds()

@@ -28,7 +28,8 @@ import (
 // that are busy with something else.
 const soon = 3 * time.Second
 
-// endedAs checks that the first attempt at the first run is Invalid for a reason, in words, and announced.
+// endedAs checks that the first attempt at the first run is invalid for a reason, with these words in its message, and that an event says
+// so.
 func (l *lab) endedAs(reason string, words ...string) {
 	l.t.Helper()
 	g := gomega.NewWithT(l.t)
@@ -48,7 +49,7 @@ func (l *lab) endedAs(reason string, words ...string) {
 	})
 }
 
-// said checks that a run said a reason with all words soon after a fact, and its benchmark in the same words.
+// said checks that a run reports a reason with all words soon after a fact, and that its benchmark reports it in the same words.
 func (l *lab) said(fact time.Time, reason string, words ...string) {
 	l.t.Helper()
 	has := func(conditionReason, message string) func(gomega.Gomega) {
@@ -89,7 +90,7 @@ phases:
 repetitions: 1
 `
 
-// TestPodDoesNotStart has all that keeps a pod from starting: it is reported at once, and ends the benchmark at the deadline.
+// TestPodDoesNotStart covers everything that keeps a pod from starting: it is reported at once, and ends the benchmark at the deadline.
 func TestPodDoesNotStart(t *testing.T) {
 	t.Parallel()
 	condition := func(word string) func(*lab) time.Time {
@@ -162,7 +163,7 @@ func TestPodDoesNotStart(t *testing.T) {
 	}
 }
 
-// fact waits until something is to be seen.
+// fact waits until a fact is seen, and returns when.
 func (l *lab) fact(seen func(*lab) time.Time) (at time.Time) {
 	l.t.Helper()
 	l.eventually("the fact", func(g gomega.Gomega) {
@@ -172,7 +173,7 @@ func (l *lab) fact(seen func(*lab) time.Time) (at time.Time) {
 	return at
 }
 
-// TestTroubleThatPasses is over before the deadline: the experiment goes on where it was.
+// TestTroubleThatPasses: the problem is over before the deadline, and the experiment continues where it was.
 func TestTroubleThatPasses(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]sim.Script{
@@ -192,7 +193,7 @@ func TestTroubleThatPasses(t *testing.T) {
 	}
 }
 
-// TestRunIsRepeated has all that spoils a run once: it is Invalid, says why, and the second attempt decides.
+// TestRunIsRepeated covers everything that spoils a run once: the run is invalid, says why, and the second attempt decides.
 func TestRunIsRepeated(t *testing.T) {
 	t.Parallel()
 	held := "phases: [{name: fill, fill: {to: 50%}, deadline: 10s}, {name: read, measure: {workload: {oltp: {workers: 2}}}}]\nrepetitions: 1\n"
@@ -251,7 +252,7 @@ func TestAllAttemptsFail(t *testing.T) {
 	l.executedOnce(4)
 }
 
-// TestLogUnreadableForAWhile loses nothing.
+// TestLogUnreadableForAWhile: a log that cannot be read for a while loses nothing.
 func TestLogUnreadableForAWhile(t *testing.T) {
 	t.Parallel()
 	l := start(t, inPhase("fill", sim.Script{LogFailures: 4}))
@@ -325,8 +326,8 @@ func (l *lab) nodeReady(status corev1.ConditionStatus) {
 	l.must(l.live.Status().Update(l.t.Context(), &node))
 }
 
-// TestForeignNames has objects of another owner under names that the benchmark wants: they are left alone, the node is
-// given to others meanwhile, and the benchmark goes on by itself when they are gone.
+// TestForeignNames creates objects of another owner under names that the benchmark wants: they are left alone, the node is given to others
+// meanwhile, and the benchmark continues by itself when they are gone.
 func TestForeignNames(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, nil)

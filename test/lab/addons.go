@@ -25,7 +25,7 @@ const (
 	BlockClass = "lab-block"
 )
 
-// Labels of a block volume: where its disk is.
+// The labels of a block volume that say where its disk is.
 const (
 	labelNode = "storagebench.dev/lab-node"
 	labelDisk = "storagebench.dev/lab-disk"
@@ -91,7 +91,7 @@ func readManifests() ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// blockVolumes are the PersistentVolumes of a node's volume disks. The keeper takes them back, so they are retained.
+// blockVolumes returns the PersistentVolumes of a node's volume disks. They are retained, because the keeper takes them back.
 func blockVolumes(s *state, n int) []*corev1.PersistentVolume {
 	name := nodeName(n)
 	var volumes []*corev1.PersistentVolume

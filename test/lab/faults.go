@@ -30,10 +30,10 @@ func (l *Lab) Machine(ctx context.Context, node string) (*vm.Machine, error) {
 	return machine, nil
 }
 
-// DiskActions are what can be done to a disk.
+// DiskActions are the possible actions on a disk.
 var DiskActions = []string{"fail", "fail-reads", "fail-writes", "hang", "heal", "unplug", "plug", "throttle"}
 
-// Disk does something to a disk of a node. Throttle takes the operations and bytes per second, 0 for no limit.
+// Disk performs an action on a disk of a node. Throttle takes the operations and bytes per second, 0 for no limit.
 func (l *Lab) Disk(ctx context.Context, node, disk, action string, limits ...int64) error {
 	s, err := l.load()
 	if err != nil {
@@ -80,7 +80,7 @@ func diskNames(disks []vm.Disk) string {
 	return strings.Join(names, ", ")
 }
 
-// NodeActions are what can be done to a node.
+// NodeActions are the possible actions on a node.
 var NodeActions = []string{"reset", "shutdown", "off", "on"}
 
 // Node resets a node, shuts it down in order, cuts its power, or switches it on and waits until it is ready. Switching on a node that
@@ -140,7 +140,7 @@ func (l *Lab) Node(ctx context.Context, node, action string, log io.Writer) erro
 	return fmt.Errorf("a node cannot %q; it can %s", action, strings.Join(NodeActions, ", "))
 }
 
-// answerTime is how long QEMU may take to answer. It does so within milliseconds; an unplugged disk keeps it for up to a minute.
+// answerTime is how long QEMU may take to answer. Usually it needs milliseconds; an unplugged disk keeps it busy for up to a minute.
 const answerTime = 90 * time.Second
 
 // endHung cuts the power of a node whose QEMU runs and does not answer, and writes to the log what its threads wait for.
@@ -186,13 +186,13 @@ func (l *Lab) stopNode(ctx context.Context, node string, grace time.Duration) er
 	return proc.Stop(ctx, l.Folder, processes, grace)
 }
 
-// processes are those of a node: one, or none if it is off.
+// processes returns the processes of a node: one, or none if it is off.
 func (l *Lab) processes(node string) ([]proc.Process, error) {
 	processes, err := proc.Find(l.Folder)
 	return slices.DeleteFunc(processes, func(process proc.Process) bool { return process.Part != part(node) }), err
 }
 
-// bootID is the identity of the present boot of a node, as the kubelet reports it.
+// bootID returns the ID of the present boot of a node, as the kubelet reports it.
 func (l *Lab) bootID(ctx context.Context, s *state, node string) (string, error) {
 	cluster, err := l.connect(s)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"github.com/storagebench/storagebench/test/lab/controlplane"
 )
 
-// importImage runs on a node. It remembers what it has imported, and does nothing if that is still there.
+// importImage is a script that runs on a node. It records which image it has imported, and does nothing if this image is still there.
 const importImage = `set -euo pipefail
 reference=$1 digest=$2 url=$3
 record=/var/lib/lab-images/${reference//[^a-zA-Z0-9]/_}
@@ -97,7 +97,7 @@ func (l *Lab) runtimeReady(ctx context.Context, node string) error {
 	})
 }
 
-// serve offers the files to the nodes, on loopback and under a name that cannot be guessed. Plain HTTP: in an emulated node
+// serve offers the files to the nodes, on loopback and under a name that cannot be guessed. It uses plain HTTP, because in an emulated node
 // decryption takes minutes.
 func serve(files []imageFile) (base string, stop func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -121,8 +121,8 @@ func serve(files []imageFile) (base string, stop func(), err error) {
 	return "http://" + net.JoinHostPort(controlplane.HostForNodes, port) + prefix, func() { _ = server.Close() }, err
 }
 
-// squeeze writes an image archive with its layers compressed. What goes through ctr into containerd is copied many times on the
-// way, which takes long in an emulated node. Three images took 27 s uncompressed, 32 s with gzip and 19 s with zstd.
+// squeeze writes an image archive with its layers compressed. On its way through ctr into containerd, the data is copied many times, which
+// takes long in an emulated node. Three images took 27 s uncompressed, 32 s with gzip and 19 s with zstd.
 func squeeze(w io.Writer, path string) error {
 	content, err := os.Open(path)
 	if err != nil {

@@ -90,7 +90,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// unpacked is the content of the files of an archive one after the other, of the compressed ones too.
+// unpacked returns the content of the files of an archive one after the other, and decompresses the compressed ones.
 func unpacked(t *testing.T, archive []byte) string {
 	t.Helper()
 	var all strings.Builder

@@ -21,7 +21,7 @@ import (
 	"github.com/storagebench/storagebench/test/lab/proc"
 )
 
-// keeperPart is the lab's own process: the switch between the nodes, the server of slow disks, and what takes block volumes back.
+// keeperPart is the lab's own process: it is the switch between the nodes, serves slow disks, and takes block volumes back.
 const keeperPart = "keeper"
 
 func (l *Lab) switchSocket() string { return l.path("switch.sock") }
@@ -70,7 +70,7 @@ func (l *Lab) Keep(ctx context.Context) error {
 			}
 			select {
 			case <-ctx.Done():
-			case <-time.After(2 * time.Second): // the API server may be away
+			case <-time.After(2 * time.Second): // the API server may be unavailable
 			}
 		}
 		return nil
@@ -78,7 +78,7 @@ func (l *Lab) Keep(ctx context.Context) error {
 	return group.Wait()
 }
 
-// serveSlowDisks listens for the machines' disks with service times.
+// serveSlowDisks serves the machines' disks with service times.
 func (l *Lab) serveSlowDisks(ctx context.Context, group *errgroup.Group) error {
 	s, err := l.load()
 	if err != nil {

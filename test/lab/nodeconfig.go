@@ -24,12 +24,12 @@ const (
 	sectorSize = 512
 )
 
-// innerIP is the address of the nth node among the nodes: the InternalIP of its Node object.
+// innerIP returns the address of the nth node among the nodes: the InternalIP of its Node object.
 func innerIP(n int) string { return fmt.Sprintf("10.10.0.%d", n) }
 
 func podSubnet(n int) string { return fmt.Sprintf("10.244.%d.0/24", n) }
 
-// nodeConfig makes the files that tell the nth node who it is, as a tar that its disk lab-config holds.
+// nodeConfig returns the files that give the nth node its identity, as the tar archive that is on its disk lab-config.
 func (l *Lab) nodeConfig(s *state, n int) ([]byte, error) {
 	plane := l.plane(s)
 	authority, err := plane.Authority()
@@ -91,7 +91,7 @@ func (l *Lab) kubeletFiles(files map[string][]byte, s *state, n int, authority *
 		"cgroupDriver": "cgroupfs", "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
 		"clusterDNS": []string{clusterDNS}, "clusterDomain": "cluster.local", "resolvConf": "/etc/resolv.conf",
 		"failSwapOn": false,
-		// The images come from the lab, not from a registry: nothing that is removed can be pulled again.
+		// The images come from the lab, not from a registry: an image that is removed cannot be pulled again.
 		"imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
 		"evictionHard": map[string]any{"memory.available": "100Mi", "nodefs.available": "5%", "imagefs.available": "5%"},
 	})
@@ -109,7 +109,7 @@ func (l *Lab) kubeletFiles(files map[string][]byte, s *state, n int, authority *
 	return nil
 }
 
-// networkFiles are those of the network: between nodes, of pods, and out.
+// networkFiles returns the files of the network: between nodes, of pods, and to the outside.
 func networkFiles(nodes, n int) map[string][]byte {
 	var inner strings.Builder
 	fmt.Fprintf(&inner, "[Match]\nName=eth1\n[Network]\nAddress=%s/24\nLinkLocalAddressing=no\n", innerIP(n))
@@ -145,8 +145,8 @@ func networkFiles(nodes, n int) map[string][]byte {
 	}
 }
 
-// setup runs at every boot, early: the name of the node, the host id by which ZFS knows whose pool it is, the way out for
-// pods, and the disk of the file system volumes.
+// setup is a script that runs early at every boot. It sets the name of the node, the host ID by which ZFS recognizes the owner of a pool,
+// and the way out for pods, and mounts the disk of the file system volumes.
 const setup = `#!/bin/sh
 set -eu
 hostname -F /etc/hostname
@@ -189,7 +189,7 @@ func packTar(files map[string][]byte) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// Kubeconfig is the path of the administrator's kubeconfig.
+// Kubeconfig returns the path of the administrator's kubeconfig.
 func (l *Lab) Kubeconfig() (string, error) {
 	s, err := l.load()
 	if err != nil {

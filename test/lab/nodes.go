@@ -25,7 +25,7 @@ import (
 	"github.com/storagebench/storagebench/test/lab/vm"
 )
 
-// machine is the virtual machine of the nth node.
+// machine returns the virtual machine of the nth node.
 func (l *Lab) machine(s *state, n int) vm.Spec {
 	name := nodeName(n)
 	return vm.Spec{
@@ -39,12 +39,12 @@ func (l *Lab) machine(s *state, n int) vm.Spec {
 	}
 }
 
-// diskFile is the file behind a disk of the nth node.
+// diskFile returns the file behind a disk of the nth node.
 func (l *Lab) diskFile(s *state, n int, disk string) string {
 	return filepath.Join(l.machine(s, n).Folder, disk+".raw")
 }
 
-// DiskFile is the file behind a disk of a node: what a node has written is in it once the node has flushed its disk.
+// DiskFile returns the file behind a disk of a node. It contains what the node has written, once the node has flushed its disk.
 func (l *Lab) DiskFile(node, disk string) (string, error) {
 	s, n, err := l.loadNode(node)
 	if err != nil {
@@ -53,10 +53,10 @@ func (l *Lab) DiskFile(node, disk string) (string, error) {
 	return l.diskFile(s, n, disk), nil
 }
 
-// part is the name of a node's process.
+// part returns the name of a node's process.
 func part(node string) string { return "node-" + node }
 
-// isPart reports whether a log is that of a part, and not that of a step.
+// isPart reports whether a log belongs to a part, and not to a step.
 func isPart(name string) bool {
 	return slices.Contains([]string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", keeperPart}, name) ||
 		strings.HasPrefix(name, "node-")
@@ -102,15 +102,15 @@ func (l *Lab) bootNode(ctx context.Context, s *state, n int) error {
 	return proc.Start(command, l.Folder, part(machine.Name), filepath.Join(l.Logs(), part(machine.Name)+".log"))
 }
 
-// formatFiles makes the file system of the disk for volumes on this machine, where it takes no time. A sparse file without
-// data has none yet.
+// formatFiles makes a file system on the disk for volumes. It does so on this machine, where that takes no time. A sparse file without data
+// has no file system yet.
 func (l *Lab) formatFiles(ctx context.Context, s *state, n int) error {
 	disk := l.diskFile(s, n, s.Options.Files.Name)
 	var status unix.Stat_t
 	if err := unix.Stat(disk, &status); err != nil || status.Blocks > 0 {
 		return err
 	}
-	// Nothing is left to be written later, which would count against the throttle.
+	// No initialization is left for later, because it would count against the throttle.
 	command := toolroot.Root(s.Tools).Command(ctx, "mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-E",
 		"lazy_itable_init=0,lazy_journal_init=0", disk)
 	if output, err := command.CombinedOutput(); err != nil {
@@ -136,7 +136,7 @@ func (l *Lab) restConfig(s *state) (*rest.Config, error) {
 	return config, nil
 }
 
-// Config is for clients of the lab's cluster.
+// Config returns a configuration for clients of the lab's cluster.
 func (l *Lab) Config() (*rest.Config, error) {
 	s, err := l.load()
 	if err != nil {
@@ -227,7 +227,7 @@ func getNode(ctx context.Context, cluster client.Client, name string) (*corev1.N
 	return &node, err
 }
 
-// poll asks again and again until the answer is yes. The lab's own processes have no watch.
+// poll calls ask repeatedly until it is done. The lab's own processes have no watch.
 func (l *Lab) poll(ctx context.Context, ask func() (done bool, state string, err error)) error {
 	for {
 		done, state, err := ask()

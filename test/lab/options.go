@@ -14,7 +14,7 @@ import (
 	"github.com/storagebench/storagebench/test/lab/vm"
 )
 
-// Options are what a lab is made of. They cannot change while it exists.
+// Options describe a lab. They cannot change while it exists.
 type Options struct {
 	Nodes int `json:"nodes"`
 	// Disks of every node, named disk1 and so on.
@@ -27,7 +27,7 @@ type Options struct {
 	MemoryMiB int     `json:"memoryMiB"`
 }
 
-// Limits keep a typing error from using up the machine.
+// Limits keep a typo from using up the machine.
 const (
 	maxNodes = 9
 	maxDisks = 20
@@ -105,13 +105,13 @@ func (o *Options) override(text string) error {
 	return checkDisk(*disk)
 }
 
-// delays of a disk, by the key that sets them.
+// delays returns the delays of a disk, by the keys that set them.
 func delays(disk *vm.Disk) map[string]*time.Duration {
 	return map[string]*time.Duration{"delay": &disk.Delay, "flush": &disk.FlushDelay, "unaligned": &disk.UnalignedDelay,
 		"seek": &disk.SeekDelay}
 }
 
-// ParseQuantity reads a whole number, also as 100Mi.
+// ParseQuantity parses a whole number, which may have a suffix, as 100Mi.
 func ParseQuantity(text string) (int64, error) {
 	quantity, err := resource.ParseQuantity(text)
 	if err != nil {
@@ -141,7 +141,7 @@ func checkDisk(disk vm.Disk) error {
 	return nil
 }
 
-// all are the disks of a node, in the order in which they are attached.
+// all returns the disks of a node, in the order in which they are attached.
 func (o Options) all() []vm.Disk {
 	return append(append(append([]vm.Disk{}, o.Disks...), o.Volumes...), o.Files)
 }

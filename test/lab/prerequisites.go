@@ -12,11 +12,11 @@ import (
 	"github.com/storagebench/storagebench/test/lab/progress"
 )
 
-// wanted are the programs that the machine itself must have, and the Debian packages that contain them. All else comes from
-// the lab's own tree of tools.
+// wanted are the programs that the machine itself must have, and the Debian packages that contain them. Everything else comes from the
+// lab's own tree of tools.
 var wanted = map[string]string{"mmdebstrap": "mmdebstrap"}
 
-// prerequisites checks the machine and installs what is missing if it may.
+// prerequisites checks the machine and installs missing programs if it may.
 func prerequisites(ctx context.Context, report *progress.Reporter) error {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return fmt.Errorf("a lab runs on linux/amd64, this is %s/%s: use a virtual machine or another computer", runtime.GOOS, runtime.GOARCH)

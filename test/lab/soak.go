@@ -49,8 +49,8 @@ func (l *Lab) Soak(ctx context.Context, rounds int, options Options, out io.Writ
 	return nil
 }
 
-// surroundings are the places where a lab might leave something: mounts, and the files beside its folder, in the folder
-// for temporary files and in the one for shared memory.
+// surroundings lists what is in the places where a lab might leave something: mounts, and the files beside its folder, in the folder for
+// temporary files and in the one for shared memory.
 func surroundings() ([]string, error) {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
@@ -73,7 +73,7 @@ func surroundings() ([]string, error) {
 	return found, nil
 }
 
-// without returns what only the first list has.
+// without returns the entries that only the first list has.
 func without(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(one string) bool { return slices.Contains(other, one) })
 }

@@ -43,7 +43,7 @@ func (l *Lab) sshKey(name string) (keyPair, error) {
 	return keyPair{pair}, pair.Save(folder, name)
 }
 
-// authorizedKey is the public part as OpenSSH writes it (RFC 5656).
+// authorizedKey returns the public part as OpenSSH writes it (RFC 5656).
 func (k keyPair) authorizedKey() string {
 	const kind, curve = "ecdsa-sha2-nistp256", "nistp256"
 	block, _ := pem.Decode(k.Certificate)
@@ -63,7 +63,7 @@ func (k keyPair) authorizedKey() string {
 	return kind + " " + base64.StdEncoding.EncodeToString(blob) + " lab\n"
 }
 
-// Command is a command on a node, by SSH. Without arguments it is a shell.
+// Command returns a command that runs on a node, by SSH. Without arguments it is a shell.
 func (l *Lab) Command(ctx context.Context, node string, arguments ...string) (*exec.Cmd, error) {
 	s, n, err := l.loadNode(node)
 	if err != nil {
@@ -75,7 +75,7 @@ func (l *Lab) Command(ctx context.Context, node string, arguments ...string) (*e
 	}
 	known := l.path("ssh", "known-"+node)
 	line := fmt.Sprintf("[%s]:%d %s", s.address(n), sshPort, host.authorizedKey())
-	// Written once: another command may be reading it.
+	// Write it only once: another command may be reading it.
 	if content, err := os.ReadFile(known); err != nil || string(content) != line {
 		if err := os.WriteFile(known, []byte(line), 0o600); err != nil {
 			return nil, err
@@ -106,7 +106,7 @@ func (l *Lab) Run(ctx context.Context, node string, arguments ...string) (string
 	return string(output), nil
 }
 
-// quote makes one command line of arguments: SSH passes a line to the shell at the other end.
+// quote turns arguments into one command line: SSH passes a line to the shell at the other end.
 func quote(arguments []string) string {
 	quoted := make([]string, len(arguments))
 	for i, argument := range arguments {
@@ -115,7 +115,7 @@ func quote(arguments []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// number of a node by its name.
+// number returns the number of a node with this name.
 func (s *state) number(node string) (int, error) {
 	for n, name := range s.nodes() {
 		if name == node {

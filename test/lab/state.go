@@ -17,7 +17,7 @@ import (
 	"github.com/storagebench/storagebench/test/lab/proc"
 )
 
-// Ports of a node, on a loopback address of its own.
+// Ports of a node, on its own loopback address.
 const (
 	KubeletPort = 10250
 	sshPort     = 2222
@@ -30,13 +30,13 @@ type Lab struct {
 	Folder string
 }
 
-// state is what a lab has to remember; what is running is derived from its processes.
+// state is the stored state of a lab. Which parts run is not stored, but derived from its processes.
 type state struct {
 	Options Options            `json:"options"`
 	Ports   controlplane.Ports `json:"ports"`
 	// Network is the third byte of the nodes' loopback addresses, 127.77.NETWORK.NODE.
 	Network int `json:"network"`
-	// Complete is set when lab-up has made all parts and the nodes were ready.
+	// Complete is set when lab-up has made and started all parts; the nodes may not be ready yet.
 	Complete bool `json:"complete"`
 	// Programs, by name, that the control plane was started with, and the tree with the tools.
 	Programs map[string]string `json:"programs"`
@@ -49,7 +49,7 @@ type state struct {
 
 var namePattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?$`)
 
-// Open names a lab.
+// Open returns the lab with this name.
 func Open(name string) (*Lab, error) {
 	if !namePattern.MatchString(name) {
 		return nil, fmt.Errorf("a lab cannot be called %q: use at most 20 lower case letters, digits and hyphens", name)
@@ -61,7 +61,7 @@ func Open(name string) (*Lab, error) {
 	return &Lab{Name: name, Folder: filepath.Join(base, name)}, nil
 }
 
-// home is the folder of all labs.
+// home returns the folder of all labs.
 func home() (string, error) {
 	if folder := os.Getenv("STORAGEBENCH_LAB_HOME"); folder != "" {
 		return filepath.Abs(folder)
@@ -76,7 +76,7 @@ func home() (string, error) {
 	return filepath.Join(user, ".local", "state", "storagebench", "labs"), nil
 }
 
-// lock lets one command at a time change the lab. It ends with this program, however that ends.
+// lock lets one command at a time change the lab. The lock ends with this program, however that ends.
 func (l *Lab) lock() (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(l.Folder), 0o755); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (l *Lab) path(elements ...string) string {
 	return filepath.Join(append([]string{l.Folder}, elements...)...)
 }
 
-// Logs is the folder of all logs of the lab.
+// Logs returns the folder of all logs of the lab.
 func (l *Lab) Logs() string { return l.path("logs") }
 
 var errNoLab = errors.New("there is no such lab")
@@ -123,7 +123,7 @@ func (l *Lab) load() (*state, error) {
 	return &loaded, nil
 }
 
-// loadNode is the state of the lab, and the number of a node in it.
+// loadNode returns the state of the lab, and the number of a node in it.
 func (l *Lab) loadNode(name string) (*state, int, error) {
 	s, err := l.load()
 	if err != nil {
@@ -133,7 +133,7 @@ func (l *Lab) loadNode(name string) (*state, int, error) {
 	return s, n, err
 }
 
-// Options are those that the lab was made with.
+// Options returns the options that the lab was made with.
 func (l *Lab) Options() (Options, error) {
 	s, err := l.load()
 	if err != nil {
@@ -142,7 +142,7 @@ func (l *Lab) Options() (Options, error) {
 	return s.Options, nil
 }
 
-// Nodes are the names of the nodes.
+// Nodes returns the names of the nodes.
 func (l *Lab) Nodes() ([]string, error) {
 	s, err := l.load()
 	if err != nil {
@@ -206,10 +206,10 @@ func (l *Lab) otherNetworks() ([]int, error) {
 	return taken, nil
 }
 
-// address is the loopback address of the host that leads to a node.
+// address returns the loopback address of the host that leads to a node.
 func (s *state) address(node int) string { return fmt.Sprintf("127.77.%d.%d", s.Network, node) }
 
-// nodeName of the nth node, from 1.
+// nodeName returns the name of the nth node, from 1.
 func nodeName(n int) string { return fmt.Sprintf("n%d", n) }
 
 func (s *state) nodes() []string {

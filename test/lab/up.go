@@ -18,14 +18,14 @@ import (
 	"github.com/storagebench/storagebench/test/lab/progress"
 )
 
-// What Up waits for: an API server that answers while the machines boot, nodes that are ready, and what every cluster has.
+// What Up waits for: an API server that answers while the machines boot, ready nodes, or also the add-ons that every cluster has.
 const (
 	UntilMachines = "machines"
 	UntilNodes    = "nodes"
 	UntilAddons   = "addons"
 )
 
-// Up brings the lab up: what is there and works is kept, what a killed command left half done is recreated.
+// Up brings the lab up. It keeps the parts that exist and work, and recreates a lab that a killed command left half done.
 func (l *Lab) Up(ctx context.Context, options Options, until string, out io.Writer) error {
 	if until != UntilMachines && until != UntilNodes && until != UntilAddons {
 		return fmt.Errorf("until %q: write %s, %s or %s", until, UntilMachines, UntilNodes, UntilAddons)
@@ -43,7 +43,7 @@ func (l *Lab) Up(ctx context.Context, options Options, until string, out io.Writ
 	case err == nil && existing.Complete:
 		return l.resume(ctx, existing, until, out)
 	}
-	// Not complete, broken or not there: begin again.
+	// The lab is incomplete, broken or missing: begin again.
 	if err := l.down(ctx); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (l *Lab) Up(ctx context.Context, options Options, until string, out io.Writ
 	return l.start(ctx, fresh, until, report)
 }
 
-// resume starts what does not run any more, after a reboot of the machine for example.
+// resume starts the parts that no longer run, for example after a reboot of the machine.
 func (l *Lab) resume(ctx context.Context, s *state, until string, out io.Writer) error {
 	report, err := progress.New(out, l.Logs())
 	if err != nil {
@@ -104,7 +104,7 @@ func (l *Lab) start(ctx context.Context, s *state, until string, report *progres
 	if err := group.Wait(); err != nil {
 		return l.explain(err)
 	}
-	s.Complete = true // all is made; the next lab-up waits for the rest
+	s.Complete = true // all parts are made; the next lab-up waits for the rest
 	if err := l.save(s); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 
 type object = map[string]any
 
-// document of a phase of a run, with the details that its workload has.
+// document returns the document of a phase of a run, with the details of its workload.
 func document(of pictures.Wanted) pictures.Phase {
 	kind, _, _ := strings.Cut(of.Phase, "-")
 	random := rand.New(rand.NewPCG(uint64(len(of.Variant)), 11))
@@ -43,7 +43,7 @@ func document(of pictures.Wanted) pictures.Phase {
 	return one
 }
 
-// series of five minutes: a burst, then a steady rate, a scrub from the third minute on, and four seconds without any operation.
+// series returns five minutes: a burst, then a steady rate, a scrub from the third minute on, and four seconds without any operation.
 func series(random *rand.Rand, bytes bool) object {
 	var points []object
 	for second := range 300 {
@@ -69,7 +69,7 @@ func series(random *rand.Rand, bytes bool) object {
 		"steady": object{"fromMilliseconds": 45_000, "toMilliseconds": 300_000}}
 }
 
-// bins around a latency, with a tail.
+// bins returns a histogram around a latency, with a tail.
 func bins(random *rand.Rand, around float64) []object {
 	var all []object
 	for i := range 400 {

@@ -1,5 +1,5 @@
 // Command look writes reports to look at, for hack/look: one of a real experiment, and synthetic ones that have everything a report can
-// have, and names that try to break it.
+// contain, and names that try to break it.
 package main
 
 import (
@@ -52,7 +52,7 @@ func write(measured, folder string) error {
 	return nil
 }
 
-// render makes a page with the documents of all phases that pictures want. Each picture says that its figures are synthetic.
+// render makes a page with the documents of all phases that the pictures need. Each picture says that its figures are synthetic.
 func render(e results.Experiment, phase func(pictures.Wanted) pictures.Phase) ([]byte, error) {
 	album := pictures.New(e)
 	for _, wanted := range pictures.WantedOf(e) {

@@ -22,7 +22,7 @@ spec:
   - {name: read, measure: {workload: {oltp: {workers: 16, updatePercent: 20, duration: 5m}}, operateAfter: {scrub: {}}}}
 `
 
-// synthetic pages by name: an experiment, and what makes the documents of its phases.
+// synthetic has the synthetic pages by name: an experiment, and the function that makes the documents of its phases.
 var synthetic = map[string]func() (results.Experiment, func(pictures.Wanted) pictures.Phase){
 	"everything": func() (results.Experiment, func(pictures.Wanted) pictures.Phase) {
 		return everything(plainNames), document
@@ -37,7 +37,7 @@ var synthetic = map[string]func() (results.Experiment, func(pictures.Wanted) pic
 	},
 }
 
-// names of what a user names.
+// names has the names that a user chooses.
 type names struct {
 	namespace, benchmark, gate, message, node string
 	records, levels                           []string
@@ -49,7 +49,7 @@ var plainNames = names{namespace: "lab", benchmark: "synthetic", gate: "", node:
 	records: []string{"8k", "16k", "32k", "128k"}, levels: []string{"45%", "60%", "75%", "90%"},
 	phase: func(phase string) string { return phase }}
 
-// hostileNames are as long as they may be, have no place to break, are wide, and try to be markup.
+// hostileNames are as long as allowed and wide, cannot be broken into lines, and try to be markup.
 var hostileNames = names{namespace: strings.Repeat("n", 63), benchmark: strings.Repeat("MW", 31),
 	gate: "<script>alert(1)</script>&\"'\u202e",
 	node: strings.Repeat("node-with-a-long-name.", 11), message: strings.Repeat("W", 300) + " " + strings.Repeat("<b>synthetic</b> ", 60),
@@ -57,7 +57,7 @@ var hostileNames = names{namespace: strings.Repeat("n", 63), benchmark: strings.
 	levels:  []string{"45%", strings.Repeat("m", 40), "\u202e90%", "<img src=x onerror=alert(3)>"},
 	phase:   func(phase string) string { return phase + "-" + strings.Repeat("WM", 27) }}
 
-// everything has a matrix of two paths, all kinds of gates, phases of all workloads, and runs that are not valid.
+// everything returns an experiment with a matrix of two paths, all kinds of gates, phases of all workloads, and runs that are not valid.
 func everything(n names) results.Experiment {
 	e := frame(n)
 	for repetition := range int32(6) {
@@ -99,7 +99,7 @@ func variantName(record, level string) string {
 	return "dataset.recordsize=" + record + ",phases.fill.to=" + level
 }
 
-// run has figures that get worse with the level, and less so with larger records.
+// run returns a run whose figures get worse with the level, and better with larger records.
 func (n names) run(variant string, repetition int32, record, level, index int) results.RunResult {
 	random := rand.New(rand.NewPCG(uint64(index), 7))
 	noise := func(value float64) int64 { return int64(value * math.Exp(0.03*random.NormFloat64())) }
@@ -135,7 +135,7 @@ func (n names) run(variant string, repetition int32, record, level, index int) r
 		}}
 }
 
-// gates of all kinds.
+// gates returns gates of all kinds.
 func gates(n names, variants []results.VariantResult) []results.GateResult {
 	least, most := int64(20_000_000), int64(2_000_000)
 	rate := results.GateMetric{Phase: n.phase("read"), Metric: "readBytesPerSecond"}
@@ -157,7 +157,7 @@ func gates(n names, variants []results.VariantResult) []results.GateResult {
 		{Name: "preflight" + n.gate, Verdict: "Invalid", Reason: "RunsInvalid", Message: n.message}, compare}
 }
 
-// comparison of the medians, with an interval that gets wider; every fifth has too few runs for one.
+// comparison compares the medians, with an interval that gets wider; every fifth comparison has too few runs for an interval.
 func comparison(variant, base results.VariantResult, at int) results.Comparison {
 	median := func(of results.VariantResult) float64 {
 		for _, metric := range of.Phases[1].Metrics {
@@ -186,7 +186,7 @@ func comparison(variant, base results.VariantResult, at int) results.Comparison 
 	return one
 }
 
-// compared has three variants with many runs: one is slower than the others.
+// compared returns an experiment with three variants and many runs: one variant is slower than the others.
 func compared() results.Experiment {
 	n := plainNames
 	n.message = "synthetic figures, made to show a report: the only gate failed: no-worse (Worse)"
@@ -206,7 +206,7 @@ func compared() results.Experiment {
 	return e
 }
 
-// onNodes has repetitions on two nodes at once.
+// onNodes returns an experiment with repetitions that run on two nodes at the same time.
 func onNodes() results.Experiment {
 	n := plainNames
 	e := frame(n)

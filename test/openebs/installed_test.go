@@ -22,7 +22,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestSpecs: the benchmarks are such as the API has.
+// TestSpecs: the benchmarks have only fields of the API.
 func TestSpecs(t *testing.T) {
 	for _, row := range Rows {
 		for _, provisioner := range []string{volume.ProvisionerLocal, volume.ProvisionerOpenEBS} {
@@ -75,7 +75,7 @@ func connect(t *testing.T) client.Client {
 	return cluster
 }
 
-// measure brings a row to its verdict and away again.
+// measure runs the benchmark of a row to its verdict, and deletes it.
 func measure(t *testing.T, cluster client.Client, namespace string, row Row, disk string) {
 	const patience, polling = 15 * time.Minute, 2 * time.Second
 	g := gomega.NewWithT(t)

@@ -1,5 +1,5 @@
-// Package openebs has the benchmarks by which volumes on pools are tested, whoever makes the volumes: the agent, the stand-in for the
-// OpenEBS driver, or the real driver in a cluster of yours.
+// Package openebs has the benchmarks that test volumes on pools, whether the agent makes the volumes, the stand-in for the OpenEBS driver,
+// or the real driver in a cluster of yours.
 package openebs
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// Row is a dataset that a workload can get from a pool, with what has to be found in the results.
+// Row is a dataset that a workload can get from a pool, with the values that the results must show.
 type Row struct {
 	Name string
 	// Dataset as in the spec, without the provisioner.
@@ -31,14 +31,14 @@ type Row struct {
 	Property, Value string
 }
 
-// Rows are what a workload can get.
+// Rows are the datasets that a workload can get.
 var Rows = []Row{
 	{"dataset", `size: 512Mi, properties: {recordsize: 8k, compression: "off", sync: always}`, "zfs", "recordsize", "8192"},
 	{"raw-volume", `type: Volume, size: 256Mi, properties: {volblocksize: 16k, logbias: throughput}`, "", "volblocksize", "16384"},
 	{"ext4-volume", `type: Volume, size: 256Mi, fsType: ext4`, "ext4", "pool.ashift", "12"},
 }
 
-// Spec of the benchmark of a row, on one disk.
+// Spec returns the spec of the benchmark of a row, on one disk.
 func (r Row) Spec(provisioner, disk string) string {
 	return fmt.Sprintf(`
 target:
@@ -59,7 +59,8 @@ repetitions: 1
 `, disk, provisioner, r.Dataset)
 }
 
-// Left lists what runs on pools have left in no namespace of their own: pools, classes, PersistentVolumes and what the driver has.
+// Left lists the objects outside their namespaces that runs on pools have left behind: pools, classes, PersistentVolumes and the driver's
+// objects.
 func Left(ctx context.Context, cluster client.Client) (left []string, err error) {
 	var pools v1alpha1.BenchmarkPoolList
 	var classes storagev1.StorageClassList

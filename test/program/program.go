@@ -22,8 +22,8 @@ func CopySelf(path string) error {
 	return write(path, self)
 }
 
-// write prevents forks while the file is open: a child started just then by a test beside this one would hold it open for writing,
-// and the kernel refuses to run such a file ("text file busy").
+// write prevents forks while the file is open: a child that a parallel test starts just then would hold the file open for writing, and the
+// kernel refuses to run such a file ("text file busy").
 func write(path string, content io.Reader) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

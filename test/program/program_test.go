@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestRunsAtOnce: what was written can be run, whatever is forked beside it.
+// TestRunsAtOnce: a written program can be run at once, even if other programs are started in parallel.
 func TestRunsAtOnce(t *testing.T) {
 	folder := t.TempDir()
 	var group sync.WaitGroup

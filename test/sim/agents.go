@@ -34,7 +34,7 @@ func (a Agents) Step(ctx context.Context) (changed bool, err error) {
 	return pools || operations, err
 }
 
-// StepPools makes every pool ready, a kept one for each of its runs.
+// StepPools makes every pool ready, and a kept pool again for each of its runs.
 func (a Agents) StepPools(ctx context.Context) (changed bool, err error) {
 	var list v1alpha1.BenchmarkPoolList
 	if err := a.Client.List(ctx, &list); err != nil {
@@ -58,7 +58,7 @@ func (a Agents) StepPools(ctx context.Context) (changed bool, err error) {
 	return changed, nil
 }
 
-// overtaken ignores that an object has changed or is gone: the next step sees it.
+// overtaken ignores errors because an object has changed or is gone: the next step sees that.
 func overtaken(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil
@@ -66,7 +66,7 @@ func overtaken(err error) error {
 	return err
 }
 
-// MarksOf are what an agent reports once it has reset a kept pool for its run.
+// MarksOf returns the marks that an agent reports once it has reset a kept pool for its run.
 func MarksOf(pool *v1alpha1.BenchmarkPool) []v1alpha1.EffectiveProperty {
 	var marks []v1alpha1.EffectiveProperty
 	for _, mark := range naming.RunMarks(pool) {
@@ -81,8 +81,8 @@ func awaits(pool *v1alpha1.BenchmarkPool) bool {
 	return slices.ContainsFunc(pool.Spec.Datasets, func(d v1alpha1.PoolDataset) bool { return d.Awaited })
 }
 
-// StepOperations starts what is requested. Operations end on request, or in the next step if they change the datasets of the pool, export
-// and import it or map it.
+// StepOperations starts requested operations. Operations end on request, or in the next step if they change the datasets of the pool,
+// export and import it or map it.
 func (a Agents) StepOperations(ctx context.Context) (changed bool, err error) {
 	var list v1alpha1.PoolOperationList
 	if err := a.Client.List(ctx, &list); err != nil {
@@ -125,7 +125,7 @@ func mapFreeSpace(operation *v1alpha1.PoolOperation, now metav1.Time) (err error
 	return err
 }
 
-// shows plays the agent that has mounted a dataset which an operation has created and the spec of its pool awaits, or that finds it
+// shows plays the agent that has mounted a dataset, which an operation has created and the spec of its pool awaits, or that finds a dataset
 // destroyed.
 func (a Agents) shows(ctx context.Context, operation *v1alpha1.PoolOperation) error {
 	action := &operation.Spec.Action

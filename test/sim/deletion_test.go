@@ -58,7 +58,7 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// TestRunningJobDeleted: nothing is left, even of a workload that runs.
+// TestRunningJobDeleted: nothing is left, even of a running workload.
 func TestRunningJobDeleted(t *testing.T) {
 	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
 		t.Run(string(policy), func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestStaticVolume(t *testing.T) {
 	l.wantNothing()
 }
 
-// TestRejectedPod: what admission refuses is reported by an event, and the Job waits.
+// TestRejectedPod: if admission refuses a pod, an event reports it, and the Job waits.
 func TestRejectedPod(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, Options{})

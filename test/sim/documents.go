@@ -16,7 +16,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// Metrics are the numbers that a phase gets: the same for the same kind, name and seed, and within 1% of round numbers.
+// Metrics returns the metrics of a phase: the same for the same kind, name and seed, and within 1% of round numbers.
 func Metrics(request workload.Request) map[string]int64 {
 	noisy := func(metric string, value int64) int64 {
 		hash := fnv.New64a()
@@ -54,7 +54,7 @@ func Metrics(request workload.Request) map[string]int64 {
 	return metrics
 }
 
-// document is the result of a phase as the script wants it.
+// document returns the result of a phase according to the script.
 func document(request workload.Request, script Script, started, finished time.Time) results.PhaseDocument {
 	if request.StartAt != nil { // the nodes of a group would wait for each other, and measure together
 		finished = started
@@ -82,7 +82,7 @@ func document(request workload.Request, script Script, started, finished time.Ti
 	return d
 }
 
-// output is what a container leaves behind when it ends: its whole log and its termination message.
+// output returns what a container leaves behind when it ends: its whole log and its termination message.
 func output(request workload.Request, script Script, started, finished time.Time) (log, message string, err error) {
 	head := opening(script)
 	if script.Outcome == NoResult || (script.Outcome == Fail && script.Document == nil) {
@@ -110,7 +110,7 @@ func output(request workload.Request, script Script, started, finished time.Time
 	return head + emitted, message, err
 }
 
-// opening is what the log says before the result.
+// opening returns the part of the log before the result.
 func opening(script Script) string {
 	lines := append([]string{"storagebench runner (simulated)", results.Progress{Percent: 50, Message: "halfway"}.Line()}, script.Log...)
 	return strings.Join(lines, "\n") + "\n"
@@ -122,7 +122,7 @@ func cut(emitted string) string {
 	return half[:strings.LastIndex(half, "\n")+1]
 }
 
-// incompressible is raw output so large that the document takes several lines of the log.
+// incompressible returns raw output so large that the document takes several lines of the log.
 func incompressible() []byte {
 	digest := sha256.Sum256(nil)
 	var text strings.Builder

@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// always is the same script for every pod.
+// always returns options with the same script for every pod.
 func always(script Script) Options {
 	return Options{Behaviour: func(workload.Request, *corev1.Pod) Script { return script }}
 }
@@ -70,7 +70,7 @@ func TestChangedResult(t *testing.T) {
 	}
 }
 
-// TestPodsThatEndBadly: the Job fails, and what is left of the pod says why.
+// TestPodsThatEndBadly: the Job fails, and the pod, if it is still there, says why.
 func TestPodsThatEndBadly(t *testing.T) {
 	t.Parallel()
 	cases := []struct {

@@ -94,7 +94,7 @@ func (g *garbage) add(kind schema.GroupVersionKind, meta *metav1.ObjectMeta) {
 	}
 }
 
-// letGo does what the finalizers of an object that is deleted ask for: orphaning, or foreground deletion.
+// letGo does what the finalizers of a deleted object require: orphaning, or foreground deletion.
 func (g *garbage) letGo(ctx context.Context, object *metav1.PartialObjectMetadata) error {
 	switch {
 	case slices.Contains(object.Finalizers, metav1.FinalizerOrphanDependents):
@@ -165,7 +165,7 @@ func blocks(object *metav1.PartialObjectMetadata, owner types.UID) bool {
 	})
 }
 
-// judge deletes an object all of whose owners are gone, and removes owners that are gone from one that has others.
+// judge deletes an object if all its owners are gone. Otherwise it removes the owners that are gone from the object.
 func (g *garbage) judge(ctx context.Context, object *metav1.PartialObjectMetadata) error {
 	gone := map[types.UID]bool{}
 	for _, owner := range object.OwnerReferences {
@@ -213,7 +213,7 @@ func (g *garbage) there(ctx context.Context, namespace string, owner metav1.Owne
 	return g.exists[owner.UID], nil
 }
 
-// remove deletes an object: in the foreground if it has dependents that its owner waits for, else in the background.
+// remove deletes an object: in the foreground if it has dependents that its owner waits for, otherwise in the background.
 func (g *garbage) remove(ctx context.Context, object *metav1.PartialObjectMetadata, foreground bool) error {
 	policy := metav1.DeletePropagationBackground
 	switch {

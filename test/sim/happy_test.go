@@ -110,7 +110,7 @@ func TestSpeed(t *testing.T) {
 	t.Logf("100 idle steps in %v", time.Since(started))
 }
 
-// TestRun runs passes beside a test that does not wait for them, on an API server that other tests use.
+// TestRun runs passes in parallel with a test that does not wait for them, on an API server that other tests use.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, Options{})

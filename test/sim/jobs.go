@@ -85,7 +85,7 @@ func (p *pass) job(ctx context.Context, job *batchv1.Job, pod *corev1.Pod) error
 	return p.countJob(ctx, job, 1, ready)
 }
 
-// pastDeadline reports whether a Job has been active for longer than it may; if not, the deadline is kept in mind.
+// pastDeadline reports whether a Job has been active for longer than it may; if not, the deadline is remembered.
 func (p *pass) pastDeadline(job *batchv1.Job) bool {
 	if job.Spec.ActiveDeadlineSeconds == nil || job.Status.StartTime == nil {
 		return false
@@ -225,7 +225,7 @@ func findCondition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.Job
 	return nil
 }
 
-// latest is the later of two times.
+// latest returns the later of two times.
 func latest(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b

@@ -82,7 +82,7 @@ func (p *pass) startPod(ctx context.Context, pod *corev1.Pod) error {
 		p.setPodCondition(pod, condition, corev1.ConditionTrue, "", "")
 	}
 	p.changed = true
-	if err := p.client.Status().Update(ctx, pod); err != nil { // it did not start, if this fails
+	if err := p.client.Status().Update(ctx, pod); err != nil { // if this fails, it did not start
 		return p.wrote(err)
 	}
 	p.kubelet.logs.start(pod, opening(script), script.LogFailures)
@@ -114,7 +114,7 @@ func (p *pass) waiting(ctx context.Context, pod *corev1.Pod, reason, message str
 	return p.writeStatus(ctx, pod)
 }
 
-// waitingReason is why the first container waits.
+// waitingReason returns why the first container waits.
 func waitingReason(pod *corev1.Pod) string {
 	if len(pod.Status.ContainerStatuses) == 0 || pod.Status.ContainerStatuses[0].State.Waiting == nil {
 		return ""
@@ -154,7 +154,7 @@ func (p *pass) endPod(ctx context.Context, pod *corev1.Pod) error {
 	return p.complete(ctx, pod, script)
 }
 
-// complete ends a container by itself, with its log and its termination message.
+// complete lets a container end by itself, with its log and its termination message.
 func (p *pass) complete(ctx context.Context, pod *corev1.Pod, script Script) error {
 	log, message := opening(script), script.Message
 	if request, is := requestOf(pod); is {
@@ -240,7 +240,7 @@ func (p *pass) writeStatus(ctx context.Context, pod *corev1.Pod) error {
 	return p.wrote(p.client.Status().Update(ctx, pod))
 }
 
-// started notes that a workload runs.
+// started records that a workload runs.
 func (p *pass) started(pod *corev1.Pod) {
 	request, _ := requestOf(pod)
 	execution := Execution{
@@ -255,7 +255,7 @@ func (p *pass) started(pod *corev1.Pod) {
 	p.executions = append(p.executions, execution)
 }
 
-// finished notes that a workload is over.
+// finished records that a workload is over.
 func (p *pass) finished(pod *corev1.Pod, code int32) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

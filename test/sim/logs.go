@@ -28,7 +28,7 @@ var (
 	kubelets      = map[string]*kubelet{}
 )
 
-// takeKubelet returns the kubelet for an API server, started if there is none.
+// takeKubelet returns the kubelet for an API server, and starts it if necessary.
 func takeKubelet(host string) *kubelet {
 	kubeletsMutex.Lock()
 	defer kubeletsMutex.Unlock()
@@ -55,7 +55,7 @@ func (k *kubelet) release() {
 	}
 }
 
-// port on which the kubelet listens.
+// port returns the port on which the kubelet listens.
 func (k *kubelet) port() int32 {
 	return int32(k.http.Listener.Addr().(*net.TCPAddr).Port)
 }
@@ -80,7 +80,7 @@ func (l *logs) start(pod *corev1.Pod, text string, failures int) {
 	l.byPod[pod.Namespace+"/"+pod.Name] = &podLog{container: pod.Spec.Containers[0].Name, text: text, failures: failures}
 }
 
-// end replaces the log of a pod by the whole of it.
+// end replaces the log of a pod by the complete log.
 func (l *logs) end(pod *corev1.Pod, text string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -128,7 +128,7 @@ func (l *logs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, text)
 }
 
-// tail is the last lines of a text.
+// tail returns the last lines of a text.
 func tail(text string, lines int) string {
 	all := strings.SplitAfter(text, "\n")
 	if all[len(all)-1] == "" {

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// CreateNodes creates the nodes, Ready and with the fake kubelet as theirs. Nodes that exist already, created by a test beside
-// this one, are taken over.
+// CreateNodes creates the nodes, Ready and with the fake kubelet as theirs. Nodes that exist already, created by a parallel test, are taken
+// over.
 func (c *Cluster) CreateNodes(ctx context.Context) error {
 	for _, name := range c.options.Nodes {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
@@ -32,7 +32,7 @@ func (c *Cluster) CreateNodes(ctx context.Context) error {
 	return nil
 }
 
-// readyNode plays what makes a new node Ready. Admission taints every new node; the node controller removes the taint.
+// readyNode plays the components that make a new node Ready. Admission taints every new node; the node controller removes the taint.
 func (c *Cluster) readyNode(ctx context.Context, name string) error {
 	var node corev1.Node
 	if err := c.client.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
@@ -71,7 +71,7 @@ func (c *Cluster) readyNode(ctx context.Context, name string) error {
 	return c.client.Status().Update(ctx, &node)
 }
 
-// resetNode boots the node of a running pod again, and lets the pod wait to be started a second time.
+// resetNode reboots the node of a running pod, and lets the pod wait to be started a second time.
 func (p *pass) resetNode(ctx context.Context, pod *corev1.Pod) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		var node corev1.Node
@@ -95,7 +95,7 @@ func (c *Cluster) CreateStorageClass(ctx context.Context, name string, isDefault
 	return c.CreateStorageClassWithMode(ctx, name, isDefault, storagev1.VolumeBindingWaitForFirstConsumer)
 }
 
-// CreateStorageClassWithMode is CreateStorageClass with a binding mode.
+// CreateStorageClassWithMode is like CreateStorageClass, with a binding mode.
 func (c *Cluster) CreateStorageClassWithMode(ctx context.Context, name string, isDefault bool, mode storagev1.VolumeBindingMode) error {
 	class := &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: Provisioner, VolumeBindingMode: &mode,

@@ -100,7 +100,7 @@ func (p *pass) waitsForPod(claim *corev1.PersistentVolumeClaim) bool {
 	return known && ptr.Deref(class.VolumeBindingMode, storagev1.VolumeBindingImmediate) == storagev1.VolumeBindingWaitForFirstConsumer
 }
 
-// unschedulable writes why a pod cannot be scheduled, if that is news.
+// unschedulable writes why a pod cannot be scheduled, unless the status says so already.
 func (p *pass) unschedulable(ctx context.Context, pod *corev1.Pod, message string) error {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && condition.Message == message {
@@ -111,7 +111,7 @@ func (p *pass) unschedulable(ctx context.Context, pod *corev1.Pod, message strin
 	return p.writeStatus(ctx, pod)
 }
 
-// nodeFor is the first node that a pod and its bound volumes accept; empty if there is none.
+// nodeFor returns the first node that a pod and its bound volumes accept; empty if there is none.
 func (p *pass) nodeFor(pod *corev1.Pod) string {
 	for i := range p.nodes {
 		node := &p.nodes[i]

@@ -92,7 +92,7 @@ type Execution struct {
 	ExitCode int32
 }
 
-// Executions are the workloads that really started, in order.
+// Executions returns the workloads that really started, in order.
 func (c *Cluster) Executions() []Execution {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -133,7 +133,7 @@ func (c *Cluster) SetClaims(behaviour ClaimBehaviour) {
 	c.options.Claims, c.renewed = behaviour, true
 }
 
-// script is what happens to a pod.
+// script returns what happens to a pod.
 func (c *Cluster) script(pod *corev1.Pod) Script {
 	if script, known := c.scripts[pod.UID]; known {
 		return script

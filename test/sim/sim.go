@@ -23,17 +23,17 @@ import (
 
 // Options of a Cluster.
 type Options struct {
-	// Namespaces it acts in; empty is all of them. Tests that share an API server each give their own.
+	// Namespaces in which it acts; empty means all of them. Tests that share an API server each give their own.
 	Namespaces []string
 	// Behaviour of the workload pods; nil lets all of them succeed.
 	Behaviour Behaviour
 	// Claims says what happens to a claim; nil binds all that can be bound.
 	Claims ClaimBehaviour
-	// Nodes are the names of the nodes; empty is one node called node-1.
+	// Nodes are the names of the nodes; empty means one node called node-1.
 	Nodes []string
-	// Collects says whether there may be garbage to collect, for callers who know of every deletion; nil is always.
+	// Collects says whether there may be garbage to collect, for callers who know of every deletion; nil means always.
 	Collects func() bool
-	// Now is the clock for what is written into objects and for deadlines of Jobs; nil is time.Now.
+	// Now is the clock for the times in objects and for deadlines of Jobs; nil means time.Now.
 	Now func() time.Time
 }
 
@@ -46,7 +46,7 @@ type Cluster struct {
 	options Options
 	kubelet *kubelet
 
-	// step lets one pass run at a time; it guards what follows.
+	// step lets one pass run at a time; it guards the fields below.
 	step     sync.Mutex
 	quiet    string               // the revision of the store at which a pass found nothing to do
 	deadline time.Time            // when a running Job reaches its deadline, at the earliest; zero if none does
@@ -56,7 +56,7 @@ type Cluster struct {
 	warnings int                  // written so far
 	scripts  map[types.UID]Script // of pods, by their UID
 
-	// mutex guards what tests look at and change between passes.
+	// mutex guards the fields that tests look at and change between passes.
 	mutex      sync.Mutex
 	behaviour  Behaviour
 	executions []Execution
@@ -98,11 +98,11 @@ func (c *Cluster) Close() {
 	c.kubelet.release()
 }
 
-// Step is one pass: every object that can advance is taken one step further, in a fixed order. It reports whether anything
-// was written; callers repeat it until nothing is.
+// Step makes one pass: every object that can advance is taken one step further, in a fixed order. It reports whether anything was written;
+// callers repeat it until nothing is.
 //
-// Jobs, pods and claims come first. Only a pass that finds nothing to do with them collects garbage, so that a busy pass
-// costs few requests; and if the store did not change since a pass that found nothing at all, one small request is the cost.
+// Jobs, pods and claims come first. Only a pass that finds nothing to do with them collects garbage, so that a busy pass costs few
+// requests. If the store did not change since a pass that found nothing at all, a pass costs only one small request.
 func (c *Cluster) Step(ctx context.Context) (changed bool, err error) {
 	c.step.Lock()
 	defer c.step.Unlock()
@@ -152,7 +152,7 @@ func (c *Cluster) Settle(ctx context.Context) error {
 	return fmt.Errorf("the simulated cluster still finds something to do after 1000 passes")
 }
 
-// failuresInARow is how often Run tries again: an API server on a busy machine breaks off a request now and then.
+// failuresInARow is how often Run retries: an API server on a busy machine breaks off a request now and then.
 const failuresInARow = 10
 
 // Run repeats Step until the context ends, for tests with a manager that runs by itself.
@@ -195,7 +195,7 @@ type pass struct {
 	changed bool
 }
 
-// wrote notes a write. An object that is gone or was changed meanwhile is left to the next pass.
+// wrote records a write. An object that is gone or was changed meanwhile is left to the next pass.
 func (p *pass) wrote(err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):

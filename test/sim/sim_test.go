@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	cluster.Main(m, &config)
 }
 
-// lab is a namespace of its own with a simulated cluster.
+// lab is a test's own namespace with a simulated cluster.
 type lab struct {
 	*testing.T
 	*Cluster
@@ -93,7 +93,7 @@ func (l *lab) completes(job *batchv1.Job) {
 	jobs, err := l.clientset.BatchV1().Jobs(l.namespace).Watch(l.Context(), metav1.SingleObject(metav1.ObjectMeta{Name: job.Name}))
 	l.must(err)
 	defer jobs.Stop()
-	for event := range jobs.ResultChan() { // begins with what is there
+	for event := range jobs.ResultChan() { // begins with the existing object
 		seen, is := event.Object.(*batchv1.Job)
 		if !is || event.Type == watch.Deleted {
 			l.Fatalf("the Job %s is gone: %v", job.Name, event)
@@ -143,7 +143,7 @@ func (l *lab) job(name string) *batchv1.Job {
 	return job
 }
 
-// pod is the only pod, or nil.
+// pod returns the only pod, or nil.
 func (l *lab) pod() *corev1.Pod {
 	l.Helper()
 	var pods corev1.PodList

@@ -25,8 +25,8 @@ type state struct {
 	hasPVs  bool
 }
 
-// revision is the revision of the whole store. A list of Events carries it, because it never comes from the API server's
-// watch cache. The namespace has no Events, so the list is small.
+// revision returns the revision of the whole store. A list of Events carries it, because it never comes from the API server's watch cache.
+// The namespace has no Events, so the list is small.
 func (c *Cluster) revision(ctx context.Context) (string, error) {
 	var events metav1.PartialObjectMetadataList
 	events.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("EventList"))
@@ -34,7 +34,7 @@ func (c *Cluster) revision(ctx context.Context) (string, error) {
 	return events.ResourceVersion, err
 }
 
-// look lists what a pass needs in any case.
+// look lists the objects that every pass needs.
 func (c *Cluster) look(ctx context.Context) (*state, error) {
 	seen := &state{}
 	var jobs batchv1.JobList
@@ -149,7 +149,7 @@ func (s *state) volume(name string) *corev1.PersistentVolume {
 	return nil
 }
 
-// claimNames are the claims that a pod mounts.
+// claimNames returns the names of the claims that a pod mounts.
 func claimNames(pod *corev1.Pod) []string {
 	var names []string
 	for _, volume := range pod.Spec.Volumes {

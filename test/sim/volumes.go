@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// Provisioner of the classes that CreateStorageClass makes. Claims of classes of other provisioners are bound alike, except for those
-	// that have a stand-in of their own.
+	// Provisioner of the classes that CreateStorageClass makes. Claims of classes of other provisioners are bound in the same way, except
+	// for provisioners that have their own stand-in.
 	Provisioner = "sim.storagebench.dev/provisioner"
 
 	claimFinalizer         = "kubernetes.io/pvc-protection"
@@ -53,7 +53,7 @@ func (p *pass) inUse(claim *corev1.PersistentVolumeClaim) bool {
 	})
 }
 
-// claimProblem is why the test does not want a claim to be bound.
+// claimProblem returns why the test does not want a claim to be bound.
 func (p *pass) claimProblem(claim *corev1.PersistentVolumeClaim) string {
 	if p.options.Claims == nil {
 		return ""
@@ -86,7 +86,7 @@ func (p *pass) bindClaim(ctx context.Context, claim *corev1.PersistentVolumeClai
 	return p.provision(ctx, claim, "")
 }
 
-// volumeFor is the volume, made elsewhere or in a pass that was cut short, that is meant for a claim.
+// volumeFor returns the volume that is meant for a claim and was made elsewhere, or in a pass that was cut short.
 func (p *pass) volumeFor(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
 	for i := range p.pvs {
 		volume := &p.pvs[i]
@@ -109,7 +109,7 @@ func refers(of *corev1.ObjectReference, claim *corev1.PersistentVolumeClaim) boo
 	return of.Namespace == claim.Namespace && of.Name == claim.Name && (of.UID == "" || of.UID == claim.UID)
 }
 
-// provision makes a volume for a claim and binds it; with a node, one that is only on that node.
+// provision makes a volume for a claim and binds it. If node is given, the volume is only on that node.
 func (p *pass) provision(ctx context.Context, claim *corev1.PersistentVolumeClaim, node string) error {
 	class := p.classes[ptr.Deref(claim.Spec.StorageClassName, "")]
 	if class.Provisioner == noProvisioner {
@@ -145,7 +145,7 @@ func (p *pass) provision(ctx context.Context, claim *corev1.PersistentVolumeClai
 	return p.bind(ctx, claim, volume, node)
 }
 
-// claimRef is how a volume refers to its claim.
+// claimRef returns the reference of a volume to its claim.
 func claimRef(claim *corev1.PersistentVolumeClaim) *corev1.ObjectReference {
 	return &corev1.ObjectReference{
 		Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,

@@ -1,5 +1,5 @@
-// Package states keeps the states of objects as the controllers write them, for the tests of what GitOps tools make of them. Those
-// tests are in a module of their own (test/gitops), which needs nothing of the product but these files.
+// Package states stores the states of objects as the controllers write them, for the tests that show them to GitOps tools. Those tests are
+// in their own module (test/gitops), which needs nothing from the product but these files.
 package states
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Folder has a folder of states for each kind, seen from a package two folders below the root.
+// Folder contains a folder of states for each kind. The path is relative to a package two folders below the root.
 const Folder = "../../test/gitops/testdata"
 
 var update = flag.Bool("update-states", false, "write the files of test/gitops/testdata")

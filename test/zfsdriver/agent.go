@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// volumes brings the datasets of the node to what the ZFSVolumes say.
+// volumes brings the datasets of the node in line with the ZFSVolumes.
 func (d *Driver) volumes(ctx context.Context) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "zfs.openebs.io", Version: "v1", Kind: "ZFSVolumeList"})
@@ -32,7 +32,7 @@ func (d *Driver) volumes(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// make makes the dataset of a volume. There has to be what it is below: nothing is made besides.
+// make creates the dataset of a volume. Its parent must exist: make creates nothing else.
 func (d *Driver) make(ctx context.Context, volume *unstructured.Unstructured) error {
 	state := ready
 	if _, err := d.Run(ctx, createWords(volume)...); err != nil && !d.exists(ctx, volume) {
@@ -57,7 +57,7 @@ func (d *Driver) exists(ctx context.Context, volume *unstructured.Unstructured) 
 	return err == nil
 }
 
-// createWords are the command that makes a volume.
+// createWords returns the command that creates a volume.
 func createWords(volume *unstructured.Unstructured) []string {
 	field := func(name string) string {
 		value, _, _ := unstructured.NestedString(volume.Object, "spec", name)
@@ -94,8 +94,8 @@ func createWords(volume *unstructured.Unstructured) []string {
 	return append(words, dataset(volume))
 }
 
-// destroy destroys the dataset of a volume and lets the object go. Without its pool it never does: that the real one hangs then is what
-// the order of a teardown is for.
+// destroy destroys the dataset of a volume and removes the finalizer of the object. If the pool is gone, it never does: the real driver
+// hangs then too, which is why a teardown has an order.
 func (d *Driver) destroy(ctx context.Context, volume *unstructured.Unstructured) error {
 	if d.exists(ctx, volume) {
 		if _, err := d.Run(ctx, "zfs", "destroy", "-r", dataset(volume)); err != nil {

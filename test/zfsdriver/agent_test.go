@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// TestCreateWords follows a class and a claim to the command on the node: what the driver does not know is dropped without a word.
+// TestCreateWords follows a class and a claim to the command on the node: the driver silently drops parameters that it does not know.
 func TestCreateWords(t *testing.T) {
 	for name, test := range map[string]struct {
 		size       string

@@ -1,6 +1,6 @@
-// Package zfsdriver stands in for the OpenEBS ZFS LocalPV driver in tests: its kinds, what its controller and its agent do with them, and
-// real `zfs` commands. What a kubelet needs of it is in the package node below. It does what storagebench relies on, and errs as the
-// real driver errs; it is no driver to use.
+// Package zfsdriver is a stand-in for the OpenEBS ZFS LocalPV driver in tests. It has the driver's kinds, plays its controller and its
+// agent, and runs real `zfs` commands. The subpackage node has the part that a kubelet needs. The stand-in does what storagebench relies
+// on, and fails as the real driver fails; it is not for use as a driver.
 package zfsdriver
 
 import (
@@ -40,7 +40,7 @@ const (
 	failed  = "Failed"
 )
 
-// CRDs are the kinds of the driver.
+// CRDs has the CustomResourceDefinitions of the driver.
 //
 //go:embed crds.yaml
 var CRDs []byte
@@ -55,21 +55,21 @@ type Driver struct {
 	NodeID string
 	// Run runs commands on the node.
 	Run Command
-	// Dropped are parameters of classes that are not heeded, besides those that the real driver does not know: an older one.
+	// Dropped are parameters of classes to ignore, like an older driver, besides those that the real driver does not know.
 	Dropped []string
 
-	// scanned is what the ZFSNode was when the pools were last looked at, and when that was.
+	// scanned is the resourceVersion of the ZFSNode when the pools were last listed, and scannedAt is the time of that.
 	scanned   string
 	scannedAt time.Time
 }
 
-// period of the stand-in, and of the real driver's look at the pools.
+// period is the time between two steps of the stand-in; rescan is how long the real driver waits before it lists the pools again.
 const (
 	period = 500 * time.Millisecond
 	rescan = time.Minute
 )
 
-// Work does the driver's work until the context ends. What fails is tried again, as long as it does not fail for minutes.
+// Work does the driver's work until the context ends. It retries after failures, unless they last for minutes.
 func (d *Driver) Work(ctx context.Context) error {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
@@ -94,7 +94,7 @@ func (d *Driver) Work(ctx context.Context) error {
 	}
 }
 
-// Step does what there is to do now.
+// Step does all the work that is due now.
 func (d *Driver) Step(ctx context.Context) error {
 	var failures []error
 	for _, act := range []func(context.Context) error{d.scan, d.provision, d.volumes, d.reclaim} {
@@ -110,7 +110,7 @@ func object(kind string) *unstructured.Unstructured {
 	return made
 }
 
-// scan writes the pools of the node into its ZFSNode: every minute, and whenever that object is written.
+// scan writes the pools of the node into its ZFSNode: every minute, and whenever that object was written.
 func (d *Driver) scan(ctx context.Context) error {
 	node := object("ZFSNode")
 	node.SetName(d.NodeID)
@@ -142,7 +142,7 @@ func (d *Driver) scan(ctx context.Context) error {
 	return err
 }
 
-// parameters of a class that become fields of a ZFSVolume. All others are dropped without a word.
+// parameters maps the parameters of a class to fields of a ZFSVolume. All others are silently dropped.
 var parameters = map[string]string{
 	"recordsize": "recordsize", "volblocksize": "volblocksize", "compression": "compression", "dedup": "dedup",
 	"thinprovision": "thinProvision",
@@ -171,7 +171,7 @@ func (d *Driver) provision(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// here reports whether a claim is for this node, and its turn has come.
+// here reports whether a claim is for this node, and can be provisioned now.
 func (d *Driver) here(class *storagev1.StorageClass, claim *corev1.PersistentVolumeClaim) bool {
 	if ptr.Deref(class.VolumeBindingMode, "") == storagev1.VolumeBindingWaitForFirstConsumer &&
 		claim.Annotations["volume.kubernetes.io/selected-node"] == "" {
@@ -202,13 +202,13 @@ func (d *Driver) provisionClaim(ctx context.Context, class *storagev1.StorageCla
 	switch state, _, _ := unstructured.NestedString(volume.Object, "status", "state"); state {
 	case ready:
 		return client.IgnoreAlreadyExists(d.Client.Create(ctx, persistent(class, claim, volume)))
-	case failed: // the real one says no more either
+	case failed: // the real driver does not say more either
 		return errors.Join(d.warn(ctx, claim, "zfs: volume creation failed"), client.IgnoreNotFound(d.Client.Delete(ctx, volume)))
 	}
 	return nil
 }
 
-// spec of a ZFSVolume. All values are text.
+// spec returns the spec of a ZFSVolume. All values are strings.
 func (d *Driver) spec(class *storagev1.StorageClass, claim *corev1.PersistentVolumeClaim) map[string]any {
 	given := map[string]string{}
 	for key, value := range class.Parameters {
@@ -229,7 +229,7 @@ func (d *Driver) spec(class *storagev1.StorageClass, claim *corev1.PersistentVol
 	return spec
 }
 
-// rounded to whole Mi up to one Gi, to whole Gi above.
+// rounded rounds up to whole Mi, or above one Gi to whole Gi.
 func rounded(bytes int64) int64 {
 	unit := int64(1) << 20
 	if bytes > 1<<30 {
@@ -249,7 +249,7 @@ func (d *Driver) warn(ctx context.Context, claim *corev1.PersistentVolumeClaim, 
 	return client.IgnoreAlreadyExists(d.Client.Create(ctx, event))
 }
 
-// persistent is the PersistentVolume of a volume that is ready.
+// persistent returns the PersistentVolume of a volume that is ready.
 func persistent(class *storagev1.StorageClass, claim *corev1.PersistentVolumeClaim,
 	volume *unstructured.Unstructured) *corev1.PersistentVolume {
 	node, _, _ := unstructured.NestedString(volume.Object, "spec", "ownerNodeID")
@@ -271,7 +271,7 @@ func persistent(class *storagev1.StorageClass, claim *corev1.PersistentVolumeCla
 	return made
 }
 
-// reclaim deletes what belongs to PersistentVolumes whose claims are gone.
+// reclaim deletes the PersistentVolumes whose claims are gone, and their ZFSVolumes.
 func (d *Driver) reclaim(ctx context.Context) error {
 	var all corev1.PersistentVolumeList
 	if err := d.Client.List(ctx, &all); err != nil {

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Install makes what an installation of the driver puts into a cluster, and waits until its kinds are served. The CSIDriver comes last:
-// by it others know that the driver is there.
+// Install creates the objects that an installation of the driver creates, and waits until its kinds are served. The CSIDriver comes last,
+// because it shows others that the driver is there.
 func Install(ctx context.Context, cluster client.Client) error {
 	kinds, err := crds()
 	if err != nil {
@@ -57,7 +57,7 @@ func csiDriver() *storagev1.CSIDriver {
 	}
 }
 
-// Remove takes away what Install made, with all volumes and nodes of the driver.
+// Remove deletes the objects that Install created, with all volumes and nodes of the driver.
 func Remove(ctx context.Context, cluster client.Client) error {
 	kinds, err := crds()
 	if err != nil {
@@ -71,7 +71,7 @@ func Remove(ctx context.Context, cluster client.Client) error {
 	return errors.Join(append(failures, client.IgnoreNotFound(cluster.Delete(ctx, namespace)))...)
 }
 
-// Release lets all ZFSVolumes go, whatever becomes of their datasets.
+// Release removes the finalizers of all ZFSVolumes and deletes them, whatever happens to their datasets.
 func Release(ctx context.Context, cluster client.Client) error {
 	volumes := &unstructured.UnstructuredList{}
 	volumes.SetGroupVersionKind(object("ZFSVolumeList").GroupVersionKind())

@@ -25,7 +25,8 @@ var head string
 var (
 	// pageOrder is the order of the kinds on the page.
 	pageOrder = []string{"StorageBenchmark", "StorageTarget", "BenchmarkRun", "BenchmarkPool", "PoolOperation"}
-	// homes is the order in which structures are looked for: those that several kinds share are listed with the first.
+	// homes is the order in which the kinds are searched for structures: a structure that several kinds share is listed under the first of
+	// them.
 	homes = []string{"BenchmarkPool", "PoolOperation", "StorageBenchmark", "StorageTarget", "BenchmarkRun"}
 	parts = []string{"spec", "status"}
 )
@@ -79,13 +80,13 @@ func generate() ([]byte, error) {
 	return []byte(w.String()), nil
 }
 
-// writer writes the page. places has where each structure is listed, by its fields.
+// writer writes the page. places maps each structure, identified by its fields, to the place where it is listed.
 type writer struct {
 	strings.Builder
 	places map[string]string
 }
 
-// find notes the places of the structures below a path, those at the top first.
+// find records the places of the structures below a path, the topmost first.
 func (w *writer) find(kind, path string, parent schema) {
 	fresh := map[string]schema{}
 	for _, name := range slices.Sorted(maps.Keys(parent.Properties)) {
@@ -100,7 +101,7 @@ func (w *writer) find(kind, path string, parent schema) {
 	}
 }
 
-// fields writes a row for each field below a path, and below these fields in turn.
+// fields writes a row for each field below a path, recursively.
 func (w *writer) fields(kind, path string, parent schema) {
 	for _, name := range slices.Sorted(maps.Keys(parent.Properties)) {
 		field := parent.Properties[name]
@@ -120,7 +121,7 @@ func (w *writer) fields(kind, path string, parent schema) {
 	}
 }
 
-// below is the path of a field and its schema, or those of an entry of a list or map.
+// below returns the path and the schema of a field, or those of its entries if it is a list or map.
 func below(path, name string, field schema) (string, schema) {
 	switch {
 	case field.Items != nil:
@@ -131,12 +132,12 @@ func below(path, name string, field schema) (string, schema) {
 	return path + "." + name, field
 }
 
-// descriptions in a schema. They are left out below fields that have the same type as another one.
+// descriptions matches the descriptions in a schema. The CRDs have none below a field that has the same type as another one.
 var descriptions = regexp.MustCompile(`"description":"(\\.|[^"\\])*",?`)
 
 // keyOf identifies a structure by its fields.
 func keyOf(of schema) string {
-	text, _ := json.Marshal(of.Properties) // what was read from JSON can be written
+	text, _ := json.Marshal(of.Properties) // values read from JSON can be written
 	return descriptions.ReplaceAllString(string(text), "")
 }
 
@@ -174,7 +175,7 @@ func value(of *apiextensions.JSON) string {
 	return "`" + strings.Trim(string(of.Raw), `"`) + "`"
 }
 
-// prose makes a description one line that a table can hold.
+// prose turns a description into one line that fits into a table cell.
 func prose(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(strings.Join(strings.Fields(text), " "))
 }

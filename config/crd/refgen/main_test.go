@@ -10,7 +10,7 @@ import (
 
 const page = "docs/reference/api.md"
 
-// TestPageIsUpToDate: the page in the repository is what the CRDs say.
+// TestPageIsUpToDate checks that the page in the repository matches the CRDs.
 func TestPageIsUpToDate(t *testing.T) {
 	want, err := generate()
 	if err != nil {

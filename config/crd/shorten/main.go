@@ -1,5 +1,5 @@
-// Command shorten removes from a CRD the descriptions of fields below another one that has the same type, where they are read:
-// variants[].target is a whole target, and 'kubectl apply' keeps a CRD in an annotation, which has a limit.
+// Command shorten removes repeated descriptions from a CRD: those below a field that has the same type as another field, where readers find
+// them. For example, variants[].target has all fields of target. 'kubectl apply' stores a CRD in an annotation, which has a size limit.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// twins are pairs of fields: the second has the fields of the first, and maybe its own. "items" is an element of a list.
+// twins are pairs of fields: the second has the fields of the first, and maybe others. "items" is an element of a list.
 var twins = [][2]string{
 	{"spec.target", "spec.variants.items.target"},
 	{"spec.target.zfs.pool", "spec.target.zfs.volumes.items.pool"},
@@ -73,7 +73,7 @@ func below(schema map[string]any, path string) map[string]any {
 	return schema
 }
 
-// plain removes the descriptions of a schema. A property may be called description.
+// plain removes the descriptions of a schema, but keeps properties that are called description.
 func plain(schema map[string]any) {
 	delete(schema, "description")
 	for _, property := range properties(schema) {

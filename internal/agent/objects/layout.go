@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// SpecLayout is the layout of a template.
+// SpecLayout returns the layout of a template.
 func SpecLayout(template v1alpha1.PoolTemplate) zfs.Layout {
 	var layout zfs.Layout
 	for _, vdev := range template.Vdevs {
@@ -47,12 +47,12 @@ func Texts(paths []v1alpha1.DevicePath) []string {
 	return all
 }
 
-// SpecDevices are the paths of all disks of a BenchmarkPool.
+// SpecDevices returns the paths of all disks in the spec of a BenchmarkPool.
 func SpecDevices(pool *v1alpha1.BenchmarkPool) []string {
 	return SpecLayout(pool.Spec.PoolTemplate).Devices()
 }
 
-// ClaimedDevices are the disks of the spec, and those that the pool has or may have although they are not in the spec.
+// ClaimedDevices returns the disks of the spec, and those that the pool has or may have although they are not in the spec.
 func ClaimedDevices(pool *v1alpha1.BenchmarkPool) []string {
 	claimed := SpecDevices(pool)
 	others := Texts(pool.Status.Joining)
@@ -67,5 +67,5 @@ func ClaimedDevices(pool *v1alpha1.BenchmarkPool) []string {
 	return claimed
 }
 
-// WholeDisk is the path of a disk, given that path or the one of its first partition, which ZFS uses.
+// WholeDisk returns the path of a disk, given that path or the path of the disk's first partition, which ZFS uses.
 func WholeDisk(path string) string { return strings.TrimSuffix(path, "-part1") }

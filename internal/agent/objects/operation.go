@@ -8,19 +8,19 @@ import (
 	"github.com/storagebench/storagebench/internal/operate"
 )
 
-// OperationReleaseCommand is the command that releases a deleted operation without its agent.
+// OperationReleaseCommand returns the command that releases a deleted operation without its agent.
 func OperationReleaseCommand(operation *v1alpha1.PoolOperation) string {
 	return fmt.Sprintf("release it as it is: kubectl annotate pooloperation %s %s=%s", operation.Name, v1alpha1.AnnotationReleasePool,
 		operation.Spec.NodeName)
 }
 
-// OperationReleased says that a user released a deleted operation.
+// OperationReleased reports whether a user released a deleted operation.
 func OperationReleased(operation *v1alpha1.PoolOperation) bool {
 	return !operation.DeletionTimestamp.IsZero() && slices.Contains(operation.Finalizers, v1alpha1.FinalizerTeardown) &&
 		operation.Annotations[v1alpha1.AnnotationReleasePool] == operation.Spec.NodeName
 }
 
-// OperationLeftBehind says what an unfinished operation may leave behind, and where.
+// OperationLeftBehind describes what an unfinished operation may leave behind, and where.
 func OperationLeftBehind(operation *v1alpha1.PoolOperation) string {
 	spec := operation.Spec
 	if operation.Status.StartedAt == nil {

@@ -13,14 +13,14 @@ import (
 // Orphan describes an object whose node has no agent. Only agents finalize it.
 type Orphan struct {
 	Node string
-	// Deleted says that the object waits for its finalizer. LetsGo says that it needs no agent for that, because its pool stays behind or a
-	// user has released it. Ended says that it needs no more work.
+	// Deleted says that the object is deleted and waits for the removal of its finalizer. LetsGo says that the removal needs no agent,
+	// because the pool stays behind or a user has released the object. Ended says that the object needs no more work.
 	Deleted, LetsGo, Ended bool
-	// Left describes what may be left behind, and where. Release is the command that accepts that.
+	// Left describes what may be left behind, and where. Release is the command by which a user accepts that.
 	Left, Release string
 }
 
-// OrphanedPool describes a BenchmarkPool.
+// OrphanedPool returns the description of a BenchmarkPool.
 func OrphanedPool(pool *v1alpha1.BenchmarkPool) Orphan {
 	left := LeftBehind(pool)
 	if LetsGo(pool) {
@@ -29,7 +29,7 @@ func OrphanedPool(pool *v1alpha1.BenchmarkPool) Orphan {
 	return Orphan{Node: pool.Spec.NodeName, Deleted: finalizing(pool), LetsGo: LetsGo(pool), Left: left, Release: ReleaseCommand(pool)}
 }
 
-// OrphanedOperation describes a PoolOperation.
+// OrphanedOperation returns the description of a PoolOperation.
 func OrphanedOperation(operation *v1alpha1.PoolOperation) Orphan {
 	return Orphan{Node: operation.Spec.NodeName, Deleted: finalizing(operation), LetsGo: OperationReleased(operation),
 		Ended: operation.Status.Outcome != "", Left: OperationLeftBehind(operation), Release: OperationReleaseCommand(operation)}
@@ -39,8 +39,8 @@ func finalizing(object metav1.Object) bool {
 	return object.GetDeletionTimestamp() != nil && slices.Contains(object.GetFinalizers(), v1alpha1.FinalizerTeardown)
 }
 
-// Decide reports whether to remove the finalizer without an agent, and otherwise what to report. The report is empty if there is nothing to
-// report. why is the reason why the node has no agent.
+// Decide returns whether to remove the finalizer without an agent, and otherwise what to report, or "" if there is nothing to report. why
+// is the reason why the node has no agent.
 func (o Orphan) Decide(why string) (letGo bool, report string) {
 	switch {
 	case o.Deleted && o.LetsGo:
@@ -56,7 +56,7 @@ func (o Orphan) Decide(why string) (letGo bool, report string) {
 // HasAgent reports whether an agent may run on a node.
 func HasAgent(node metav1.Object) bool { return node.GetLabels()[v1alpha1.LabelLabNode] == "true" }
 
-// WithoutAgent is the reason why no agent runs on a node. Empty if one may run. A nil node does not exist.
+// WithoutAgent returns the reason why no agent runs on a node, or "" if one may run. A nil node means that the node does not exist.
 func WithoutAgent(name string, node *corev1.Node) string {
 	switch {
 	case node == nil:

@@ -11,7 +11,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestOrphans: without an agent only an object that is deleted, and retained or released for this very node, goes.
+// TestOrphans: without an agent, an object is released only if it is deleted, and either retains its pool or was released by a user for
+// exactly this node.
 func TestOrphans(t *testing.T) {
 	deleted := func(meta *metav1.ObjectMeta) {
 		meta.DeletionTimestamp, meta.Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{v1alpha1.FinalizerTeardown}

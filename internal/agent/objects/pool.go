@@ -11,17 +11,17 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// Destroys reports whether a pool is destroyed with its object, which requires an explicit policy.
+// Destroys reports whether a pool is destroyed when its object is deleted, which requires an explicit policy.
 func Destroys(pool *v1alpha1.BenchmarkPool) bool {
 	return pool.Spec.DeletionPolicy == v1alpha1.DeletionDestroy
 }
 
-// LetsGo reports whether a deleted object goes without its pool: because of its policy, or because a user released it.
+// LetsGo reports whether a deleted object is released while its pool stays: because of its policy, or because a user released it.
 func LetsGo(pool *v1alpha1.BenchmarkPool) bool {
 	return Released(pool) || !Destroys(pool)
 }
 
-// StaysBehind says what remains after an object goes without its pool, and how to deal with it.
+// StaysBehind describes what remains when an object is released while its pool stays, and how to deal with it.
 func StaysBehind(pool *v1alpha1.BenchmarkPool, guid string) string {
 	switch {
 	case Released(pool):
@@ -37,25 +37,26 @@ func StaysBehind(pool *v1alpha1.BenchmarkPool, guid string) string {
 		name, guid, pool.Spec.NodeName, SomeOf(ClaimedDevices(pool)), name)
 }
 
-// Released reports whether a user allowed an object to go although its pool stays. It does not matter whether the object is deleted yet.
+// Released reports whether a user allowed the release of an object although its pool stays. The result does not depend on whether the
+// object is already deleted.
 func Released(pool *v1alpha1.BenchmarkPool) bool {
 	return pool.Annotations[v1alpha1.AnnotationReleasePool] == pool.Spec.NodeName
 }
 
-// ReleaseCommand is the command that releases a deleted BenchmarkPool although its pool stays.
+// ReleaseCommand returns the command that releases a deleted BenchmarkPool although its pool stays.
 func ReleaseCommand(pool *v1alpha1.BenchmarkPool) string {
 	return fmt.Sprintf("release it: kubectl annotate benchmarkpool %s %s=%s", pool.Name, v1alpha1.AnnotationReleasePool,
 		pool.Spec.NodeName)
 }
 
-// LeftBehind says which pool may be left, and where.
+// LeftBehind describes which pool may be left behind, and where.
 func LeftBehind(pool *v1alpha1.BenchmarkPool) string {
 	guid := cmp.Or(pool.Status.GUID, "not known")
 	return fmt.Sprintf("pool %s (guid %s) may be left on node %s, on %s", naming.PoolName(pool), guid, pool.Spec.NodeName,
 		SomeOf(ClaimedDevices(pool)))
 }
 
-// SomeOf lists the first few items.
+// SomeOf returns a text that lists the first few items.
 func SomeOf(items []string) string {
 	if len(items) == 0 {
 		return "none"

@@ -9,8 +9,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestWhatStaysIsOnAllItsDisks: also on those that operations have added, which the spec does not name. The labels on them have to be
-// cleared too.
+// TestWhatStaysIsOnAllItsDisks: the messages also name disks that operations have added and the spec does not name, because their labels
+// have to be cleared too.
 func TestWhatStaysIsOnAllItsDisks(t *testing.T) {
 	pool := &v1alpha1.BenchmarkPool{ObjectMeta: metav1.ObjectMeta{Name: "bench0"}}
 	pool.Spec.NodeName = "node-a"

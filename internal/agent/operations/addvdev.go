@@ -10,7 +10,7 @@ import (
 
 var addVdevKind = traits{disks: true, begin: beginAddVdev, stage: addVdevStage}
 
-// AddedLayout is the layout that an addVdev adds.
+// AddedLayout returns the layout that an addVdev action adds.
 func AddedLayout(vdev v1alpha1.Vdev) zfs.Layout {
 	return objects.SpecLayout(v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{vdev}})
 }
@@ -26,7 +26,7 @@ func beginAddVdev(state State) (string, *obstacle) {
 	return "", refused
 }
 
-// addVdevStage: a vdev is added completely or not at all.
+// addVdevStage returns the progress. There is no state in between: ZFS adds a vdev completely or not at all.
 func addVdevStage(state State) operationStage {
 	devices := OperationDevices(state.Operation.Spec.Action)
 	for _, device := range devices {

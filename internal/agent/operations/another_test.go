@@ -12,8 +12,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestOperationsKeepToTheirPools: an operation begins on the BenchmarkPool that it was first seen with, and on none that got its name
-// later.
+// TestOperationsKeepToTheirPools: an operation begins only on the BenchmarkPool with which it was first seen, and not on one that got the
+// same name later.
 func TestOperationsKeepToTheirPools(t *testing.T) {
 	replicate := v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "a", ToPool: "bench1", To: "copy"}}
 	begins := decided{"AddFinalizer", "", v1alpha1.ReasonOperationRunning, "begins"}

@@ -16,7 +16,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// obstacle is what prevents the start of an operation, permanently or temporarily.
+// obstacle says why an operation cannot start, permanently or temporarily.
 type obstacle struct {
 	final           bool
 	reason, message string
@@ -46,8 +46,7 @@ func refuses(reason, format string, values ...any) *obstacle {
 	return &obstacle{final: true, reason: reason, message: fmt.Sprintf(format, values...)}
 }
 
-// lateOperation ends an operation that did not start in time, whatever it is: the object that it was to destroy may be valuable by
-// now.
+// lateOperation ends an operation of any kind that did not start in time: an object that it was to destroy may have become valuable since.
 func lateOperation(state State) Decision {
 	if state.Operation.Spec.Cancel {
 		return cancelledOperation()
@@ -120,7 +119,8 @@ func (s State) foreignPool(pools ...*v1alpha1.BenchmarkPool) *obstacle {
 	return nil
 }
 
-// Seen are the UIDs of the BenchmarkPools that the action names, as first seen. Empty until one of that name exists.
+// Seen returns the UIDs of the BenchmarkPools that the action names, as they were when first seen. A UID is empty until a BenchmarkPool of
+// that name exists.
 func (s State) Seen() (pool, toPool string) {
 	first := func(recorded string, now *v1alpha1.BenchmarkPool) string {
 		if recorded == "" && now != nil {
@@ -191,10 +191,10 @@ func (s State) notReady(name string, pool *v1alpha1.BenchmarkPool, live *Pool, k
 	return nil
 }
 
-// Queued reports whether an operation that has not started waits for another one. Only Operation and Others are needed to decide.
+// Queued reports whether an operation that has not started waits for another one. It needs only the Operation and the Others.
 func (s State) Queued() bool { return s.queueObstacle() != nil }
 
-// queueObstacle lets one operation at a time change a pool, oldest first, and one at a time set a module parameter.
+// queueObstacle lets only one operation at a time change a pool, oldest first, and only one at a time set a given module parameter.
 func (s State) queueObstacle() *obstacle {
 	for i := range s.Others {
 		other := &s.Others[i]
@@ -206,7 +206,7 @@ func (s State) queueObstacle() *obstacle {
 	return nil
 }
 
-// before reports whether the first operation precedes the second, which has not started.
+// before reports whether the first operation has to run before the second one, which has not started.
 func before(a, b *v1alpha1.PoolOperation) bool {
 	if a.Status.StartedAt != nil {
 		return true

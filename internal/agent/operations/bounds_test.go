@@ -25,7 +25,7 @@ var (
 	replicateAction = v1alpha1.PoolAction{Replicate: &v1alpha1.ReplicateAction{Dataset: "a", ToPool: "bench1", To: "c"}}
 )
 
-// unhindered is a state in which nothing keeps an operation from beginning.
+// unhindered is a state in which nothing prevents an operation from starting.
 func unhindered(action v1alpha1.PoolAction) State {
 	state := operationState(action)
 	source := zfs.Dataset{Name: "bench0/a", Type: "filesystem", GUID: "5"}
@@ -87,12 +87,12 @@ func TestNothingBeginsPastItsDeadline(t *testing.T) {
 func TestBegunPastItsDeadlineDoesNotRun(t *testing.T) {
 	state := begun(destroyAction, "5")
 	dataset("5", 0)(&state)
-	decided{"AddFinalizer Run", "", v1alpha1.ReasonOperationRunning, "destroys"}.diff(t, Plan(state))
+	decided{"AddFinalizer Run", "", v1alpha1.ReasonOperationRunning, "destroying"}.diff(t, Plan(state))
 	state.Now = operationStart.Add(7 * 24 * time.Hour)
 	decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDeadlineExceeded, "deadline"}.diff(t, Plan(state))
 }
 
-// TestWorkThatEndsItsAgentIsGivenUp: each life of the agent is written down before the work begins in it, and the third does not begin it.
+// TestWorkThatEndsItsAgentIsGivenUp: each agent process is recorded before it begins the work, and the third one does not begin it.
 func TestWorkThatEndsItsAgentIsGivenUp(t *testing.T) {
 	for _, action := range []v1alpha1.PoolAction{scoreAction, copyAction, mapAction, destroyAction, replicateAction, offlineAction} {
 		t.Run(operate.Name(action), func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestWorkThatEndsItsAgentIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatIsMeantIsDestroyed: a guid in the spec is that of what is there, or nothing is done.
+// TestOnlyWhatIsMeantIsDestroyed: if the spec names a guid, nothing is done unless the existing object has that guid.
 func TestOnlyWhatIsMeantIsDestroyed(t *testing.T) {
 	destroy := func(guid v1alpha1.GUID) v1alpha1.PoolAction {
 		return v1alpha1.PoolAction{DestroyDataset: &v1alpha1.DestroyDatasetAction{Dataset: "a", GUID: guid}}

@@ -8,10 +8,11 @@ import (
 
 var copyKind = traits{job: true, begin: beginCopy, stage: jobStage}
 
-// newTarget stands in the handle for the guid of a dataset that the operation creates.
+// newTarget replaces, in the handle, the guid of the target dataset if the operation creates the dataset.
 const newTarget = "new"
 
-// beginCopy records the target: the guid of the other pool, if there is one, and the guid of the dataset, if it exists.
+// beginCopy records the target in the handle: the guid of the other pool, if there is one, and the guid of the dataset, or newTarget if it
+// does not exist.
 func beginCopy(state State) (string, *obstacle) {
 	if missing := state.sourceMissing(); missing != nil {
 		return "", missing
@@ -40,14 +41,14 @@ func beginCopy(state State) (string, *obstacle) {
 	return target, nil
 }
 
-// Interrupted says whether a copy was begun before: by this agent, by one that died, or by one that was stopped. A stopped agent takes its
-// attempt back, but leaves its progress.
+// Interrupted reports whether a copy was begun before: by this agent, by one that died, or by one that was stopped. A stopped agent removes
+// its attempt from the status, but leaves its progress there.
 func (s State) Interrupted() bool {
 	status := s.Operation.Status
 	return s.Job != nil || len(status.Attempts) > 1 || status.Progress != nil && status.Progress.DoneBytes > 0
 }
 
-// Destination is the pool that the action writes to. Live is nil if it is not imported.
+// Destination returns the pool that the action writes to. live is nil if the pool is not imported.
 func (s State) Destination() (pool *v1alpha1.BenchmarkPool, live *Pool) {
 	if s.ToPool != nil {
 		return s.ToPool, s.ToLive
@@ -55,7 +56,8 @@ func (s State) Destination() (pool *v1alpha1.BenchmarkPool, live *Pool) {
 	return s.Pool, s.Live
 }
 
-// OtherTarget says why the target of a copy is not the one that the operation started with. Empty if it is, or is to be created.
+// OtherTarget returns why the target of a copy is not the one that the operation started with, or "" if it is, or if it is still to be
+// created.
 func (s State) OtherTarget() string {
 	toPool, target := "", s.handleDetail()
 	if s.ToPool != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// OperationDataset is the full name of a dataset of a pool. An empty path is the pool's root.
+// OperationDataset returns the full name of a dataset of a pool. An empty path means the root dataset.
 func OperationDataset(pool *v1alpha1.BenchmarkPool, path v1alpha1.DatasetPath) string {
 	if path == "" {
 		return naming.PoolName(pool)
@@ -35,8 +35,8 @@ func (s State) snapshotMissing() *obstacle {
 	return refuses(v1alpha1.ReasonSnapshotNotFound, "there is no snapshot %s", s.Snapshot.Name)
 }
 
-// targetTaken refuses a target that exists, or that the spec of its pool declares: what a clone or a replica contains was written by pods,
-// and the node may mount a declared volume.
+// targetTaken refuses a target that exists, or that the spec of its pool declares: pods wrote the contents of a clone or replica, and the
+// node may mount a declared volume.
 func (s State) targetTaken() *obstacle {
 	pool := cmp.Or(s.ToPool, s.Pool)
 	declared := pool != nil && slices.ContainsFunc(pool.Spec.Datasets, func(dataset v1alpha1.PoolDataset) bool {

@@ -2,12 +2,13 @@ package operations
 
 import "github.com/storagebench/storagebench/api/v1alpha1"
 
-// sizeOf is the space that destroying a dataset or snapshot frees.
+// sizeOf returns a function for the size of the work: the space that destroying a dataset or snapshot frees.
 func sizeOf(object func(State) Object) func(State) int64 {
 	return func(state State) int64 { return object(state).UsedBytes }
 }
 
-// destroys is the stage of a destruction. ZFS frees the space in the background, and reports the progress only for the whole pool.
+// destroys returns the stage function of a destruction. ZFS frees the space in the background, and reports the progress only for the whole
+// pool.
 func destroys(what string, object func(State) Object) func(State) operationStage {
 	return func(state State) operationStage {
 		name := object(state).Name
@@ -21,8 +22,8 @@ func destroys(what string, object func(State) Object) func(State) operationStage
 		total = max(total, state.Live.FreeingBytes)
 		stage := running("%s %s is destroyed; pool %s is still freeing %d bytes", what, name, state.Live.Name, state.Live.FreeingBytes)
 		switch {
-		case state.Job != nil && state.Job.Running: // the command is about to return, and tells how long it took
-			stage = running("destroys %s", name)
+		case state.Job != nil && state.Job.Running: // the command is about to return and will report how long it took
+			stage = running("destroying %s", name)
 		case state.Live.FreeingBytes == 0:
 			stage = state.timed(done([]v1alpha1.OperationMetric{metric("freedBytes", total), state.seconds()},
 				"%s %s is destroyed and its space is free", what, name))
@@ -32,16 +33,16 @@ func destroys(what string, object func(State) Object) func(State) operationStage
 	}
 }
 
-// stillThere is the stage while the object still exists.
+// stillThere returns the stage while the object still exists.
 func stillThere(state State, name string, total int64) operationStage {
 	stage := jobStage(state)
 	switch stage.at {
 	case stagePending:
-		stage.message, stage.progress = "destroys "+name, &v1alpha1.OperationProgress{TotalBytes: total}
+		stage.message, stage.progress = "destroying "+name, &v1alpha1.OperationProgress{TotalBytes: total}
 	case stageRunning:
-		stage.message, stage.stoppable, stage.progress = "destroys "+name, false, &v1alpha1.OperationProgress{TotalBytes: total}
+		stage.message, stage.stoppable, stage.progress = "destroying "+name, false, &v1alpha1.OperationProgress{TotalBytes: total}
 	case stageDone:
-		return running("destroys %s", name) // the list is slightly out of date
+		return running("destroying %s", name) // the list is slightly out of date
 	case stageBlocked, stageStopped, stageFailed:
 	}
 	return stage

@@ -10,7 +10,7 @@ var destroyDatasetKind = traits{job: true, begin: beginDestroyDataset, stage: de
 
 func ofSource(state State) Object { return state.Source }
 
-// beginDestroyDataset records the guid of the dataset: a later dataset of the same name has another.
+// beginDestroyDataset records the guid of the dataset: a later dataset of the same name has another guid.
 func beginDestroyDataset(state State) (string, *obstacle) {
 	if missing := state.sourceMissing(); missing != nil {
 		return "", missing
@@ -25,7 +25,8 @@ func beginDestroyDataset(state State) (string, *obstacle) {
 	return state.Source.GUID, nil
 }
 
-// AwaitedPoints is where the agent has mounted the dataset to destroy, if the spec of the pool awaits it: this use is its own.
+// AwaitedPoints returns the mount points at which the agent itself mounts the dataset to destroy, if the spec of the pool awaits that
+// dataset. These mounts do not count as use by others.
 func AwaitedPoints(state State) (points []string) {
 	action := state.Operation.Spec.Action.DestroyDataset
 	if action == nil || state.Pool == nil {

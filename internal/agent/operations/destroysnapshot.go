@@ -4,7 +4,7 @@ var destroySnapshotKind = traits{job: true, begin: beginDestroySnapshot, stage: 
 
 func ofSnapshot(state State) Object { return state.Snapshot }
 
-// beginDestroySnapshot records the guid of the snapshot: a later snapshot of the same name has another.
+// beginDestroySnapshot records the guid of the snapshot: a later snapshot of the same name has another guid.
 func beginDestroySnapshot(state State) (string, *obstacle) {
 	if missing := state.snapshotMissing(); missing != nil {
 		return "", missing

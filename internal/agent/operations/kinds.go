@@ -24,9 +24,9 @@ type traits struct {
 	offline bool
 	// job says that the agent works on it in the background, and again after a restart.
 	job bool
-	// size is that of the work, where it is known before it starts.
+	// size returns the size of the work. Nil if it is not known before the start.
 	size func(State) int64
-	// begin returns what prevents the start, or the handle of the action.
+	// begin returns the part of the handle that identifies the action, or the obstacle that prevents the start.
 	begin func(State) (string, *obstacle)
 	// stage returns the progress after the start.
 	stage func(State) operationStage
@@ -56,10 +56,10 @@ var kinds = map[string]traits{
 	"trim":            trimKind,
 }
 
-// kindOf is how an action is planned. A test checks that every field of PoolAction has a kind.
+// kindOf returns the traits of an action. A test checks that every field of PoolAction has a kind.
 func kindOf(action v1alpha1.PoolAction) traits { return kinds[operate.Name(action)] }
 
-// total is the known size of the work before it starts.
+// total returns the size of the work, or nil if it is not known before the work starts.
 func (k traits) total(state State) *v1alpha1.OperationProgress {
 	if k.size == nil {
 		return nil
@@ -73,7 +73,7 @@ type stageKind int
 const (
 	stagePending stageKind = iota
 	stageRunning
-	// stageBlocked: nothing can be observed or done now.
+	// stageBlocked means that nothing can be observed or done now.
 	stageBlocked
 	stageStopped
 	stageFailed
@@ -88,7 +88,7 @@ type operationStage struct {
 	reason, message string
 	progress        *v1alpha1.OperationProgress
 	result          Result
-	// member and disks are parameters of the action.
+	// member and disks are the parameters of the action to run next.
 	member  string
 	disks   []pools.Disk
 	recheck time.Duration
@@ -118,7 +118,8 @@ func metric(name string, value int64) v1alpha1.OperationMetric {
 	return v1alpha1.OperationMetric{Name: name, Value: value}
 }
 
-// timed adds what the agent has measured of a finished command to the result. Nothing is added if the agent has died since.
+// timed adds the agent's measurements of a finished command to the result. If the agent has died since the command, they are lost and
+// nothing is added.
 func (s State) timed(stage operationStage) operationStage {
 	if job := s.Job; job != nil && !job.Running && job.Err == nil {
 		stage.result.Metrics = append(stage.result.Metrics, job.Metrics...)
@@ -131,7 +132,7 @@ func (s State) seconds() v1alpha1.OperationMetric {
 	return metric(operate.MetricDuration, int64(s.elapsed()/time.Second))
 }
 
-// stage returns the progress of the operation. It is unknown without the pool.
+// stage returns the progress of the operation, which is unknown while the pool is not imported.
 func (s State) stage() operationStage {
 	kind, guid := s.kind(), s.handlePool()
 	if s.Live != nil && s.Live.GUID != guid {
@@ -157,7 +158,7 @@ func Permanent(err error) bool {
 }
 
 // ErrPermanent marks other permanent errors.
-var ErrPermanent = errors.New("trying again does not help")
+var ErrPermanent = errors.New("a retry does not help")
 
 // jobStage is the stage of work that the agent does itself. It restarts after temporary errors.
 func jobStage(state State) operationStage {

@@ -15,17 +15,17 @@ type ParameterState struct {
 	Grants ParameterAllowlist
 	// Found on the node.
 	Found bool
-	// Record of what this operation has changed. Nil if there is none.
+	// Record says what this operation has changed. Nil if there is none.
 	Record *ParameterRecord
 }
 
 // ParameterRecord is kept on the node, so that the earlier value survives the agent.
 type ParameterRecord struct {
-	// Applied says that the value was set, Restored that the earlier value is back.
+	// Applied says that the value was set. Restored says that the earlier value is back.
 	Applied, Restored bool
 	// SameBoot says that the node has not been rebooted since.
 	SameBoot bool
-	// Earlier is the value before the operation, Value the one that it has set, as the kernel shows it.
+	// Earlier is the value before the operation. Value is the value that it has set, as the kernel shows it.
 	Earlier, Value string
 	// Changed is the value that another program has set since. Empty if none has.
 	Changed string
@@ -42,7 +42,7 @@ func beginParameter(state State) (string, *obstacle) {
 	return "", nil
 }
 
-// parameterStage: as long as the record is not restored, it counts as a leftover, and no outcome is written.
+// parameterStage returns the progress. A record that is not restored counts as a leftover, and until it is restored, no outcome is written.
 func parameterStage(state State) operationStage {
 	action, record := state.Operation.Spec.Action.ModuleParameter, state.Parameter.Record
 	if record == nil || record.SameBoot && !record.Applied && !record.Restored {

@@ -45,7 +45,7 @@ func TestOperationsOfRunsStayInTheirNamespace(t *testing.T) {
 				state.ToPool.Name, state.ToPool.UID, state.ToPool.Spec.Namespace = "bench1", "uid-2", c.toPool
 			}
 			if want := c.want; ready || want != begins {
-				if !ready { // what is refused is not waited for
+				if !ready { // a refused operation does not wait for the pool
 					kstatus.Stall(&state.Pool.Status.Conditions, state.Pool.Generation, v1alpha1.ReasonPoolDrifted, "so it is")
 				}
 				t.Run(name, func(t *testing.T) { want.diff(t, Plan(state)) })

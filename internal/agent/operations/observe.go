@@ -8,7 +8,8 @@ var observeKind = traits{beside: true, unhealthy: true, offline: true, begin: be
 
 func beginObserve(state State) (string, *obstacle) { return state.Agent, nil }
 
-// observeStage never joins two parts of a window: if one agent did not observe all of it, the window is invalid.
+// observeStage never combines two parts of a window: if a single agent process did not observe the whole window, the observation is
+// invalid.
 func observeStage(state State) operationStage {
 	const incomplete = "the observation is incomplete: %s. Create another one"
 	job := state.Job

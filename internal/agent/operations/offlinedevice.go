@@ -31,7 +31,7 @@ func beginOffline(state State) (string, *obstacle) {
 	return pools.Identity(leaf), state.tooRecent(status.Scan)
 }
 
-// Offlined is the current state of the disk that the operation takes offline.
+// Offlined returns the current state of the disk that the operation takes offline.
 func (s State) Offlined(status zfs.Status) (leaf zfs.VdevStatus, found bool) {
 	leaves := status.Leaves()
 	at := slices.IndexFunc(leaves, func(leaf zfs.VdevStatus) bool { return pools.Identity(leaf) == s.handleDetail() })
@@ -47,7 +47,7 @@ func (s State) Offline() bool {
 	return found && leaf.State == zfs.StateOffline
 }
 
-// Rebuild is the rebuild of what the disk has missed. Nil if ZFS has not begun one.
+// Rebuild returns the resilver of the data that the disk has missed, or nil if ZFS has not begun one.
 func (s State) Rebuild(status zfs.Status) *zfs.Progress {
 	if scan := status.Scan; scan != nil && scan.Function == "resilver" && s.byUs(scan) {
 		return scan
@@ -55,7 +55,7 @@ func (s State) Rebuild(status zfs.Status) *zfs.Progress {
 	return nil
 }
 
-// TakenOffline is the identity of the disk that a running operation may have taken offline. Empty if there is none.
+// TakenOffline returns the identity of the disk that a running operation may have taken offline, or "" if there is none.
 func TakenOffline(operation *v1alpha1.PoolOperation) string {
 	if operation.Spec.Action.OfflineDevice == nil || operation.Status.StartedAt == nil || operation.Status.Outcome != "" {
 		return ""
@@ -63,7 +63,7 @@ func TakenOffline(operation *v1alpha1.PoolOperation) string {
 	return State{Operation: operation}.handleDetail()
 }
 
-// offlineStage never joins two parts: a restarted agent does not know how long the disk was offline.
+// offlineStage never combines the work of two agent processes: a restarted agent does not know how long the disk was offline.
 func offlineStage(state State) operationStage {
 	stage := jobStage(state)
 	if state.Live == nil {

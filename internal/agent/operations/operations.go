@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// operationSoon is how often unwatchable state is checked. Progress is not written more often.
+	// operationSoon is how often state is checked that no watch reports. Progress is not written more often.
 	operationSoon = 10 * time.Second
 	// operationDefaultDeadline is the API's default.
 	operationDefaultDeadline = 6 * time.Hour
@@ -33,22 +33,22 @@ type State struct {
 	Pool, ToPool *v1alpha1.BenchmarkPool
 	// Others are the PoolOperations of the node that have no outcome yet.
 	Others []v1alpha1.PoolOperation
-	// Live is the imported pool. Nil unless it carries the mark of Pool. ToLive likewise.
+	// Live is the imported pool of Pool. Nil if none carries the mark of Pool. ToLive likewise for ToPool.
 	Live, ToLive *Pool
-	// Source, Snapshot and Target are what the action names.
+	// Source, Snapshot and Target are the datasets and the snapshot that the action names.
 	Source, Snapshot, Target Object
 	// Properties of Source. Only read for actions that set some.
 	Properties []zfs.Property
 	// Users of the pool or dataset that must be unused, for messages.
 	Users []string
-	// Disks and Rivals as in pools.State. Only read for actions that take disks.
+	// Disks and Rivals are as in pools.State. Only read for actions that name disks.
 	Disks  map[string]pools.Disk
 	Rivals []v1alpha1.BenchmarkPool
-	// Parameter of the module.
+	// Parameter is the state of the module parameter that the action sets.
 	Parameter ParameterState
 	// Job is the background work of this agent on the operation. Nil if there is none.
 	Job *Job
-	// Leftovers describe what to clean up before the operation may end.
+	// Leftovers describes what to clean up before the operation may end.
 	Leftovers []string
 }
 
@@ -62,7 +62,7 @@ type Pool struct {
 
 // Object is a dataset or snapshot.
 type Object struct {
-	// Name in full. Empty if the action names none.
+	// Name is the full name. Empty if the action names no such object.
 	Name   string
 	Exists bool
 	zfs.Dataset
@@ -72,14 +72,14 @@ type Object struct {
 	Empty bool
 }
 
-// Job is long-running work of the agent itself.
+// Job is long-running work that the agent itself does.
 type Job struct {
 	Running bool
 	// Progress is nil until the work itself has begun.
 	Progress *v1alpha1.OperationProgress
-	// Stopped says that it ended on request.
+	// Stopped says that the work ended on request.
 	Stopped bool
-	// Err is the error with which it ended at EndedAt.
+	// Err is the error with which the work ended at EndedAt.
 	Err     error
 	EndedAt time.Time
 	Result
@@ -110,8 +110,8 @@ type Action struct {
 // ActionKind is the kind of an Action.
 type ActionKind string
 
-// The kinds of an Action. RecordDisks comes before a command that adds disks, as for a pool. RunOperation does what the spec says,
-// StopOperation ends it early, and CleanUpOperation removes leftovers.
+// The kinds of an Action. RecordDisks comes before a command that adds disks, as for a pool. RunOperation does what the spec requests,
+// StopOperation stops it early, and CleanUpOperation removes leftovers.
 const (
 	AddOperationFinalizer    ActionKind = "AddFinalizer"
 	RecordDisks              ActionKind = "RecordDisks"
@@ -139,12 +139,12 @@ type Decision struct {
 	// Progress so far, if it is known.
 	Progress *v1alpha1.OperationProgress
 	Result   Result
-	// Recheck is when to check again if no watch reports a change. Zero is never.
+	// Recheck is when to check again if no watch reports a change. Zero means never.
 	Recheck time.Duration
 }
 
-// operationAttempts is the largest number of agent processes that may start the same work. Work that ended two of them, for example
-// by its memory use, would end the next one too.
+// operationAttempts is the maximum number of agent processes that may start the same work. Work that killed two of them, for example by its
+// memory use, would kill the next one too.
 const operationAttempts = 2
 
 // Plan decides what to do for a PoolOperation.
@@ -220,7 +220,7 @@ func startedOperation(state State) Decision {
 	return state.end(*stop, stage)
 }
 
-// lostAgents fails an operation whose work was interrupted too often by the end of its agent. Nil if the work may start.
+// lostAgents returns a failure if the agent died too often during the work of the operation, or nil if the work may start.
 func (s State) lostAgents() *ending {
 	if attempts := s.Operation.Status.Attempts; s.counted() || len(attempts) < operationAttempts {
 		return nil
@@ -232,12 +232,13 @@ func (s State) lostAgents() *ending {
 			s.Operation.Spec.NodeName, operationAttempts, operate.Name(s.Operation.Spec.Action))}
 }
 
-// counted reports whether this agent process may start the work. The attempt is recorded first.
+// counted reports whether this agent process may start the work: either attempts are not counted for this kind, or the attempt is already
+// recorded.
 func (s State) counted() bool {
 	return !s.kind().job || slices.Contains(s.Operation.Status.Attempts, s.Agent)
 }
 
-// attempts are the recorded attempts and, for long-running work, that of this agent process.
+// attempts returns the recorded attempts and, for long-running work, the attempt of this agent process.
 func (s State) attempts() []string {
 	if s.counted() {
 		return s.Operation.Status.Attempts
@@ -270,12 +271,12 @@ func (s State) goesOn(stage operationStage) Decision {
 	return Decision{Reason: reason, Message: stage.message, Progress: stage.progress, Recheck: recheck}
 }
 
-// pace checks often at first and less often later.
+// pace returns when to check again: soon at first, and less often later.
 func (s State) pace() time.Duration {
 	return min(max(s.elapsed()/operationPaceShare, time.Second), operationSoon)
 }
 
-// operationPaceShare divides the time since the start: after that part of it, the operation is checked again.
+// operationPaceShare divides the time since the start: the next check follows after a tenth of that time.
 const operationPaceShare = 10
 
 func (s State) elapsed() time.Duration {
@@ -285,7 +286,7 @@ func (s State) elapsed() time.Duration {
 	return s.Now.Sub(s.Operation.Status.StartedAt.Time)
 }
 
-// end writes the outcome once nothing is left to clean up.
+// end returns the decision that writes the outcome, or one that cleans up first if there are leftovers.
 func (s State) end(as ending, stage operationStage) Decision {
 	if len(s.Leftovers) > 0 {
 		return Decision{Actions: []Action{s.member(CleanUpOperation, stage)}, Reason: v1alpha1.ReasonCleaningUp,
@@ -296,7 +297,7 @@ func (s State) end(as ending, stage operationStage) Decision {
 	}
 	decision := Decision{Outcome: as.outcome, Reason: as.reason, Message: as.message, Progress: stage.progress, Recheck: pools.AtOnce}
 	if as.outcome != v1alpha1.OutcomeSucceeded && s.Target.Exists && s.Target.Mark == string(s.Operation.UID) {
-		decision.Message += "; what has arrived completely stays in " + s.Target.Name
+		decision.Message += "; data that was received completely stays in " + s.Target.Name
 	}
 	if s.Operation.Spec.Action.OfflineDevice != nil && s.Live == nil && s.Job == nil { // an earlier agent may have taken it offline
 		decision.Message += "; " + objects.OperationLeftBehind(s.Operation)
@@ -328,7 +329,7 @@ func (s State) member(kind ActionKind, stage operationStage) Action {
 // ending is an outcome with its reason.
 type ending struct{ outcome, reason, message string }
 
-// stop says why an operation has to end early. Empty if it has not.
+// stop returns why an operation has to end early, or nil if it need not.
 func (s State) stop() *ending {
 	operation := s.Operation
 	switch {
@@ -350,14 +351,15 @@ func (s State) overdue() *ending {
 		fmt.Sprintf("its deadline of %s has passed; use a longer spec.deadline", s.deadline())}
 }
 
-// Late says that an operation has not started before its deadline, and never will. Only the object is needed to decide.
+// Late reports whether an operation has missed its deadline without starting, so that it never will start. It needs only the Operation and
+// Now.
 func (s State) Late() bool {
 	operation := s.Operation
 	return operation.Status.Outcome == "" && operation.Status.StartedAt == nil && operation.DeletionTimestamp.IsZero() &&
 		s.untilDeadline() <= 0
 }
 
-// NeverBegins says that nothing was or will be done for an operation: neither its pool nor a disk has to be read.
+// NeverBegins reports whether nothing was or will be done for an operation, so that neither its pool nor a disk needs to be read.
 func (s State) NeverBegins() bool {
 	return s.Late() || s.Operation.Status.Outcome != "" && s.Operation.Status.StartedAt == nil
 }
@@ -369,7 +371,7 @@ func (s State) deadline() time.Duration {
 	return s.Operation.Spec.Deadline.Duration.Duration
 }
 
-// untilDeadline counts from the start, or from the creation if it has not started.
+// untilDeadline returns the time until the deadline, counted from the start of the operation, or from its creation if it has not started.
 func (s State) untilDeadline() time.Duration {
 	from := s.Operation.CreationTimestamp.Time
 	if s.Operation.Status.StartedAt != nil {
@@ -385,7 +387,8 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// handlePool is the guid of the pool in the handle. The handle is that guid, followed by a blank and whatever else identifies the action.
+// handlePool returns the guid of the pool in the handle. The handle consists of that guid and, if needed, a space and other text that
+// identifies the action.
 func (s State) handlePool() string {
 	guid, _, _ := strings.Cut(s.Operation.Status.Handle, " ")
 	return guid

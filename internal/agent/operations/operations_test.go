@@ -39,7 +39,7 @@ func operationState(action v1alpha1.PoolAction) State {
 		Disks: map[string]pools.Disk{diskA: freeDisk(diskA), diskB: freeDisk(diskB), diskC: freeDisk(diskC), diskD: freeDisk(diskD)}}
 }
 
-// begun is the same a minute after its start.
+// begun is operationState a minute after the operation has started.
 func begun(action v1alpha1.PoolAction, detail string) State {
 	state := operationState(action)
 	state.Operation.Status.StartedAt = &metav1.Time{Time: operationStart}
@@ -50,7 +50,7 @@ func begun(action v1alpha1.PoolAction, detail string) State {
 	return state
 }
 
-// decided is a decision in short.
+// decided is a decision in short form.
 type decided struct {
 	Actions, Outcome, Reason, Message string
 }
@@ -305,7 +305,7 @@ func TestOperationsGoOn(t *testing.T) {
 		detail string
 		change func(*State)
 		want   decided
-		// cancelled, overdue and deleted are what follows when it is to end early.
+		// cancelled, overdue and deleted are the results if the operation has to end early for that reason.
 		cancelled, overdue, deleted string
 	}{
 		"scrub not begun": {scrubAction, "", func(s *State) { s.Live.Status.Scan = scan("scrub", zfs.Finished, -time.Hour, -time.Minute) },
@@ -323,7 +323,7 @@ func TestOperationsGoOn(t *testing.T) {
 		},
 			decided{"", "Failed", v1alpha1.ReasonStoppedElsewhere, "outside of this operation"}, "Cancelled", "Failed", "RemoveFinalizer"},
 		"scrub overtaken by a resilver": {scrubAction, "", func(s *State) { s.Live.Status.Scan = scan("resilver", zfs.Running, time.Second, 0) },
-			decided{"", "", v1alpha1.ReasonScanRunning, "afterwards"}, "Cancelled", "Failed", "RemoveFinalizer"},
+			decided{"", "", v1alpha1.ReasonScanRunning, "the scrub follows"}, "Cancelled", "Failed", "RemoveFinalizer"},
 		"pool not imported": {scrubAction, "", func(s *State) {
 			s.Live = nil
 		}, decided{"", "", v1alpha1.ReasonPoolNotReady, "not imported"}, "Cancelled", "Failed", "RemoveFinalizer"},
@@ -393,17 +393,17 @@ func TestOperationsGoOn(t *testing.T) {
 		"used meanwhile": {exportAction, "9", func(s *State) {
 			s.Users = []string{"kubelet"}
 		}, decided{"", "", v1alpha1.ReasonPoolInUse, "kubelet"}, "Cancelled", "Failed", "RemoveFinalizer"},
-		"dataset there": {destroyAction, "5", dataset("5", 0), decided{runs, "", isRunning, "destroys"}, "Cancelled", "Failed",
+		"dataset there": {destroyAction, "5", dataset("5", 0), decided{runs, "", isRunning, "destroying"}, "Cancelled", "Failed",
 			"RemoveFinalizer"},
 		"dataset freeing": {destroyAction, "5", dataset("6", 30), decided{"", "", isRunning, "30 bytes"}, "runs to its end", "may continue",
 			"RemoveFinalizer"},
 		"dataset gone, its command not": {destroyAction, "5", func(s *State) {
 			dataset("6", 0)(s)
 			s.Job = &Job{Running: true}
-		}, decided{"", "", isRunning, "destroys"}, "runs to its end", "may continue", "RemoveFinalizer"},
+		}, decided{"", "", isRunning, "destroying"}, "runs to its end", "may continue", "RemoveFinalizer"},
 		"dataset freed": {destroyAction, "5", dataset("6", 0), decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "free"}, "Succeeded",
 			"Succeeded", "RemoveFinalizer"},
-		"snapshot there": {forgetAction, "5", taken("5", 0), decided{runs, "", isRunning, "destroys bench0/data@s"}, "Cancelled", "Failed",
+		"snapshot there": {forgetAction, "5", taken("5", 0), decided{runs, "", isRunning, "destroying bench0/data@s"}, "Cancelled", "Failed",
 			"RemoveFinalizer"},
 		"snapshot freeing": {forgetAction, "5", taken("6", 30), decided{"", "", isRunning, "snapshot bench0/data@s is destroyed"},
 			"runs to its end", "may continue", "RemoveFinalizer"},
@@ -548,7 +548,7 @@ func TestPermanentErrors(t *testing.T) {
 	}
 }
 
-// TestACopyKnowsItsTarget: a copy goes on only into the dataset that it began with, or that it has made.
+// TestACopyKnowsItsTarget: a copy continues only into the dataset that it started with or has created.
 func TestACopyKnowsItsTarget(t *testing.T) {
 	target := func(guid, mark string) Object {
 		return Object{Name: "bench1/b", Exists: guid != "", Dataset: zfs.Dataset{GUID: guid}, Mark: mark}

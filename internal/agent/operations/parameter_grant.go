@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// ParameterAllowlist lists the module parameters and values that the admin lets operations set. Without a grant, none.
+// ParameterAllowlist lists the module parameters and values that the admin allows operations to set. Without a grant, no parameter is
+// allowed.
 type ParameterAllowlist []ParameterGrant
 
 // ParameterGrant allows values of one module parameter.
@@ -19,7 +20,7 @@ type ParameterGrant struct {
 	Values []ParameterValues
 }
 
-// ParameterValues are one value or, if that is empty, all whole numbers from Min to Max.
+// ParameterValues is one value or, if Value is empty, all whole numbers from Min to Max.
 type ParameterValues struct {
 	Value    string
 	Min, Max uint64
@@ -28,7 +29,7 @@ type ParameterValues struct {
 var (
 	parameterName  = regexp.MustCompile(`^(zfs|spa|metaslab|zil|zio|dmu|dbuf|vdev|zvol|l2arc|send|spl|zfetch)_[a-z0-9_]+$`)
 	parameterValue = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.:/+-]*$`)
-	// plainNumber excludes numbers that the kernel parses differently: it takes 010 for 8.
+	// plainNumber excludes numbers that the kernel parses differently: it reads 010 as 8.
 	plainNumber = regexp.MustCompile(`^(0|[1-9][0-9]*)$`)
 )
 
@@ -95,7 +96,7 @@ func (v ParameterValues) String() string {
 	return fmt.Sprintf("%d..%d", v.Min, v.Max)
 }
 
-// Bounds are the allowed values in the admin's notation.
+// Bounds returns the allowed values in the admin's notation.
 func (g ParameterGrant) Bounds() string {
 	if g.Any {
 		return "*"
@@ -107,10 +108,10 @@ func (g ParameterGrant) Bounds() string {
 	return strings.Join(words, "|")
 }
 
-// String is the grant as ParseParameterGrant reads it.
+// String returns the grant in the format that ParseParameterGrant reads.
 func (g ParameterGrant) String() string { return g.Name + "=" + g.Bounds() }
 
-// Refusal says why a module parameter may not have a value. Empty if it may.
+// Refusal returns why a module parameter may not have a value, or "" if it may.
 func (p ParameterAllowlist) Refusal(node, name, value string) string {
 	var bounds []string
 	for _, grant := range p {

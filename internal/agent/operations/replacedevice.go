@@ -30,7 +30,7 @@ func beginReplace(state State) (string, *obstacle) {
 	return pools.Identity(leaf), refused
 }
 
-// replaceStage: once the new disk is in the tree, the command has run, and ZFS detaches the old one after the copy.
+// replaceStage returns the progress. Once the new disk is in the tree, the command has run. ZFS detaches the old disk after the rebuild.
 func replaceStage(state State) operationStage {
 	action := state.Operation.Spec.Action.ReplaceDevice
 	leaves := state.Live.Status.Leaves()

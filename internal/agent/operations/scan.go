@@ -11,12 +11,13 @@ import (
 // clockSlack is the allowance for the kernel's coarse clock, which may be behind ours.
 const clockSlack = time.Second
 
-// since reports whether a time, in whole seconds, belongs to this operation.
+// since reports whether a time, which has whole seconds, is not before the start of this operation, less clockSlack.
 func (s State) since(moment time.Time) bool {
 	return !moment.IsZero() && !moment.Before(s.Operation.Status.StartedAt.Add(-clockSlack))
 }
 
-// byUs reports whether this operation started a scan, trim or removal. Before OpenZFS 2.3, only the end of a finished one is reported.
+// byUs reports whether this operation started a scan, trim or removal. Before OpenZFS 2.3, ZFS reports no start, and an end only for a
+// finished one.
 func (s State) byUs(progress *zfs.Progress) bool {
 	if progress == nil {
 		return false
@@ -27,7 +28,7 @@ func (s State) byUs(progress *zfs.Progress) bool {
 	return progress.State == zfs.Running || s.since(progress.End)
 }
 
-// tooRecent prevents a scan that has just ended from being mistaken for our own.
+// tooRecent makes the operation wait if a scan is running or has just ended: it could later be mistaken for our own.
 func (s State) tooRecent(progress *zfs.Progress) *obstacle {
 	if progress == nil {
 		return nil

@@ -20,7 +20,7 @@ func scrubStage(state State) operationStage {
 	scan := state.Live.Status.Scan
 	if scan != nil && scan.Function != "scrub" && scan.State == zfs.Running {
 		return operationStage{at: stageBlocked, reason: v1alpha1.ReasonScanRunning, recheck: operationSoon,
-			message: fmt.Sprintf("waiting: pool %s is rebuilding data onto a disk, and scrubs afterwards", state.Live.Name)}
+			message: fmt.Sprintf("waiting: pool %s is rebuilding data onto a disk; the scrub follows", state.Live.Name)}
 	}
 	if scan == nil || scan.Function != "scrub" || !state.byUs(scan) {
 		return pending("scrubbing pool %s", state.Live.Name)

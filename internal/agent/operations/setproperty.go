@@ -14,7 +14,7 @@ import (
 
 var setPropertyKind = traits{begin: beginSetProperty, stage: setPropertyStage}
 
-// wantedProperties are those of the action, in the order of their names.
+// wantedProperties returns the properties of the action, with the names in sorted order.
 func (s State) wantedProperties() (names []string, values map[string]string) {
 	values = map[string]string{}
 	for name, value := range s.Operation.Spec.Action.SetProperty.Properties {
@@ -31,7 +31,7 @@ func (s State) property(name string) (zfs.Property, bool) {
 	return s.Properties[at], true
 }
 
-// beginSetProperty records the guid of the dataset: a later dataset of the same name is another one.
+// beginSetProperty records the guid of the dataset: a later dataset of the same name has another guid.
 func beginSetProperty(state State) (string, *obstacle) {
 	if missing := state.sourceMissing(); missing != nil {
 		return "", missing
@@ -46,7 +46,8 @@ func beginSetProperty(state State) (string, *obstacle) {
 	return state.Source.GUID, nil
 }
 
-// setPropertyStage: the mark of the operation is set by the command that sets the values.
+// setPropertyStage returns the progress. The command that sets the values also sets the mark of the operation, so the mark shows whether it
+// has run.
 func setPropertyStage(state State) operationStage {
 	if !state.Source.Exists || state.Source.GUID != state.handleDetail() {
 		return failedStage(v1alpha1.ReasonDatasetNotFound, "dataset %s with guid %s, which the operation started with, is gone",
@@ -69,13 +70,13 @@ func setPropertyStage(state State) operationStage {
 		return failedStage(v1alpha1.ReasonActionFailed, "after setting %s of dataset %s, ZFS reports: %s; write values as 'zfs get' prints them",
 			strings.Join(set, ", "), state.Source.Name, strings.Join(other, ", "))
 	}
-	return done(nil, "%s of dataset %s is set: blocks that are written from now on follow it", strings.Join(set, ", "), state.Source.Name)
+	return done(nil, "%s of dataset %s is set: it applies to blocks written from now on", strings.Join(set, ", "), state.Source.Name)
 }
 
-// Correction is the mark that replaces the mark of the operation if that is wrong. Empty if it is right. ZFS checks properties one by one:
-// it may refuse some, and still set the others and the mark, which then names values that the dataset does not have. A refused property is
-// recorded with its current value, because an earlier operation may have set that. If that is also the value in the spec, the property is
-// removed from the mark. The UID stays, because it shows that the command has run.
+// Correction returns the mark that has to replace the mark of the operation, or "" if that mark is right. ZFS checks properties one by one:
+// it may refuse some and still set the others and the mark, which then records values that the dataset does not have. The returned mark
+// records a refused property with its current value, because an earlier operation may have set that value. If the spec has the same value,
+// the property is removed from the mark. The UID stays, because it shows that the command has run.
 func (s State) Correction() string {
 	mark, _ := s.property(pools.PropertyChanged)
 	changed := pools.ChangedBy(mark)
@@ -99,7 +100,7 @@ func (s State) Correction() string {
 	return right.Mark()
 }
 
-// Setting are the properties that the command sets, with the mark.
+// Setting returns the properties that the command sets, including the mark.
 func (s State) Setting() map[string]string {
 	_, values := s.wantedProperties()
 	mark, _ := s.property(pools.PropertyChanged)

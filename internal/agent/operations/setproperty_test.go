@@ -13,7 +13,7 @@ import (
 var setPropertyAction = v1alpha1.PoolAction{SetProperty: &v1alpha1.SetPropertyAction{Dataset: "data",
 	Properties: v1alpha1.LiveProperties{"recordsize": "128k", "sync": "disabled"}}}
 
-// having is the dataset with these properties, all of them its own.
+// having gives the dataset these properties, all of them set locally.
 func having(guid string, properties map[string]string) func(*State) {
 	return func(s *State) {
 		s.Source = Object{Name: "bench0/data", Exists: guid != "", Dataset: zfs.Dataset{Type: "filesystem", GUID: guid}}
@@ -77,7 +77,7 @@ func TestSetPropertyStages(t *testing.T) {
 	}
 }
 
-// TestSettingKeepsEarlierChanges: what an earlier operation has set stays in force, and only the agent's own properties are never named.
+// TestSettingKeepsEarlierChanges: properties that an earlier operation has set stay in the mark, except those that only the agent sets.
 func TestSettingKeepsEarlierChanges(t *testing.T) {
 	state := begun(setPropertyAction, "5")
 	having("5", map[string]string{pools.PropertyChanged: "uid-0,logbias=throughput,mountpoint=/,recordsize=16k"})(&state)

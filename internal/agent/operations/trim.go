@@ -9,7 +9,7 @@ import (
 
 var trimKind = traits{begin: beginTrim, stage: trimStage}
 
-// trims are the trims of the disk that the action names, or of all disks.
+// trims returns the trims of the disk that the action names, or of all disks if it names none.
 func (s State) trims() []zfs.Progress {
 	device := string(s.Operation.Spec.Action.Trim.Device)
 	var found []zfs.Progress
@@ -21,7 +21,7 @@ func (s State) trims() []zfs.Progress {
 	return found
 }
 
-// trimmed is the name of the disk to trim, as commands expect it. Empty for all disks.
+// trimmed returns the name of the disk to trim, as commands expect it, or "" for all disks.
 func (s State) trimmed() string {
 	device := string(s.Operation.Spec.Action.Trim.Device)
 	if leaf, _, found := s.leaf(device); device != "" && found {
@@ -63,6 +63,7 @@ func trimStage(state State) operationStage {
 		case zfs.Finished:
 		}
 	}
+	percents := sum.TotalBytes <= int64(100*disks) // OpenZFS reports no bytes before 2.3
 	var stage operationStage
 	switch {
 	case disks == 0:
@@ -77,13 +78,15 @@ func trimStage(state State) operationStage {
 	default:
 		sum.State = zfs.Finished
 		metrics := []v1alpha1.OperationMetric{metric("trimmedDisks", int64(disks)), metric("errorsFound", sum.Errors), state.seconds()}
-		// Before OpenZFS 2.3 only percentages are reported.
-		if sum.TotalBytes > int64(100*disks) {
+		if !percents {
 			metrics = append(metrics, metric("trimmedBytes", sum.DoneBytes))
 		}
 		stage = done(metrics, "trimmed %s of pool %s, with %s", spelling.Count(disks, "disk"), state.Live.Name,
 			spelling.Count(int(sum.Errors), "error"))
 	}
 	stage.progress = state.progress(sum)
+	if percents {
+		stage.progress.DoneBytes, stage.progress.TotalBytes = 0, 0
+	}
 	return stage
 }

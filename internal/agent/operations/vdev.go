@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// isDisk reports whether a leaf of the pool is the disk of a path: the same path, or the same device.
+// isDisk reports whether a leaf of the pool is the disk at a path: it has the same path or the same device number.
 func (s State) isDisk(leaf zfs.VdevStatus, path string) bool {
 	number := s.Disks[path].Number
 	return slices.ContainsFunc(pools.LeafPaths(leaf), func(other string) bool {
@@ -17,7 +17,7 @@ func (s State) isDisk(leaf zfs.VdevStatus, path string) bool {
 	})
 }
 
-// leaf finds a disk in the pool, and its top-level vdev.
+// leaf returns a disk of the pool and its top-level vdev.
 func (s State) leaf(path string) (leaf, top zfs.VdevStatus, found bool) {
 	for _, top := range s.Live.Status.Vdevs {
 		for _, leaf := range pools.Disks(zfs.Status{Vdevs: []zfs.VdevStatus{top}}) {
@@ -29,7 +29,7 @@ func (s State) leaf(path string) (leaf, top zfs.VdevStatus, found bool) {
 	return zfs.VdevStatus{}, zfs.VdevStatus{}, false
 }
 
-// take applies the same rules to disks as for a pool: allowlist, claims of other pools, contents.
+// take applies the same rules to disks as a BenchmarkPool does: allowlist, claims of other pools, contents.
 func (s State) take(paths []string) ([]pools.Disk, *obstacle) {
 	pool := pools.State{Pool: s.Pool, Policy: s.Policy, Disks: s.Disks, Rivals: s.Rivals}
 	taken, refused := pool.Take(paths)
@@ -39,7 +39,7 @@ func (s State) take(paths []string) ([]pools.Disk, *obstacle) {
 	return taken, nil
 }
 
-// OperationDevices are the disks that an action names. Disks to be added come last.
+// OperationDevices returns the disks that an action names. Disks to be added come last.
 func OperationDevices(action v1alpha1.PoolAction) (paths []string) {
 	for _, disk := range operate.Disks(&action) {
 		paths = append(paths, string(*disk))
@@ -47,7 +47,7 @@ func OperationDevices(action v1alpha1.PoolAction) (paths []string) {
 	return paths
 }
 
-// taking is a stage whose command adds disks to the pool. It fails if the pool may not have them.
+// taking completes a stage whose command adds disks to the pool. It returns a failure if the pool may not have the disks.
 func (s State) taking(devices []string, stage operationStage) operationStage {
 	taken, refused := s.take(devices)
 	if refused != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/storagebench/storagebench/internal/host"
 )
 
-// AuxiliaryGUIDs are the guids of a pool's cache devices and spares: those recorded in the status, and those of the live pool, if
-// there is one. Their labels name no pool, so nothing else shows afterwards to which pool they belonged.
+// AuxiliaryGUIDs returns the guids of a pool's cache devices and spares: those recorded in the status, and those of the live pool, if there
+// is one. Their labels name no pool, so after the pool is destroyed, only these guids show that they belonged to it.
 func AuxiliaryGUIDs(pool *v1alpha1.BenchmarkPool, live *LivePool) []string {
 	var guids []string
 	for _, vdev := range pool.Status.Vdevs {
@@ -36,14 +36,14 @@ func OwnAuxiliary(label host.PoolLabel, guids []string) bool {
 		slices.Contains(guids, strconv.FormatUint(label.VdevGUID, 10))
 }
 
-// OwnLabel says whether our destroyed pool left a label on a disk: on one that was in the pool until the end, or on one that was taken out
-// before, such as a replaced disk.
+// OwnLabel reports whether a label is one that our pool left on a disk: on a disk that was in the pool when the pool was destroyed, or on
+// one that was taken out before, such as a replaced disk.
 func OwnLabel(label host.PoolLabel, guid string) bool {
 	return (label.State == host.PoolDestroyed || label.Left()) && strconv.FormatUint(label.GUID, 10) == guid
 }
 
-// recorded says whether the status has all guids by which a later agent can identify the labels of the destroyed pool. A guid that is still
-// missing after a status with this message was written did not fit into it, and is not waited for.
+// recorded reports whether the status has all guids by which a later agent can identify the labels of the destroyed pool. A guid that is
+// still missing after a status with this message was written did not fit into it, and the destruction does not wait for it.
 func (s State) recorded(message string) bool {
 	pool := s.Pool
 	if pool.Status.GUID != s.Live.GUID {

@@ -10,7 +10,8 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// TestLabelsOfCacheAndSpare: they are cleared after the pool if their guids are recorded, and when nothing of the pool may be left.
+// TestLabelsOfCacheAndSpare: the labels of cache devices and spares are cleared if their guids are recorded, and only after nothing else of
+// the pool can be left.
 func TestLabelsOfCacheAndSpare(t *testing.T) {
 	marked := func(s *State, path string, state host.PoolState, vdev uint64) {
 		disk := freeDisk(path)

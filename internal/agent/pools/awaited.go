@@ -8,21 +8,23 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// MadeByOperation says whether an operation created a dataset, and which one. The command that creates it sets the mark on it: an inherited
-// or received one proves nothing.
+// MadeByOperation returns the UID of the operation that created a dataset, or "" if none did. The command that creates the dataset sets the
+// mark on it. An inherited or received mark proves nothing.
 func (l *LivePool) MadeByOperation(dataset string) (uid string) {
 	return l.localMark(dataset, naming.PropertyOperation)
 }
 
-// Unfinished reports whether the pool has awaited datasets whose operations alone can tell whether they are complete.
+// Unfinished reports whether the pool has awaited datasets for which only the status of their operations can show whether they are
+// complete.
 func (s State) Unfinished() bool {
 	return slices.ContainsFunc(s.Pool.Spec.Datasets, func(dataset v1alpha1.PoolDataset) bool {
 		return dataset.Awaited && s.Live.MadeByOperation(naming.DatasetName(s.Pool, dataset)) != "" && !s.finished(dataset)
 	})
 }
 
-// finished says whether an awaited dataset is complete: its operation has succeeded, or the agent has waited for that before, and has set
-// its mount point. Until then it is neither mounted nor changed: a replication still receives into it, or a copy still writes.
+// finished reports whether an awaited dataset is complete: its operation has succeeded, or the agent has already set its mount point, which
+// it does only after that success. Until then the agent neither mounts nor changes the dataset: a replication may still receive into it, or
+// a copy may still write to it.
 func (s State) finished(dataset v1alpha1.PoolDataset) bool {
 	name, point := naming.DatasetName(s.Pool, dataset), naming.MountPoint(naming.PoolName(s.Pool), dataset.Path)
 	uid := s.Live.MadeByOperation(name)
@@ -31,7 +33,7 @@ func (s State) finished(dataset v1alpha1.PoolDataset) bool {
 	}))
 }
 
-// Arrived are the awaited datasets that are complete and mounted in their places, with the folder for pods.
+// Arrived returns the awaited datasets that are complete and mounted in their places, with the folder for pods.
 func (s State) Arrived() (names []string) {
 	for _, dataset := range s.Pool.Spec.Datasets {
 		name, point := naming.DatasetName(s.Pool, dataset), naming.MountPoint(naming.PoolName(s.Pool), dataset.Path)

@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// awaitedState is a pool whose spec awaits dataset fresh, and on which there is such a dataset with a mark.
+// awaitedState is a pool whose spec awaits dataset fresh, and that has such a dataset with a mark.
 func awaitedState(mark, source string, is zfs.Dataset) State {
 	state := liveState()
 	state.Pool.Spec.Datasets = []v1alpha1.PoolDataset{{Path: "fresh", Type: "Filesystem", Mounted: true, Awaited: true}}

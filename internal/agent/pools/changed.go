@@ -11,9 +11,9 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
-// PropertyChanged is what operations have set on a dataset: the UID of the last one and all values, such as
-// "UID,recordsize=128k,sync=disabled". The command that sets the values sets it too, in the same transaction group. It is gone with its
-// dataset.
+// PropertyChanged is the mark that records what operations have set on a dataset: the UID of the last operation and all values, such as
+// "UID,recordsize=128k,sync=disabled". The command that sets the values also sets the mark, in the same transaction group. The mark
+// disappears with its dataset.
 const PropertyChanged = "storagebench.dev:changed"
 
 // Changed are the properties that operations have set on a dataset. They override the spec.
@@ -47,7 +47,7 @@ func (c Changed) With(operation string, properties map[string]string) Changed {
 	return after
 }
 
-// Mark is the value of PropertyChanged.
+// Mark returns the value of PropertyChanged.
 func (c Changed) Mark() string {
 	words := []string{c.Operation}
 	for _, name := range slices.Sorted(maps.Keys(c.Properties)) {
@@ -61,7 +61,7 @@ func (l *LivePool) changed(dataset string) Changed {
 	return ChangedBy(mark)
 }
 
-// InForce are the settings of the spec, overridden by what operations have changed since the spec was last applied.
+// InForce returns the settings of the spec, overridden by the properties that operations have changed since the spec was last applied.
 func (s State) InForce() []naming.Setting {
 	wanted := WantedSettings(s.Pool)
 	if !s.specIsSet() {
@@ -81,8 +81,8 @@ func (s State) InForce() []naming.Setting {
 	return wanted
 }
 
-// setBack sets the properties that operations have changed back to the spec. A setting without a value is inherited. The mark is removed
-// last, because it lists what is left to do.
+// setBack returns the settings that set the properties that operations have changed back to the spec. A setting without a value means that
+// the property is inherited. The mark is removed last, because it lists the properties that are still to be set back.
 func (s State) setBack(dataset string) []naming.Setting {
 	properties := s.Live.changed(dataset).Properties
 	if len(properties) == 0 {

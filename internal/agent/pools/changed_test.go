@@ -13,7 +13,7 @@ import (
 
 const changedVolume = "bench0/volume"
 
-// changedState is a pool with a dataset in which operations have set recordsize and sync. The spec names recordsize.
+// changedState is a pool with a dataset on which operations have set recordsize and sync. The spec names recordsize.
 func changedState(reset v1alpha1.ResetPolicy) State {
 	state := liveState()
 	state.Pool.Spec.Datasets = []v1alpha1.PoolDataset{{Path: "volume", Properties: v1alpha1.Properties{"recordsize": "8k", "atime": "off"}}}
@@ -87,7 +87,7 @@ func TestChangedByOperations(t *testing.T) {
 	}
 }
 
-// TestTheMarkSurvives: what is written is read again.
+// TestTheMarkSurvives: ChangedBy reads the same changes that Mark has written.
 func TestTheMarkSurvives(t *testing.T) {
 	wrote := Changed{}.With("uid-1", map[string]string{"recordsize": "8k"}).With("uid-2", map[string]string{"sync": "always", "recordsize": "1M"})
 	if mark := wrote.Mark(); mark != "uid-2,recordsize=1M,sync=always" {

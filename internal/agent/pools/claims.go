@@ -23,7 +23,7 @@ type DeviceGrant struct {
 	Namespace string
 	// Pattern of the stable path. '*' matches anything but '/'.
 	Pattern string
-	// Reuse lets the namespace name disks whose file systems may be lost. Pools without a namespace belong to an admin and need no
+	// Reuse lets the namespace list disks whose file systems may be destroyed. Pools without a namespace belong to an admin and need no
 	// such right.
 	Reuse bool
 }
@@ -66,7 +66,7 @@ func (g DeviceGrant) matches(namespace, device string) bool {
 	return err == nil && matched && g.Namespace == namespace
 }
 
-// Right says which old contents of a device a namespace may destroy.
+// Right returns which old contents of a device a namespace may destroy.
 func (p DevicePolicy) Right(namespace, path string) host.Right {
 	switch {
 	case namespace == "" && p.Allows(namespace, path):
@@ -77,7 +77,7 @@ func (p DevicePolicy) Right(namespace, path string) host.Right {
 	return host.NoContents
 }
 
-// Take decides whether the pool may have all of the given disks, or returns the reason why not.
+// Take returns the given disks if the pool may have all of them, and otherwise a decision with the reason why not.
 func (s State) Take(paths []string) ([]Disk, *Decision) {
 	refuse := func(reason, format string, values ...any) ([]Disk, *Decision) {
 		return nil, new(stall(reason, format, values...))
@@ -128,7 +128,7 @@ func (s State) sectors(path string, disk Disk) error {
 		disk.LogicalSectorBytes, 1<<ashift, ashift, bits.Len64(uint64(disk.LogicalSectorBytes-1)))
 }
 
-// reuseDenied is a disk whose contents the pool wants to destroy but may not. Empty if there is none.
+// reuseDenied returns a disk whose contents the pool wants to destroy but may not, or "" if there is none.
 func (s State) reuseDenied(paths []string) string {
 	if s.Pool.Spec.Reuse == nil {
 		return ""
@@ -147,7 +147,7 @@ func onBehalf(pool *v1alpha1.BenchmarkPool) string {
 	return "namespace " + pool.Spec.Namespace
 }
 
-// claims returns the name under which another BenchmarkPool claims a disk.
+// claims returns the path by which another BenchmarkPool claims a disk, or "" if it does not claim it.
 func (s State) claims(rival *v1alpha1.BenchmarkPool, path string) string {
 	number := s.Disks[path].Number
 	for _, other := range objects.ClaimedDevices(rival) {
@@ -170,7 +170,7 @@ func prevails(rival *v1alpha1.BenchmarkPool, holds bool, own *v1alpha1.Benchmark
 	return rival.UID < own.UID
 }
 
-// LeafPaths are the possible paths of a vdev of a live pool: now, and before it was lost.
+// LeafPaths returns the possible paths of a vdev of a live pool: the current ones, and the one it had before it was lost.
 func LeafPaths(leaf zfs.VdevStatus) []string {
 	var paths []string
 	for _, text := range []string{leaf.Path, leaf.Name, strings.TrimPrefix(leaf.Note, "was ")} {
@@ -181,15 +181,15 @@ func LeafPaths(leaf zfs.VdevStatus) []string {
 	return paths
 }
 
-// missing says that a disk was not visible, so its contents are unknown.
+// missing reports whether a disk was not visible, so that its contents are unknown.
 func (d Disk) missing() bool {
 	return d.Number == "" || errors.Is(d.Refusal, host.Missing) || errors.Is(d.Refusal, host.Unreadable) || d.silent()
 }
 
-// silent says that a disk does not respond: its contents are unknown, and a command that waits for it would never end.
+// silent reports whether a disk does not respond: its contents are unknown, and a command that waits for it would never end.
 func (d Disk) silent() bool { return errors.Is(d.Refusal, host.Silent) }
 
-// silence says which disks of a pool that is not imported do not respond. Empty if all do. With such disks the pool must not be imported:
+// silence returns which disks of a pool that is not imported do not respond, or "" if all do. A pool with such disks must not be imported:
 // the kernel would wait for them, and block all other pools of the node.
 func (s State) silence() string {
 	var told []string

@@ -25,11 +25,14 @@ func deletedPool(state State) Decision {
 		return state.withLeft(destroyPool(state))
 	}
 	if silence := state.silence(); silence != "" {
-		return stall(v1alpha1.ReasonPoolUnhealthy, "what is left of pool %s is unknown: %s. Bring it back, or %s", naming.PoolName(pool),
+		return stall(v1alpha1.ReasonPoolUnhealthy, "the remains of pool %s are unknown: %s. Bring the disk back, or %s", naming.PoolName(pool),
 			silence, objects.ReleaseCommand(pool))
 	}
 	if guid := state.ownGUID(); guid != "" && state.Live == nil {
 		decision := importPool(state, guid)
+		if len(decision.Actions) == 0 { // it must not be imported
+			return decision
+		}
 		decision.Actions = decision.Actions[1:] // finalizers cannot be added to an object that is being deleted
 		decision.Message += " to destroy it"
 		return decision
@@ -65,7 +68,8 @@ func destroyPool(state State) Decision {
 	if recording := "recording the guids of pool " + live.Name + " before it is destroyed"; !state.recorded(recording) {
 		return act(recording)
 	}
-	// The label of a disk that is offline would go on to say that the pool is in use, and keep the next pool off the disk.
+	// The destruction does not update the label of an offline disk: it would still say that the pool is in use, and the next pool could not
+	// take the disk.
 	for _, leaf := range live.Status.Leaves() {
 		if leaf.State == zfs.StateOffline {
 			return act(fmt.Sprintf("bringing %s of pool %s online before it is destroyed", leaf.Name, live.Name),
@@ -75,15 +79,16 @@ func destroyPool(state State) Decision {
 	return act("destroying pool "+live.Name, Action{Kind: DestroyPool, GUID: live.GUID})
 }
 
-// foreignDatasets are datasets that neither the spec names nor an operation on this pool created: volumes of others. A dataset
-// below one of an operation inherits its mark, but does not carry it. On a kept pool no operation creates any.
+// foreignDatasets returns the datasets that the spec does not name and that no operation on this pool created: volumes of others. A dataset
+// below one that an operation created inherits its mark, which does not count: only a local mark does. On a kept pool no operation creates
+// datasets.
 func foreignDatasets(state State) []string {
 	if naming.KeptPool(state.Pool) {
 		return state.strangers()
 	}
 	named := map[string]bool{state.Live.Name: true}
 	for _, dataset := range state.Pool.Spec.Datasets {
-		named[naming.DatasetName(state.Pool, dataset)] = !dataset.Awaited // those that operations create carry their mark
+		named[naming.DatasetName(state.Pool, dataset)] = !dataset.Awaited // those that operations create are recognized by their mark
 	}
 	var others []string
 	for _, dataset := range state.Live.Datasets {
@@ -95,7 +100,7 @@ func foreignDatasets(state State) []string {
 	return others
 }
 
-// afterPool clears the labels of our destroyed pool. If all disks of the spec are visible and none has a label, nothing is left.
+// afterPool clears the labels of our destroyed pool. If all disks of the spec are visible and none has such a label, nothing is left.
 func afterPool(state State) Decision {
 	pool := state.Pool
 	guid := pool.Status.GUID
@@ -113,7 +118,7 @@ func afterPool(state State) Decision {
 			return OwnAuxiliary(label, own) || label.Left() && OwnLabel(label, guid)
 		})
 		switch is := carried(disk, guid); {
-		case disk.missing(): // one may show its label, but not who uses it
+		case disk.missing(): // such a disk may show its label, but not who uses it
 			if served || is != noLabel || slices.Contains(asked, path) {
 				unseen = append(unseen, path)
 			}
@@ -137,7 +142,7 @@ func afterPool(state State) Decision {
 			Action{Kind: ClearPoolLabels, GUID: guid, Disks: append(destroyed, others...)})
 	case len(unseen) > 0:
 		return stall(v1alpha1.ReasonPoolLost,
-			"disks of pool %s (guid %s) are gone from node %s and may still carry it: %s. Bring them back, or %s",
+			"disks of pool %s (guid %s) are missing on node %s and may still belong to it: %s. Bring them back, or %s",
 			naming.PoolName(pool), guid, pool.Spec.NodeName, objects.SomeOf(unseen), objects.ReleaseCommand(pool))
 	case len(others) > 0:
 		return act("clearing the labels of cache devices, spares and disks that were taken out of pool "+naming.PoolName(pool),
@@ -150,8 +155,8 @@ func afterPool(state State) Decision {
 	return done
 }
 
-// neverRecorded removes the finalizer of an object without a known pool, unless a pool of that name is on its disks: the agent may
-// have ended after creating the pool and before recording it, and the pool is incomplete.
+// neverRecorded removes the finalizer of an object without a known pool, unless one of its disks carries a pool of that name: the agent may
+// have died after creating the pool and before recording it, and the pool cannot be imported now because it is incomplete.
 func neverRecorded(state State, done Decision) Decision {
 	pool := state.Pool
 	for _, path := range objects.SpecDevices(pool) {
@@ -167,8 +172,8 @@ func neverRecorded(state State, done Decision) Decision {
 	return done
 }
 
-// OnlyLabels says that a disk is unused and holds only the partition table and labels that a pool leaves. Labels can survive a new table, a
-// file system or a RAID between them, which clearing the labels would damage.
+// OnlyLabels reports whether a disk is unused and holds only the partition table and labels that a pool leaves. Labels can survive a new
+// partition table, or a file system or RAID that was created between them. Clearing the labels would damage these.
 func OnlyLabels(disk host.Disk) bool {
 	return disk.AfterPool && !slices.ContainsFunc(disk.Findings, func(f host.Finding) bool {
 		return f.Reason != host.PoolMember && f.Reason != host.ActivePool && f.Reason != host.PoolRemains
@@ -178,7 +183,8 @@ func OnlyLabels(disk host.Disk) bool {
 // noLabel is not a state that ZFS writes.
 const noLabel = host.PoolState(1 << 32)
 
-// carried is the most active state of a pool on a disk.
+// carried returns the most active state of a pool on a disk, or noLabel if the disk has no label of it. The labels of a disk that has left
+// the pool do not count.
 func carried(disk Disk, guid string) host.PoolState {
 	state := noLabel
 	for _, label := range disk.Pools {

@@ -15,7 +15,7 @@ import (
 
 // place is the position of a disk in a live pool.
 type place struct {
-	// top is the position of its top-level vdev, class the class of that vdev.
+	// top is the position of its top-level vdev, and class is the class of that vdev.
 	top   int
 	class string
 	leaf  zfs.VdevStatus
@@ -46,11 +46,11 @@ func (s State) members() (there map[string]place, unnamed []place) {
 	return there, unnamed
 }
 
-// layoutChange is what remains to be done, until a live pool has the disks of the spec.
+// layoutChange describes what remains to be done until a live pool has the disks of the spec.
 type layoutChange struct {
 	// extra are vdevs without any disk in the pool.
 	extra zfs.Layout
-	// attach are disks to attach to a mirror, with a disk that is in it.
+	// attach are disks to attach to a mirror, each with a disk that is already in that mirror.
 	attach []attachment
 	// detach are disks to detach from a mirror that has all of its disks of the spec.
 	detach []zfs.VdevStatus
@@ -63,7 +63,7 @@ type attachment struct {
 	path   string
 }
 
-// lacks describes what remains to be done.
+// lacks returns descriptions of what remains to be done.
 func (c layoutChange) lacks() []string {
 	var parts []string
 	if missing := c.extra.Devices(); len(missing) > 0 {
@@ -79,7 +79,7 @@ func (c layoutChange) lacks() []string {
 }
 
 // growPool changes the disks of the pool to those of the spec: it adds vdevs, and attaches disks to mirrors and detaches them. It does so
-// only if every disk of the pool is accounted for: otherwise a replaced disk would be added a second time. It also requires that the disks
+// only if every disk of the pool is accounted for: otherwise a disk that was replaced would be added again. It also requires that the disks
 // of the spec have changed: otherwise disks that an operation or an admin removed would return.
 func growPool(state State) *Decision {
 	change := state.layoutChange()
@@ -105,8 +105,8 @@ func growPool(state State) *Decision {
 		Kind: GrowPool, Create: zfs.PoolSpec{Name: state.Live.Name, Layout: change.extra, Ashift: int(state.Pool.Spec.Ashift)}})
 }
 
-// detach removes a disk from its mirror, unless the others have errors: then it may have the only good copy. ZFS tracks the writes
-// that a disk has missed, and refuses to detach the last disk that has them.
+// detach removes a disk from its mirror, unless the pool has data errors or other disks have errors: then this disk may have the only good
+// copy. ZFS tracks the writes that disks have missed, and refuses to detach the last disk that has these writes.
 func (s State) detach(leaf zfs.VdevStatus) *Decision {
 	if troubles := DoubtsWithout(s.Live.Status, leaf); len(troubles) > 0 {
 		return new(stall(v1alpha1.ReasonPoolUnhealthy,
@@ -117,7 +117,7 @@ func (s State) detach(leaf zfs.VdevStatus) *Decision {
 		Action{Kind: DetachDisk, GUID: s.Live.GUID, Member: MemberName(leaf)}))
 }
 
-// DoubtsWithout are reasons to doubt that a pool has all of its data without one of its disks.
+// DoubtsWithout returns reasons to doubt that a pool would still have all of its data without one of its disks.
 func DoubtsWithout(status zfs.Status, leaf zfs.VdevStatus) (doubts []string) {
 	if status.DataErrors != 0 {
 		doubts = append(doubts, "data errors")
@@ -139,7 +139,7 @@ func (s State) sayDisks() *Decision {
 		Settings: []naming.Setting{{Dataset: s.Live.Name, Name: naming.PropertyDisks, Value: layoutMark(s.Pool)}}}))
 }
 
-// takes is an action that adds disks, or the reason why the pool may not have them.
+// takes returns the decision to run an action that adds disks, or the reason why the pool may not have them.
 func (s State) takes(devices []string, message string, action Action) *Decision {
 	taken, refused := s.Take(devices)
 	if refused != nil {
@@ -155,12 +155,12 @@ func (s State) disksChanged() bool {
 	return !mark.Local() || mark.Value != layoutMark(s.Pool)
 }
 
-// layoutMark is a short hash of a layout.
+// layoutMark returns a short hash of the layout of the spec.
 func layoutMark(pool *v1alpha1.BenchmarkPool) string {
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%+v", objects.SpecLayout(pool.Spec.PoolTemplate))))[:16]
 }
 
-// layoutChange compares the disks of the live pool with the spec. A stripe is one vdev per disk.
+// layoutChange compares the disks of the live pool with the spec. In the live pool, each disk of a stripe is a vdev of its own.
 func (s State) layoutChange() layoutChange {
 	there, unnamed := s.members()
 	asked := objects.SpecLayout(s.Pool.Spec.PoolTemplate)
@@ -200,7 +200,7 @@ func (s State) layoutChange() layoutChange {
 	return change
 }
 
-// detachable adds the unlisted disks of the mirror with that position to the change, and returns the others.
+// detachable adds to the change the unlisted disks of the mirror at the given position, and returns the other unlisted disks.
 func (s State) detachable(change *layoutChange, top int, unnamed []place) (rest []place) {
 	vdev := s.Live.Status.Vdevs[top]
 	for _, at := range unnamed {
@@ -214,7 +214,7 @@ func (s State) detachable(change *layoutChange, top int, unnamed []place) (rest 
 	return rest
 }
 
-// attachable adds the disks that a mirror lacks to the change. Other vdevs cannot grow by a disk.
+// attachable adds to the change the disks that a mirror lacks. Other vdevs cannot grow by a disk.
 func (s State) attachable(change *layoutChange, vdev zfs.Vdev, missing []string, there map[string]place) {
 	var present []string
 	for _, path := range vdev.Devices {
@@ -231,7 +231,7 @@ func (s State) attachable(change *layoutChange, vdev zfs.Vdev, missing []string,
 	}
 }
 
-// twice describes paths of the spec that lead to the same disk.
+// twice returns descriptions of the paths of the spec that lead to the same disk.
 func twice(asked []string, there map[string]place) (wrong []string) {
 	for i, path := range asked {
 		for _, other := range asked[:i] {
@@ -244,8 +244,8 @@ func twice(asked []string, there map[string]place) (wrong []string) {
 	return wrong
 }
 
-// misplaced describes vdevs of the spec that differ in the pool: of another type, in more than one, or in one with the disks of
-// another vdev.
+// misplaced returns descriptions of the vdevs of the spec that differ in the pool: they have another type, are spread over more than one
+// vdev, or share a vdev with the disks of another vdev of the spec.
 func (s State) misplaced(asked zfs.Layout, there map[string]place) (wrong []string) {
 	owner := map[int]int{}
 	for number, vdev := range slices.Concat(asked.Data, asked.Log, asked.Special) {
@@ -264,13 +264,14 @@ func (s State) misplaced(asked zfs.Layout, there map[string]place) (wrong []stri
 			owner[at.top], tops[at.top] = number, true
 		}
 		if len(tops) > 1 && (vdev.Type != zfs.Stripe) {
-			wrong = append(wrong, fmt.Sprintf("%s are not in one %s", strings.Join(vdev.Devices, ", "), vdev.Type))
+			wrong = append(wrong, fmt.Sprintf("%s are not in the same %s", strings.Join(vdev.Devices, ", "), vdev.Type))
 		}
 	}
 	return wrong
 }
 
-// fits reports whether a top-level vdev is as requested, or can become it: a disk and a mirror can be converted to each other.
+// fits reports whether a top-level vdev is as requested, or can be converted to that: a single disk and a mirror can be converted to each
+// other.
 func fits(vdev zfs.Vdev, top zfs.VdevStatus) bool {
 	alone := len(top.Children) == 0
 	switch {
@@ -282,10 +283,10 @@ func fits(vdev zfs.Vdev, top zfs.VdevStatus) bool {
 	return strings.HasPrefix(top.Name, string(vdev.Type))
 }
 
-// Identity of a vdev: its guid, or its name before OpenZFS 2.3, which does not report guids.
+// Identity returns the guid of a vdev or, before OpenZFS 2.3, which does not report guids, its name.
 func Identity(vdev zfs.VdevStatus) string {
 	return cmp.Or(vdev.GUID, vdev.Name)
 }
 
-// MemberName is the name of a vdev in commands.
+// MemberName returns the name of a vdev for commands.
 func MemberName(vdev zfs.VdevStatus) string { return objects.WholeDisk(Identity(vdev)) }

@@ -9,8 +9,8 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// SameWords reports whether the live pool has exactly the disks of the spec, under the same paths. Then no disk needs to be read.
-func SameWords(pool *v1alpha1.BenchmarkPool, live *LivePool) bool {
+// SameDisks reports whether the live pool has exactly the disks of the spec, under the same paths. If it has, no disk needs to be read.
+func SameDisks(pool *v1alpha1.BenchmarkPool, live *LivePool) bool {
 	wanted := objects.SpecDevices(pool)
 	leaves := Disks(live.Status)
 	for _, leaf := range leaves {
@@ -21,7 +21,8 @@ func SameWords(pool *v1alpha1.BenchmarkPool, live *LivePool) bool {
 	return len(leaves) == len(wanted)
 }
 
-// Disks are the leaves that are disks: the distributed spares of a draid are not, and an active hot spare is in the tree twice.
+// Disks returns the leaves that are disks, each once: the distributed spares of a draid are not disks, and an active hot spare is in the
+// tree twice.
 func Disks(status zfs.Status) []zfs.VdevStatus {
 	var found []zfs.VdevStatus
 	for _, leaf := range status.Leaves() {

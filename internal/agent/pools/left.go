@@ -13,19 +13,20 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// StateLeft is the state, in the status, of a disk that is no longer in the pool, and whose label could not be cleared yet. ZFS has no
-// state of that name.
+// StateLeft is the state that the status shows for a disk that is no longer in the pool and whose label could not be cleared yet. ZFS has
+// no state of that name.
 const StateLeft = "LEFT"
 
 // LeftDisk is a disk that has left the live pool. The status keeps naming it until it no longer has a label of the pool.
 type LeftDisk struct {
 	// Vdev is named after the whole disk. Its guid identifies the label of a cache device or spare.
 	Vdev v1alpha1.VdevStatus
-	// Why its label stays for now. Empty if the decision clears it.
+	// Why says why its label stays for now. Empty if the decision clears the label.
 	Why string
 }
 
-// Gone are the disks that the status names, or that were to join the pool, and that the live pool does not have under that guid or path.
+// Gone returns the disks that the status names, or that were to join the pool, but that the live pool does not have under that guid or
+// path.
 func Gone(pool *v1alpha1.BenchmarkPool, live *LivePool) (gone []v1alpha1.VdevStatus) {
 	known := map[string]bool{"": true}
 	for _, leaf := range live.Status.Leaves() {
@@ -49,9 +50,9 @@ func Gone(pool *v1alpha1.BenchmarkPool, live *LivePool) (gone []v1alpha1.VdevSta
 	return gone
 }
 
-// withLeft adds to a decision about our live pool what becomes of the disks that have left it. ZFS leaves a label on them, which would keep
-// every next pool off the disk. It is cleared now: when the pool is deleted, nothing shows any more that they were in it. The pool waits
-// for none of them: the status remembers a disk whose label cannot be cleared yet.
+// withLeft adds to a decision about our live pool what to do with the disks that have left it. ZFS leaves a label on such a disk, which
+// would prevent every later pool from taking the disk. The label is cleared now, because once the pool is deleted, nothing shows any more
+// that the disk was in it. The pool does not wait for these disks: the status remembers a disk whose label cannot be cleared yet.
 func (s State) withLeft(decision Decision) Decision {
 	clears := Action{Kind: ClearLeftLabels, GUID: s.Live.GUID}
 	for _, vdev := range Gone(s.Pool, s.Live) {
@@ -78,15 +79,15 @@ func (s State) withLeft(decision Decision) Decision {
 	return decision
 }
 
-// within reports whether the live pool has a disk, by whatever path.
+// within reports whether a disk is in the live pool, under any path.
 func (s State) within(disk Disk) bool {
 	return disk.Number != "" && slices.ContainsFunc(s.Live.Status.Leaves(), func(leaf zfs.VdevStatus) bool {
 		return slices.ContainsFunc(LeafPaths(leaf), func(path string) bool { return s.Disks[path].Number == disk.Number })
 	})
 }
 
-// leftLabel says whether a disk that has left the pool has, or may have, a label of the pool that can be cleared, now or later. lost is why
-// a label that is or may be there is left for good.
+// leftLabel reports whether a disk that has left the pool has, or may have, a label of the pool that can be cleared, now or later. lost
+// says why a label that the disk has, or may have, stays for good.
 func (s State) leftLabel(vdev v1alpha1.VdevStatus, disk Disk) (own bool, lost string) {
 	ours := func(label host.PoolLabel) bool {
 		return label.Left() && OwnLabel(label, s.Live.GUID) || OwnAuxiliary(label, auxiliaryOf(vdev))
@@ -96,23 +97,23 @@ func (s State) leftLabel(vdev v1alpha1.VdevStatus, disk Disk) (own bool, lost st
 	}
 	switch {
 	case !s.Policy.Allows(s.Pool.Spec.Namespace, vdev.Name):
-		return false, "is not granted: the agent does not look whether it has a label of the pool"
+		return false, "is not granted, so the agent does not check whether it has a label of the pool"
 	case disk.silent() || disk.Number != "" && len(disk.Pools) == 0 && errors.Is(disk.Refusal, host.Unreadable):
 		return false, fmt.Sprintf("may have a label of the pool that cannot be cleared: %v", disk.Refusal)
 	case disk.missing() && len(disk.Pools) == 0:
 		return true, ""
-	case slices.ContainsFunc(disk.Pools, member) && !errors.Is(disk.Refusal, host.InUse): // else the pool has it by a path of another name
-		return false, "its label is left, because it still says that the disk is in the pool: ZFS could not update it then"
+	case slices.ContainsFunc(disk.Pools, member) && !errors.Is(disk.Refusal, host.InUse): // if in use, the pool has it by another path
+		return false, "its label is not cleared, because it still says that the disk is in the pool: ZFS could not update it when the disk left"
 	case !slices.ContainsFunc(disk.Pools, ours):
 		return false, ""
 	case slices.ContainsFunc(disk.Pools, func(label host.PoolLabel) bool { return !ours(label) }), !disk.AfterPool,
 		slices.ContainsFunc(disk.Findings, func(f host.Finding) bool { return f.Reason.Contents() && f.Reason != host.PoolMember }):
-		return false, "has other contents now: its labels are left"
+		return false, "has other contents now: its labels are not cleared"
 	}
 	return true, ""
 }
 
-// obstacle is why the label of a disk that has left the pool is not cleared now.
+// obstacle returns why the label of a disk that has left the pool is not cleared now, or "" if it can be cleared.
 func (s State) obstacle(disk Disk) string {
 	holder := s.holder(disk.Path)
 	switch {
@@ -126,7 +127,8 @@ func (s State) obstacle(disk Disk) string {
 	return ""
 }
 
-// holder is another BenchmarkPool that has a disk, or may have it. One that only asks for it waits for our label to go.
+// holder returns the name of another BenchmarkPool that has a disk or may have it, or "" if there is none. A BenchmarkPool that only
+// requests the disk does not count: it waits until our label is cleared.
 func (s State) holder(path string) string {
 	for i := range s.Rivals {
 		rival := &s.Rivals[i]
@@ -138,7 +140,7 @@ func (s State) holder(path string) string {
 	return ""
 }
 
-// auxiliaryOf is the guid of a cache device or spare, which is all that its label says.
+// auxiliaryOf returns the guid of a cache device or spare, or nil for other vdevs. The label of such a disk names no pool, only this guid.
 func auxiliaryOf(vdev v1alpha1.VdevStatus) []string {
 	if vdev.GUID != "" && (vdev.Class == "cache" || vdev.Class == "spare") {
 		return []string{vdev.GUID}

@@ -35,7 +35,7 @@ func TestDisksThatLeft(t *testing.T) {
 	const alias = "/dev/disk/by-id/alias"
 	for name, test := range map[string]struct {
 		change func(*State)
-		// The disks that are cleared, those that are remembered, and what is said of others.
+		// clears are the disks whose labels are cleared, left those that are remembered, and lost is what is reported about others.
 		clears, left, lost string
 	}{
 		"both have labels": {func(*State) {}, diskC + " " + diskD, diskC + " " + diskD, ""},

@@ -11,8 +11,8 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
-// nestedMounts unmounts what is mounted below the mount point of a dataset: pods write there, and a mount there appears in the
-// volumes of pods, which the kubelet then cannot unmount.
+// nestedMounts unmounts the datasets that are mounted below the mount point of another dataset: pods write there, and such a mount appears
+// in the volumes of pods, which the kubelet then cannot unmount.
 func nestedMounts(state State) *Decision {
 	if len(state.Nested) == 0 {
 		return nil
@@ -26,7 +26,7 @@ func nestedMounts(state State) *Decision {
 	return &decision
 }
 
-// unsafeDatasets refuses what the API refuses too: an object may be older than the API's rules.
+// unsafeDatasets refuses specs that the API refuses too, because an object may be older than the API's rules.
 func unsafeDatasets(state State) *Decision {
 	spec := state.Pool.Spec
 	refuse := func(format string, values ...any) *Decision {
@@ -53,9 +53,9 @@ func unsafeDatasets(state State) *Decision {
 	return nil
 }
 
-// mountWanted mounts or unmounts a dataset, as the spec requests. Nil if that is done. A mount point that others set stays, unless the spec
-// requests ours. With canmount=noauto, which is set first, setting a mount point mounts nothing: the agent mounts it after checking the
-// place.
+// mountWanted mounts or unmounts a dataset, as the spec requests. It returns nil if nothing is left to do. A mount point that others set
+// stays, unless the spec requests ours. Because canmount=noauto is set first, setting a mount point mounts nothing: the agent mounts the
+// dataset after it has checked the place.
 func mountWanted(state State, dataset v1alpha1.PoolDataset, is zfs.Dataset) *Decision {
 	if dataset.Type == naming.DatasetVolume {
 		return nil

@@ -35,7 +35,7 @@ type State struct {
 	Version zfs.Version
 	// HostName is the host name that the node writes into labels.
 	HostName string
-	// Live is the imported pool of that name, whoever created it.
+	// Live is the imported pool with the name of the object's pool, whoever created it.
 	Live *LivePool
 	// Importable are the pools on the node's disks that are not imported. Only read without a live pool.
 	Importable []zfs.Importable
@@ -47,11 +47,12 @@ type State struct {
 	// Users of the live pool, for messages. Only read if the object is being deleted. For a kept pool, the users of the outdated
 	// dataset, if there is one.
 	Users []string
-	// Unplaced are datasets that ZFS reports as mounted, but that are not visible there on the node with the folder for pods.
+	// Unplaced are datasets that ZFS reports as mounted, but that the node does not show at their mount points with the folder for pods.
 	Unplaced []string
 	// Finished are the UIDs of the operations on the pool that have succeeded. Only read if the pool has datasets that are Unfinished.
 	Finished map[string]bool
-	// Offlined are the identities of the disks that operations at work take offline. Only read if the pool is not in order, or is left.
+	// Offlined are the identities of the disks that running operations take offline. Only read if the pool is not in order, or is left
+	// behind.
 	Offlined []string
 	// Nested are datasets mounted below the mount point of another one, where pods write. The deepest come first.
 	Nested []string
@@ -60,9 +61,9 @@ type State struct {
 // Disk is a disk that was checked.
 type Disk struct {
 	host.Disk
-	// Refusal says why it is not taken. Nil if it is.
+	// Refusal says why the disk is not taken. Nil if it may be taken.
 	Refusal error
-	// Reuse is its serial number if the spec gives up its old contents, and Right says which contents the spec may give up.
+	// Reuse is the serial number of the disk if the spec gives up its old contents. Right says which contents the spec may give up.
 	Reuse string
 	Right host.Right
 }
@@ -71,11 +72,11 @@ type Disk struct {
 type LivePool struct {
 	zfs.PoolSummary
 	Status zfs.Status
-	// Properties of the pool.
+	// Properties are the properties of the pool itself.
 	Properties []zfs.Property
-	// Datasets on it, including the root, without snapshots.
+	// Datasets are the datasets on the pool, including the root, without snapshots.
 	Datasets []zfs.Dataset
-	// Snapshots on it.
+	// Snapshots are the snapshots on the pool.
 	Snapshots []string
 	// DatasetProperties of the root, of the datasets of the spec, and of the one to report additionally.
 	DatasetProperties []zfs.Property
@@ -115,7 +116,7 @@ type Action struct {
 	Settings []naming.Setting
 	// Dataset to create, mount or destroy.
 	Dataset zfs.DatasetSpec
-	// DatasetGUID is the guid of the dataset to destroy: a later one of the same name has another.
+	// DatasetGUID is the guid of the dataset to destroy: a later dataset of the same name has another guid.
 	DatasetGUID string
 	// Auxiliary are the guids of cache devices and spares whose labels are cleared.
 	Auxiliary []string
@@ -164,15 +165,15 @@ type Decision struct {
 	// Reason and Message describe the current work or problem.
 	Reason  string
 	Message string
-	// Recheck is when to check again if no watch reports a change. Zero is never.
+	// Recheck is when to check again if no watch reports a change. Zero means never.
 	Recheck time.Duration
-	// Left are the disks that have left the live pool and may have a label of it.
+	// Left are the disks that have left the live pool and may still have a label of it.
 	Left []LeftDisk
-	// Lost says which disks have left the live pool and may keep a label of it for good.
+	// Lost describes the disks that have left the live pool and may keep a label of it for good.
 	Lost []string
 }
 
-// Joining are the disks that the decision adds to the pool.
+// Joining returns the disks that the decision adds to the pool.
 func (d Decision) Joining() (paths []v1alpha1.DevicePath) {
 	for _, action := range d.Actions {
 		if action.Kind == RecordDisks {
@@ -245,7 +246,7 @@ func absentPool(state State) Decision {
 	action.Create.RootProperties[naming.PropertyName] = state.Pool.Name
 	action.Create.RootProperties[naming.PropertyDisks] = layoutMark(state.Pool)
 	action.Create.RootProperties[PropertySpec] = strconv.FormatInt(state.Pool.Generation, 10)
-	// The scripts with which Debian scrubs and trims all pools each month leave these alone: they would run beside a measurement.
+	// Debian's scripts scrub and trim all pools each month, possibly during a measurement. They skip pools with these properties.
 	action.Create.RootProperties["org.debian:periodic-scrub"] = "disable"
 	action.Create.RootProperties["org.debian:periodic-trim"] = "disable"
 	// Generation 0: the properties of the datasets are not set yet.
@@ -253,8 +254,8 @@ func absentPool(state State) Decision {
 	return act("making pool "+action.Create.Name, Action{Kind: AddPoolFinalizer}, action)
 }
 
-// ownGUID is the guid of a pool on the disks that belongs, or may belong, to this object: the recorded one or, if the agent ended between
-// creation and recording, one of that name on exactly these disks. The import shows the owner.
+// ownGUID returns the guid of a pool on the disks that belongs, or may belong, to this object: the recorded one or, if the agent died
+// between creating and recording the pool, one of that name on exactly these disks. The import shows the owner.
 func (s State) ownGUID() string {
 	recorded := s.Pool.Status.GUID
 	for _, pool := range s.Importable {
@@ -265,7 +266,7 @@ func (s State) ownGUID() string {
 	return ""
 }
 
-// labelled reports whether all data disks of the spec belong to a pool that was not exported.
+// labelled reports whether all data disks of the spec have a label of the given pool which says that the pool was not exported.
 func (s State) labelled(guid string) bool {
 	for _, vdev := range s.Pool.Spec.Vdevs {
 		for _, path := range vdev.Devices {
@@ -290,8 +291,8 @@ func importPool(state State, guid string) Decision {
 		Action{Kind: AddPoolFinalizer}, Action{Kind: ImportPool, GUID: guid})
 }
 
-// elsewhere is another host that used the pool last and did not export it. ZFS itself compares only host ids, which nodes often
-// lack or share with clones of the same image.
+// elsewhere returns another host that used the pool last and did not export it, and the disk whose label says so. ZFS itself compares only
+// host ids, but nodes often have none, or share one with clones of the same image.
 func (s State) elsewhere(guid string) (path, other string) {
 	for _, path := range slices.Sorted(maps.Keys(s.Disks)) {
 		for _, label := range s.Disks[path].Pools {
@@ -308,7 +309,7 @@ func (s State) elsewhere(guid string) (path, other string) {
 func livePool(state State) Decision {
 	live := state.Live
 	finalizer := Action{Kind: AddPoolFinalizer}
-	if mode, _ := live.Property("", "readonly"); mode.Value == "on" { // nothing else works until then
+	if mode, _ := live.Property("", "readonly"); mode.Value == "on" { // nothing else works before that
 		return act("importing pool "+live.Name+" again: it is read-only", finalizer, Action{Kind: ReimportPool, GUID: live.GUID})
 	}
 	health, scan := live.Status.Health(), live.Status.Scan
@@ -329,16 +330,16 @@ func livePool(state State) Decision {
 		decision.Actions = []Action{finalizer}
 		return decision
 	}
-	// Mounts where pods write are removed. An older spec changes nothing. Nothing is done to datasets before the reset: one of them
-	// may belong to others.
+	// First, mounts in places where pods write are removed. An older spec changes nothing. Apart from these unmounts, nothing is done to
+	// datasets before the reset: one of them may belong to others.
 	for _, step := range []func(State) *Decision{nestedMounts, olderSpec, unsafeDatasets, beginSpec, resetDatasets} {
 		if decision := step(state); decision != nil {
 			decision.Actions = append([]Action{finalizer}, decision.Actions...)
 			return *decision
 		}
 	}
-	// Differences that cannot be repaired are reported last: the rest of the spec is applied all the same. Differences of the disks are
-	// reported only if there are no others: a run that changes the disks of its pool continues with them.
+	// Differences that cannot be repaired are reported last: the rest of the spec is applied anyway. Differences of the disks are reported
+	// only if there are no others: a run that changes the disks of its pool continues despite them.
 	var differs *Decision
 	for _, step := range []func(State) *Decision{growPool, poolDatasets, poolProperties} {
 		decision := step(state)
@@ -359,7 +360,7 @@ func livePool(state State) Decision {
 		Recheck: poolRecheck, Actions: []Action{finalizer}}
 }
 
-// unforeseen are the disks that are not in order and that no operation has taken offline.
+// unforeseen returns the disks that are not in order and that no operation has taken offline.
 func (s State) unforeseen() (disks []zfs.VdevStatus) {
 	for _, leaf := range s.Live.Status.Leaves() {
 		if !leaf.State.Good() && (leaf.State != zfs.StateOffline || !slices.Contains(s.Offlined, Identity(leaf))) {

@@ -25,7 +25,7 @@ func mirrorOf(paths ...v1alpha1.DevicePath) v1alpha1.Vdev {
 	return v1alpha1.Vdev{Type: "mirror", Devices: paths}
 }
 
-// wantedPool asks for a mirror of a and b.
+// wantedPool requests a mirror of disks a and b.
 func wantedPool() *v1alpha1.BenchmarkPool {
 	return &v1alpha1.BenchmarkPool{
 		ObjectMeta: metav1.ObjectMeta{Name: "bench0", UID: "uid-1", Generation: 2, CreationTimestamp: metav1.NewTime(time.Unix(1000, 0)),
@@ -58,7 +58,7 @@ func mirrored(name string, paths ...string) zfs.VdevStatus {
 	return vdev
 }
 
-// liveState is a node with exactly the pool that is asked for.
+// liveState is a node with exactly the requested pool.
 func liveState() State {
 	state := absentState()
 	state.Pool.Status.GUID = "77"
@@ -262,7 +262,7 @@ func TestSnapdir(t *testing.T) {
 	}
 }
 
-// TestRivals: of two objects that want the same, at most one acts, whichever is planned.
+// TestRivals: if two objects want the same name or disk, at most one of them acts, whichever is planned first.
 func TestRivals(t *testing.T) {
 	for name, test := range map[string]struct {
 		change  func(*v1alpha1.BenchmarkPool)
@@ -511,7 +511,7 @@ func TestLivePool(t *testing.T) {
 		"disks in other vdevs": {func(s *State) {
 			s.Pool.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskA, diskB), mirrorOf(diskC, diskD)}
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC), mirrored("mirror-1", diskB, diskD)}
-		}, keep, v1alpha1.ReasonPoolDisksDiffer, "not in one mirror"},
+		}, keep, v1alpha1.ReasonPoolDisksDiffer, "not in the same mirror"},
 		"a log that is data": {func(s *State) {
 			s.Pool.Spec.Log = []v1alpha1.AuxiliaryVdev{{Devices: []v1alpha1.DevicePath{diskC}}}
 			s.Live.Status.Vdevs = append(s.Live.Status.Vdevs, leaf(diskC))
@@ -592,6 +592,10 @@ func TestDeletedPool(t *testing.T) {
 			s.Pool.Status.GUID = "77"
 			s.Importable = []zfs.Importable{{Name: "bench0", GUID: "77"}}
 		}, "ImportPool", v1alpha1.ReasonPoolChanging, "to destroy it"},
+		"not imported, and another host had it last": {absentState(), func(s *State) {
+			s.Pool.Status.GUID, s.HostName, s.Importable = "77", "n1", []zfs.Importable{{Name: "bench0", GUID: "77"}}
+			s.Disks[diskA] = hostOf(labelled(freeDisk(diskA), 77, host.PoolActive), "n2")
+		}, "", v1alpha1.ReasonPoolLost, `last used by host "n2"`},
 		"labels are left": {absentState(), func(s *State) {
 			s.Pool.Status.GUID = "77"
 			s.Disks[diskB] = labelled(freeDisk(diskB), 77, host.PoolDestroyed)

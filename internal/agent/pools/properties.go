@@ -13,7 +13,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// ReportedDataset is the full name of a dataset of another component whose properties are reported too. Empty if there is none.
+// ReportedDataset returns the full name of a dataset of another component whose properties are reported too, or "" if there is none.
 func ReportedDataset(pool *v1alpha1.BenchmarkPool) string {
 	if path := pool.Annotations[v1alpha1.AnnotationReport]; path != "" {
 		return naming.PoolName(pool) + "/" + path
@@ -21,7 +21,7 @@ func ReportedDataset(pool *v1alpha1.BenchmarkPool) string {
 	return ""
 }
 
-// WantedSettings are all properties of the spec, in a stable order.
+// WantedSettings returns all properties of the spec, in a stable order.
 func WantedSettings(pool *v1alpha1.BenchmarkPool) []naming.Setting {
 	var wanted []naming.Setting
 	add := func(dataset string, properties v1alpha1.Properties) {
@@ -37,7 +37,8 @@ func WantedSettings(pool *v1alpha1.BenchmarkPool) []naming.Setting {
 	return wanted
 }
 
-// poolDatasets creates the first missing dataset, parents before children.
+// poolDatasets creates the first missing dataset, parents before children. It also mounts or unmounts existing datasets, and reports those
+// that differ from the spec in type or size.
 func poolDatasets(state State) *Decision {
 	datasets := slices.Clone(state.Pool.Spec.Datasets)
 	slices.SortFunc(datasets, func(a, b v1alpha1.PoolDataset) int { return strings.Compare(string(a.Path), string(b.Path)) })
@@ -45,7 +46,7 @@ func poolDatasets(state State) *Decision {
 		name := naming.DatasetName(state.Pool, dataset)
 		at := slices.IndexFunc(state.Live.Datasets, func(d zfs.Dataset) bool { return d.Name == name })
 		if dataset.Awaited && (at < 0 || !state.finished(dataset)) {
-			continue // it is for an operation to create, or belongs to others
+			continue // an operation has to create or complete it, or it belongs to others
 		}
 		if at >= 0 {
 			if is, asked := state.Live.Datasets[at].Type, strings.ToLower(dataset.Type); asked != "" && is != asked {
@@ -76,7 +77,7 @@ func poolDatasets(state State) *Decision {
 // largestBlock is the largest unit to which ZFS rounds up the size of a volume.
 const largestBlock = 16 << 20
 
-// otherSize reports a volume of another size. It is not changed: shrinking a volume loses the data at its end.
+// otherSize reports a volume whose size differs from the spec. The size is not changed: shrinking a volume loses the data at its end.
 func otherSize(state State, dataset v1alpha1.PoolDataset, name string) *Decision {
 	if dataset.Size == nil {
 		return nil
@@ -90,8 +91,8 @@ func otherSize(state State, dataset v1alpha1.PoolDataset, name string) *Decision
 		"volume %s has %s bytes instead of %d: the size of a volume cannot change; choose another path", name, is.Value, asked))
 }
 
-// poolProperties sets the properties of a new generation. Differences from a generation that was already set are drift, repaired or
-// reported as the spec says.
+// poolProperties sets the properties of a new generation. Differences from a generation that was already set are drift, which is repaired
+// or reported, as the spec says.
 func poolProperties(state State) *Decision {
 	var differing []naming.Setting
 	var words []string
@@ -108,12 +109,12 @@ func poolProperties(state State) *Decision {
 		return nil
 	}
 	if isSet && state.Pool.Spec.Drift != "Repair" {
-		return new(stall(v1alpha1.ReasonPoolDrifted, "pool %s was changed: %s. Change it back, change the spec, or write drift: Repair",
+		return new(stall(v1alpha1.ReasonPoolDrifted, "pool %s was changed: %s. Change it back, change the spec, or set spec.drift: Repair",
 			state.Live.Name, strings.Join(words, "; ")))
 	}
 	// The mark comes last: it says that all others are set.
 	settings := differing
-	if !isSet { // a newer spec replaces what operations have changed
+	if !isSet { // a newer spec overrides the changes by operations
 		for _, dataset := range state.Pool.Spec.Datasets {
 			for _, back := range state.setBack(naming.DatasetName(state.Pool, dataset)) {
 				if !slices.Contains(settings, back) {
@@ -130,7 +131,7 @@ func poolProperties(state State) *Decision {
 	}
 	decision := act(message, Action{Kind: SetPoolProperties, GUID: state.Live.GUID, Settings: settings})
 	if isSet {
-		// Another component may change it back each time, or ZFS may format the value differently.
+		// Another component may change the value back each time, or ZFS may format it differently. So do not retry at once.
 		decision.Recheck = poolSoon
 	}
 	return &decision

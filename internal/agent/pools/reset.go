@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// datasetMarks are the user properties of a new dataset. None on a pool that serves only one run.
+// datasetMarks returns the user properties of a new dataset, or nil for a pool that serves only one run.
 func datasetMarks(pool *v1alpha1.BenchmarkPool) map[string]string {
 	if !naming.KeptPool(pool) {
 		return nil
@@ -18,7 +18,8 @@ func datasetMarks(pool *v1alpha1.BenchmarkPool) map[string]string {
 	return map[string]string{naming.PropertyUID: string(pool.UID), naming.PropertyRun: pool.Labels[v1alpha1.LabelRunUID]}
 }
 
-// localMark is a user property set on a dataset itself: inherited or received ones prove nothing.
+// localMark returns a user property that is set on the dataset itself, or "" if there is none: an inherited or received property proves
+// nothing.
 func (l *LivePool) localMark(dataset, name string) string {
 	if mark, found := l.Property(dataset, name); found && mark.Local() {
 		return mark.Value
@@ -26,8 +27,8 @@ func (l *LivePool) localMark(dataset, name string) string {
 	return ""
 }
 
-// OutdatedDataset is a dataset of a kept pool that still belongs to another run. Nil if there is none. Without both marks of its
-// own, it belongs to others and is not reset.
+// OutdatedDataset returns a dataset of a kept pool that still belongs to another run, or nil if there is none. A dataset without both local
+// marks belongs to others and is not reset.
 func (s State) OutdatedDataset() *zfs.Dataset {
 	if s.Live == nil || !naming.KeptPool(s.Pool) {
 		return nil
@@ -43,13 +44,13 @@ func (s State) OutdatedDataset() *zfs.Dataset {
 	return nil
 }
 
-// ours reports whether a BenchmarkPool created a dataset of its kept pool, for one of its runs.
+// ours reports whether this BenchmarkPool created a dataset of its kept pool for one of its runs.
 func (s State) ours(dataset string) bool {
 	uid := string(s.Pool.UID)
 	return uid != "" && s.Live.localMark(dataset, naming.PropertyUID) == uid && s.Live.localMark(dataset, naming.PropertyRun) != ""
 }
 
-// strangers are what only others can have created on a kept pool: datasets that are not in the spec or have no marks, and
+// strangers returns the objects on a kept pool that only others can have created: datasets that are not in the spec or lack the marks, and
 // snapshots.
 func (s State) strangers() []string {
 	var others []string
@@ -95,8 +96,8 @@ func resetDatasets(state State) *Decision {
 		Dataset: zfs.DatasetSpec{Name: outdated.Name}, DatasetGUID: outdated.GUID}))
 }
 
-// resetDone says that all datasets exist and belong to the current run. What others create later is reported when the next run
-// starts, or the pool is destroyed.
+// resetDone reports whether all datasets exist and belong to the current run. Objects that others create later are reported when the next
+// run starts, or when the pool is to be destroyed.
 func (s State) resetDone() bool {
 	return !slices.ContainsFunc(s.Pool.Spec.Datasets, func(dataset v1alpha1.PoolDataset) bool {
 		name := naming.DatasetName(s.Pool, dataset)
@@ -104,8 +105,8 @@ func (s State) resetDone() bool {
 	})
 }
 
-// awaitFreed waits, before a dataset is recreated, until destroyed space is free: ZFS frees in the background, which would
-// influence a measurement.
+// awaitFreed waits, before a dataset is recreated, until ZFS has freed the space of the destroyed one: ZFS does that in the background,
+// which would influence a measurement.
 func awaitFreed(state State) *Decision {
 	if state.Live.FreeingBytes == 0 || state.resetDone() {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-// TestOnlyDestroyDestroys: a pool goes with its object only where the object says so.
+// TestOnlyDestroyDestroys: a pool is destroyed with its object only if the policy of the object is Destroy.
 func TestOnlyDestroyDestroys(t *testing.T) {
 	for policy, destroyed := range map[v1alpha1.DeletionPolicy]bool{v1alpha1.DeletionDestroy: true, v1alpha1.DeletionRetain: false, "": false,
 		"destroy": false} {

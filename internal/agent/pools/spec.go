@@ -11,15 +11,15 @@ import (
 )
 
 // PropertySpec is the newest generation of the object that the agent has acted on. It is written before the first change for that
-// generation: an object with a lower one comes from a backup of etcd, and its spec is older than the pool.
+// generation. An object with a lower generation comes from a backup of etcd, and its spec is older than the pool.
 const PropertySpec = "storagebench.dev:spec"
 
 // heldSuffix is appended to the generation once an older spec has been seen. Without it, two changes of any kind to the restored
 // object would make its old layout look new.
 const heldSuffix = ":held"
 
-// newestSpec is the newest generation that a pool was changed for. Held says that an older one was seen since, or that the mark is
-// not readable.
+// newestSpec returns the newest generation that a pool was changed for. held is true if an older generation was seen since, or if the mark
+// is not readable.
 func (l *LivePool) newestSpec() (generation int64, held bool) {
 	mark, found := l.Property(l.Name, PropertySpec)
 	if !found || !mark.Local() {
@@ -33,7 +33,8 @@ func (l *LivePool) newestSpec() (generation int64, held bool) {
 	return generation, held
 }
 
-// olderSpec stops at a spec that is older than the pool, until a user accepts it.
+// olderSpec stops the work on a spec that is older than the pool, until a user accepts the spec. It returns nil if the spec is not older or
+// is accepted.
 func olderSpec(state State) *Decision {
 	newest, held := state.Live.newestSpec()
 	own := state.Pool.Generation
@@ -54,7 +55,7 @@ func olderSpec(state State) *Decision {
 	return &decision
 }
 
-// beginSpec records on the pool the generation that it is going to be changed for.
+// beginSpec records on the pool the generation of the spec that the pool is about to be changed for.
 func beginSpec(state State) *Decision {
 	newest, held := state.Live.newestSpec()
 	if own := state.Pool.Generation; newest == own && !held {

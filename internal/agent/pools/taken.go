@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// foreignPool says to whom the pool of that name belongs, and lists the ways out.
+// foreignPool reports whom the existing pool of that name belongs to, and what a user can do.
 func foreignPool(state State) Decision {
 	live := state.Live
 	whose, way := "it carries no mark of a BenchmarkPool", "destroy it on the node if its data is not needed"
@@ -33,20 +33,20 @@ func foreignPool(state State) Decision {
 		state.Pool.Spec.NodeName, live.Name, live.GUID, whose, way, state.otherName())
 }
 
-// namesake does the same for a pool that is not imported. Only an import shows its owner.
+// namesake is like foreignPool, but for a pool that is not imported. Only an import shows its owner.
 func (s State) namesake(other zfs.Importable) Decision {
 	return stall(v1alpha1.ReasonPoolNameTaken,
 		"node %s has a pool %s (guid %s) on its disks that is not imported and may not belong to this object: it is left alone. Either %s; or %s",
 		s.Pool.Spec.NodeName, other.Name, other.GUID, ImportByHand(other.GUID), s.otherName())
 }
 
-// ImportByHand is how an admin imports a pool that the agent does not import.
+// ImportByHand returns instructions for an admin to import a pool that the agent does not import.
 func ImportByHand(guid string) string {
 	return fmt.Sprintf("import it by hand on the node (zpool import -N -d /dev/disk/by-id %s), and this object shows the next step", guid)
 }
 
-// takeOverCommand assigns a pool to another object. It records the disks as those of its spec: differences are reported, and
-// nothing is attached or detached.
+// takeOverCommand returns the command that assigns a pool to the given object. It also marks the disks of the object's spec as already
+// applied: differences are then reported, and nothing is attached or detached.
 func takeOverCommand(pool *v1alpha1.BenchmarkPool) string {
 	words := []string{"zfs set"}
 	for _, mark := range [][2]string{{naming.PropertyUID, string(pool.UID)}, {naming.PropertyName, pool.Name},
@@ -56,8 +56,8 @@ func takeOverCommand(pool *v1alpha1.BenchmarkPool) string {
 	return strings.Join(append(words, naming.PoolName(pool)), " ")
 }
 
-// otherName says whether another poolName is a way out. poolName is immutable, and as long as this object exists it claims the
-// disks.
+// otherName returns the advice to choose another poolName, and whether other disks are needed too. poolName is immutable, so the object has
+// to be recreated, and it claims the disks as long as it exists.
 func (s State) otherName() string {
 	const again = "recreate this BenchmarkPool with another poolName"
 	if _, refused := s.Take(objects.SpecDevices(s.Pool)); refused != nil {
@@ -66,8 +66,8 @@ func (s State) otherName() string {
 	return again
 }
 
-// conflict says which other BenchmarkPool has priority for the name or for a disk: the one that already has it, otherwise the older one. An
-// existing pool has its name.
+// conflict returns which other BenchmarkPool has priority for the pool name or for a disk, or "" if none has: the one that already has it,
+// otherwise the older one. A BenchmarkPool whose pool exists has the name of that pool.
 func (s State) conflict(paths []string) string {
 	for i := range s.Rivals {
 		rival := &s.Rivals[i]
@@ -94,7 +94,7 @@ func (s State) conflict(paths []string) string {
 			claims = append(claims, "the pool name "+naming.PoolName(s.Pool))
 		}
 		if len(claims) > 0 {
-			return fmt.Sprintf("BenchmarkPool %s also claims %s on this node, and is older. Either %s; or %s", rival.Name,
+			return fmt.Sprintf("BenchmarkPool %s also claims %s on this node, and has priority. Either %s; or %s", rival.Name,
 				objects.SomeOf(claims), way,
 				freeing(rival))
 		}
@@ -102,7 +102,7 @@ func (s State) conflict(paths []string) string {
 	return ""
 }
 
-// freeing says how the name and the disks of another BenchmarkPool become free.
+// freeing returns what to do so that the name and the disks of another BenchmarkPool become free.
 func freeing(rival *v1alpha1.BenchmarkPool) string {
 	const data = ", which destroys its pool and all data on it"
 	switch {

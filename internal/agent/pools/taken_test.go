@@ -73,12 +73,12 @@ func TestWaysOutOfAConflict(t *testing.T) {
 	}{
 		"name and disks": {func(p *v1alpha1.BenchmarkPool) {
 			p.Spec.PoolName = "bench0"
-		}, "also claims " + diskA + ", " + diskB + ", the pool name bench0 on this node, and is older. " +
+		}, "also claims " + diskA + ", " + diskB + ", the pool name bench0 on this node, and has priority. " +
 			"Either recreate this BenchmarkPool with another poolName and other disks; or delete BenchmarkPool rival"},
 		"the name": {func(p *v1alpha1.BenchmarkPool) { p.Spec.PoolName = "bench0"; p.Spec.Vdevs[0] = mirrorOf(diskC, diskD) },
 			"with another poolName; or"},
 		"a disk": {func(p *v1alpha1.BenchmarkPool) { p.Spec.PoolName = "other"; p.Spec.Vdevs[0] = mirrorOf(diskB, diskD) },
-			"also claims " + diskB + " on this node, and is older. Either use other disks; or"},
+			"also claims " + diskB + " on this node, and has priority. Either use other disks; or"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := absentState()

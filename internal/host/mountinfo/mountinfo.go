@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Mount is one line.
+// Mount is one line of mountinfo.
 type Mount struct {
 	// ID of the mount, and of its parent mount, in the namespace of the process.
 	ID, Parent string
@@ -51,7 +51,8 @@ func Parse(text string) ([]Mount, error) {
 func ParseLine(line string) (Mount, error) {
 	line = strings.TrimSuffix(line, "\n")
 	before, after, found := strings.Cut(line, " - ")
-	// The kernel separates with single blanks. A path may hold other white space: a pod chooses names of folders that are mounted.
+	// The kernel separates fields with single blanks. A path may contain other white space: pods choose the names of folders that are
+	// mounted.
 	head, tail := strings.Split(before, " "), strings.Split(after, " ")
 	if !found || len(head) < 6 || len(tail) < 2 || !strings.HasPrefix(head[4], "/") {
 		return Mount{}, fmt.Errorf("%.80q is not a line of mountinfo", line)
@@ -72,7 +73,7 @@ func ParseLine(line string) (Mount, error) {
 	return mount, nil
 }
 
-// Unescape decodes the three octal digits that the kernel writes for blanks and backslashes, also in /proc/swaps.
+// Unescape decodes the three octal digits that the kernel writes for white space and backslashes, also in /proc/swaps.
 func Unescape(text string) string {
 	var plain strings.Builder
 	for at := 0; at < len(text); at++ {
@@ -88,7 +89,7 @@ func Unescape(text string) string {
 
 func octal(c byte) bool { return c >= '0' && c <= '7' }
 
-// At finds the visible mount at a path: the one with the longest mount point above it, and of several at the same point the last,
+// At finds the visible mount at a path: the one with the longest mount point above it. Of several mounts at the same point, it is the last,
 // which hides the others.
 func At(mounts []Mount, path string) (Mount, error) {
 	var best Mount

@@ -50,7 +50,7 @@ func TestParseLine(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	// Nothing stands for a file system without a source.
+	// A file system without a source has an empty field.
 	if got, err := ParseLine("36 35 0:98 / /mnt rw - tmpfs  rw"); err != nil || got.Source != "" || got.SuperOptions != "rw" {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -7,9 +7,9 @@ import (
 	"os"
 )
 
-// FieldLimit bounds the fields of a line that is read from a file: a pod can nest folders until the path of one that is mounted has any
-// length. A path that is cut is still longer than any that the kernel takes from a program, so it is none that is looked for, nor above
-// one.
+// FieldLimit bounds the length of each field of a line that is read from a file: a pod can nest folders until the path of a mounted one has
+// any length. A path that is cut at the limit is still longer than any path that the kernel accepts from a program. So it cannot be a path
+// that a caller looks for, nor one above such a path.
 const FieldLimit = 16 << 10
 
 // Read calls use with each mount of a file such as /proc/1/mountinfo, until it returns an error. It keeps one line in memory.
@@ -38,7 +38,7 @@ func Read(path string, use func(mount Mount) error) error {
 	return err
 }
 
-// readLine reads a line into the given memory, with fields that are cut at the limit.
+// readLine reads a line into the given memory. It cuts fields at the limit.
 func readLine(from *bufio.Reader, line []byte) ([]byte, error) {
 	line = line[:0]
 	field := 0

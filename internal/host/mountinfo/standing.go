@@ -8,7 +8,7 @@ import (
 // Standing is a mount with its parent mount, in one namespace.
 type Standing struct {
 	Mount
-	// On is empty if the namespace does not show the parent, such as that of its root.
+	// On is the parent mount. It is empty if the namespace does not show the parent, as for its root.
 	On Mount
 }
 
@@ -20,7 +20,7 @@ type Place struct {
 	Path string
 }
 
-// PlaceOf is the folder of the file system that a path below the point of a mount leads to.
+// PlaceOf returns the folder of the file system that a path below the mount point leads to.
 func (m Mount) PlaceOf(below string) Place {
 	return Place{Device: m.Device, Path: path.Join(m.Root, strings.TrimPrefix(below, m.Point))}
 }
@@ -46,8 +46,8 @@ type Propagation struct {
 	groups map[string]bool
 }
 
-// NewPropagation follows an unmount through the namespaces. It needs all mounts of the file system to find the way between two
-// groups.
+// NewPropagation follows an unmount through the namespaces. It needs all mounts of the file system to find the way from one group to
+// another.
 func NewPropagation(from Standing, all []Standing) Propagation {
 	p := Propagation{from: from, groups: map[string]bool{}}
 	place, known := from.Place()
@@ -66,8 +66,8 @@ func NewPropagation(from Standing, all []Standing) Propagation {
 	return p
 }
 
-// Reaches reports whether a mount is unmounted together with the given one. What counts is its parent mount: a bind mount of the same
-// file system elsewhere is a slave of it too, and stays.
+// Reaches reports whether a mount is unmounted together with the given one. The parent mount decides: a bind mount of the same file system
+// elsewhere is a slave of the given mount too, and stays.
 func (p Propagation) Reaches(mount Standing) bool {
 	place, known := mount.Place()
 	return known && place == p.place && mount.Device == p.from.Device && mount.Root == p.from.Root &&

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// space is a process with a mount namespace of its own. It ends with its input.
+// space is a process with a mount namespace of its own. It ends when its input is closed.
 type space struct {
 	pid   int
 	ready *bufio.Reader
 }
 
-// newSpace starts a process in a namespace that is made of another one, and waits until its script has been run.
+// newSpace starts a process in a copy of another namespace, and waits until the process has run the script.
 func newSpace(t *testing.T, of *space, propagation, script string) *space {
 	t.Helper()
 	argv := []string{"unshare", "--mount", "--propagation", propagation, "sh", "-e", "-c", script + "\necho ready; read end"}
@@ -70,7 +70,7 @@ func stand(mounts []Mount) []Standing {
 	return standing
 }
 
-// mounts are those of one file system that the namespace shows, by their points.
+// mounts returns the mounts of one file system in the namespace, by their mount points.
 func (s *space) mounts(t *testing.T, source string) map[string]Standing {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", s.pid))
@@ -90,7 +90,8 @@ func (s *space) mounts(t *testing.T, source string) map[string]Standing {
 	return found
 }
 
-// TestPropagationOfTheKernel unmounts a file system in one namespace, and compares what goes in all others with what was foretold.
+// TestPropagationOfTheKernel unmounts a file system in one namespace, and compares the mounts that disappear in all others with the
+// prediction.
 func TestPropagationOfTheKernel(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIP: only root can mount")
@@ -114,7 +115,7 @@ func TestPropagationOfTheKernel(t *testing.T) {
 	spaces["a slave that hands on"] = between
 	spaces["a slave of a slave"] = newSpace(t, between, "slave", "")
 
-	// What is there from here on begins with the mount.
+	// Namespaces that are made after this command begin with the mount.
 	mounter := exec.Command("nsenter", fmt.Sprintf("--mount=/proc/%d/ns/mnt", host.pid), "--", "mount", "-t", "tmpfs", source, own)
 	if output, err := mounter.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
@@ -125,7 +126,7 @@ func TestPropagationOfTheKernel(t *testing.T) {
 		pod("mount --rbind TOP/node TOP/pod; mount --make-rprivate TOP/pod"))
 	spaces["a pod with the file system itself"] = newSpace(t, host, "slave", "mkdir -p "+pod("TOP/pod")+at[len(top):]+"; mount --bind "+own+
 		" "+pod("TOP/pod")+at[len(top):])
-	// What stays, by the place in the pod.
+	// The mounts that stay in each namespace, by their mount point there.
 	stays := map[string]string{"a private copy": own, "a pod with its own copy of the root": top + "/pod/lib/volumes/data/own",
 		"a pod with the file system itself": pod("TOP/pod") + at[len(top):]}
 
@@ -159,7 +160,7 @@ func TestPropagationOfTheKernel(t *testing.T) {
 	}
 }
 
-// TestPropagationIsCareful: what is not known to go counts as one that stays.
+// TestPropagationIsCareful: a mount that is not known to disappear counts as one that stays.
 func TestPropagationIsCareful(t *testing.T) {
 	read := func(text string) []Standing {
 		mounts, err := Parse(text)

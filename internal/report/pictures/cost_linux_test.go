@@ -11,7 +11,7 @@ import (
 )
 
 // TestThousandRuns: a report of 1,000 runs with the documents of its phases takes less than 2 s of processor time, allocates less than
-// 200 MiB in all, and has less than 2 MiB. It has something to show for it.
+// 200 MiB in all, and is smaller than 2 MiB. It also has to contain enough pictures and rows.
 func TestThousandRuns(t *testing.T) {
 	e := experiment(250, "a", "b", "c", "d")
 	var phases []Phase
@@ -49,7 +49,7 @@ func TestThousandRuns(t *testing.T) {
 	}
 }
 
-// processorTime of this process: what else the machine does is not in it.
+// processorTime returns the processor time of this process, which does not depend on what else the machine does.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage

@@ -44,7 +44,7 @@ func (p *percentiles) line(operation string, of line) {
 	p.lines[operation].add(of)
 }
 
-// fromResults are the medians of the percentiles: what is known without the documents, and of workloads that keep no bins.
+// fromResults returns the medians of the percentiles, for phases without documents and for workloads that keep no bins.
 func (p *percentiles) fromResults() map[string]map[line][]svg.Point {
 	known := map[string]map[line][]svg.Point{}
 	for _, variant := range p.variants {
@@ -107,7 +107,7 @@ func (p *percentiles) pictures() []report.Picture {
 var nines = []svg.Tick{{Value: 0, Words: "0%"}, {Value: -math.Log10(0.5), Words: "50%"}, {Value: 1, Words: "90%"}, {Value: 2, Words: "99%"},
 	{Value: 3, Words: "99.9%"}, {Value: 4, Words: "99.99%"}, {Value: 5, Words: "99.999%"}, {Value: 6, Words: "99.9999%"}}
 
-// curve has a point for each step that can be seen.
+// curve returns a point for each step that is large enough to be seen.
 func curve(bins map[int64]int64) []svg.Point {
 	var all, slower int64
 	for _, count := range bins {
@@ -131,7 +131,7 @@ func curve(bins map[int64]int64) []svg.Point {
 
 const maxSamples = 1500
 
-// samples shows single latencies over time: of the first run of each variant.
+// samples shows single latencies over time, in the first run of each variant.
 type samples struct{ drawn []report.Picture }
 
 func newSamples(results.Experiment) room { return &samples{} }
@@ -151,7 +151,7 @@ func (s *samples) add(one seen) {
 	}
 	description, of := "A dot for each of some operations, by the time at which it ended.", " operations"
 	if window := one.raw.SampleWindowMilliseconds; window > 0 {
-		of = fmt.Sprintf(" slowest operations, each of %d ms of a writer", window)
+		of = fmt.Sprintf(" operations, each the slowest of a writer in %d ms", window)
 		description = "A dot for each of some" + of + ", by the end of that time."
 	}
 	chart := svg.Chart{ID: slug("samples-" + title), Title: title, Description: description,
@@ -163,7 +163,7 @@ func (s *samples) add(one seen) {
 	s.drawn = append(s.drawn, picture("time", title, title, words, chart))
 }
 
-// largestFrom is the smallest of the given number of largest latencies.
+// largestFrom returns the smallest of the given number of largest latencies.
 func largestFrom(of raw, most int) int64 {
 	values := make([]int64, 0, len(of.Samples))
 	for _, sample := range of.Samples {

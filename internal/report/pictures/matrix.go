@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// maxHeats are pictures of a matrix, and maxPanels the grids of each.
+	// maxHeats limits the heat maps of a matrix, and maxPanels the grids of each.
 	maxHeats, maxPanels = 6, 6
-	// leastFull is the percentage of a grid that has to be combinations of the experiment: a matrix whose paths change together (Zip) is no
-	// grid.
+	// leastFull is the percentage of the cells that must be combinations of the experiment: a matrix whose paths change together (Zip)
+	// makes no grid.
 	leastFull = 50
 	// maxCells is the size of a grid that can still be read.
 	maxCells = 4096
@@ -28,7 +28,7 @@ type dimension struct {
 	values []string
 }
 
-// dimensions of a matrix that have several values, those with most values first.
+// dimensions returns the paths of a matrix that have several values, those with the most values first.
 func dimensions(variants []results.VariantResult) []dimension {
 	var all []dimension
 	for _, path := range slices.Sorted(maps.Keys(joined(variants))) {
@@ -46,7 +46,7 @@ func dimensions(variants []results.VariantResult) []dimension {
 	return all
 }
 
-// joined has every path of the matrix that any variant has.
+// joined returns every path of the matrix that any variant has.
 func joined(variants []results.VariantResult) map[string]string {
 	paths := map[string]string{}
 	for _, variant := range variants {
@@ -55,7 +55,7 @@ func joined(variants []results.VariantResult) map[string]string {
 	return paths
 }
 
-// besides names a variant without the values of some paths: "mirror, logbias=latency". Empty if nothing else tells it from others.
+// besides names a variant without the values of some paths: "mirror, logbias=latency". Empty if nothing else distinguishes it from others.
 func besides(variant results.VariantResult, all []dimension, shown ...string) string {
 	var parts []string
 	if variant.Base != "" {
@@ -69,7 +69,7 @@ func besides(variant results.VariantResult, all []dimension, shown ...string) st
 	return strings.Join(parts, ", ")
 }
 
-// subjects are the metrics that an experiment is about: those of its gates, then the primary ones of what was measured.
+// subjects returns the metrics that an experiment is about: those of its gates, then the primary ones of its measure phases.
 func subjects(e results.Experiment) []results.GateMetric {
 	var all []results.GateMetric
 	add := func(of results.GateMetric) {
@@ -96,7 +96,7 @@ func subjects(e results.Experiment) []results.GateMetric {
 	return all
 }
 
-// preparing are the phases that only prepare the data that others measure.
+// preparing returns the phases that only prepare the data that others measure.
 func preparing(runs []results.RunResult) map[string]bool {
 	phases := map[string]bool{}
 	for _, run := range runs {
@@ -185,7 +185,7 @@ func emptyPanel(title string, rows, columns int) svg.Panel {
 	return panel
 }
 
-// markBest marks the cells with the best value, if there are others.
+// markBest marks the cells with the best value, unless all cells have the same value.
 func markBest(grid *svg.Grid, better results.Direction) {
 	var values []float64
 	eachCell(grid, func(cell *svg.Cell) { values = append(values, cell.Value) })
@@ -215,7 +215,7 @@ func eachCell(grid *svg.Grid, see func(*svg.Cell)) {
 	}
 }
 
-// heatWords say the best cells first, and then all of them, as far as there is room: the tables of numbers have the rest.
+// heatWords lists the best cells first, and then all cells. What is cut for lack of room is in the tables of numbers.
 func heatWords(grid svg.Grid) string {
 	var best, rows []string
 	for _, panel := range grid.Panels {

@@ -11,7 +11,8 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// matrixExperiment has so many runs of each combination of recordsize, fill level and base. Larger records are faster, fuller pools slower.
+// matrixExperiment has the given number of runs of each combination of recordsize, fill level and base. Each further record size and base
+// is faster than the one before, and each further fill level slower.
 func matrixExperiment(runs int, records, levels, bases []string) results.Experiment {
 	var e results.Experiment
 	var variants []results.VariantResult
@@ -67,7 +68,7 @@ func TestHeatMap(t *testing.T) {
 	}
 }
 
-// TestHeatMapHasAGridForEachRest: more dimensions are further grids, with the same colours.
+// TestHeatMapHasAGridForEachRest: further dimensions make further grids, with the same colours.
 func TestHeatMapHasAGridForEachRest(t *testing.T) {
 	one := find(t, album(t, matrixExperiment(1, records, levels, []string{"mirror", "raidz"})), "heat-oltp-readbytespersecond")
 	for _, words := range []string{">mirror<", ">raidz<", "Best: raidz, 4K with 45%"} {
@@ -135,7 +136,7 @@ func TestPlacesOf(t *testing.T) {
 	}
 }
 
-// TestMedianSpanHolds: of many samples, at most one in twenty misses the median.
+// TestMedianSpanHolds: five values are too few for an interval, and that of six values is their whole range.
 func TestMedianSpanHolds(t *testing.T) {
 	if _, _, enough := medianSpan([]float64{1, 2, 3, 4, 5}); enough {
 		t.Error("five values have an interval")
@@ -146,7 +147,7 @@ func TestMedianSpanHolds(t *testing.T) {
 	}
 }
 
-// TestHostileMatrix: paths and values of a matrix are words of others too.
+// TestHostileMatrix: paths and values of a matrix are untrusted text too.
 func TestHostileMatrix(t *testing.T) {
 	hostile := "</svg><script>alert(1)</script>\"'\x1b[31m\u202e"
 	e := matrixExperiment(6, []string{hostile, "b"}, []string{"1", "2", "1e9", hostile}, []string{hostile})
@@ -177,7 +178,8 @@ func TestLargeMatrix(t *testing.T) {
 	}
 }
 
-// TestTwoVariantsOfOneCell: a document may have the same combination twice, the second time without numbers, and any number of values.
+// TestTwoVariantsOfOneCell: a document may have the same combination twice, the second time without numbers. It may also have any number of
+// values.
 func TestTwoVariantsOfOneCell(t *testing.T) {
 	e := matrixExperiment(1, []string{"a", "b"}, []string{"x", "y"}, []string{""})
 	for _, variant := range slices.Clone(e.Variants) {
@@ -197,15 +199,15 @@ func TestTwoVariantsOfOneCell(t *testing.T) {
 	}
 }
 
-// TestSweepShowsWhatIsLost: a line that leads past a value without a valid run says that it was measured.
+// TestSweepShowsWhatIsLost: a line is broken at a value without a valid run, and the picture says how many such values there are.
 func TestSweepShowsWhatIsLost(t *testing.T) {
 	steps := []string{"10%", "20%", "30%", "40%", "50%"}
 	whole := find(t, New(matrixExperiment(2, []string{"lz4", "off"}, steps, []string{""})).Pictures(), "sweep-oltp-readbytespersecond")
 	e := matrixExperiment(2, []string{"lz4", "off"}, steps, []string{""})
 	e.Variants[2].Phases = nil
 	one := find(t, New(e).Pictures(), "sweep-oltp-readbytespersecond")
-	if strings.Contains(whole.Caption, "valid run:") || !strings.Contains(one.Caption, " Values without a valid run: 1.") ||
-		!strings.Contains(one.SVG, "Values without a valid run: 1.") {
+	if strings.Contains(whole.Caption, "valid run:") || !strings.Contains(one.Caption, " Variants without a valid run: 1.") ||
+		!strings.Contains(one.SVG, "Variants without a valid run: 1.") {
 		t.Error(one.Caption)
 	}
 	lines := func(svg string) (parts int) {

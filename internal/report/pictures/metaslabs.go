@@ -50,10 +50,10 @@ func (m *metaslabs) pictures() []report.Picture {
 	return drawn
 }
 
-// places are the free part of each metaslab at its middle, with breaks before each further vdev. All metaslabs of a vdev are as large as
-// the distance of the first two; the size of a single one is not known.
+// places returns the free part of each metaslab, at the middle of the metaslab, with a break before each vdev. All metaslabs of a vdev are
+// as large as the distance between the first two. A vdev with a single metaslab is left out, because its size is not known.
 func places(all []poolseries.Metaslab) (points []svg.Point, breaks []int) {
-	var before int64 // the vdevs that were drawn already
+	var before int64 // the size of the vdevs that were drawn already
 	for len(all) > 0 {
 		end := slices.IndexFunc(all, func(one poolseries.Metaslab) bool { return one.Vdev != all[0].Vdev })
 		if end < 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// shownBesides are metrics that are shown besides the primary ones: what a pool looks like.
+// shownBesides are metrics that are shown in addition to the primary ones: they describe the state of a pool.
 var shownBesides = []string{"layoutScorePartsPerMillion", "freeSpaceFragmentationPartsPerMillion", "diskReadRequestBytes", "gangBlocks"}
 
 // figures are the values of all metrics, by run.
@@ -24,7 +24,8 @@ func figuresOf(e results.Experiment) figures {
 	return figures{e.Variants, valid}
 }
 
-// row is the values of a metric in a variant; false if there are none. If single runs are not in the results, it is their range.
+// row returns the values of a metric in a variant, or false if there are none. If the results do not have the single runs, the row has
+// their range.
 func (f figures) row(of results.GateMetric, variant int) (svg.Row, bool) {
 	v := f.variants[variant]
 	metric := metricOf(v, of.Phase, of.Metric)
@@ -37,7 +38,7 @@ func (f figures) row(of results.GateMetric, variant int) (svg.Row, bool) {
 	return row, true
 }
 
-// values of a metric in the runs of a variant.
+// values returns the values of a metric in the runs of a variant.
 func (f figures) values(variant, phase, metric string) (values []float64) {
 	for _, run := range f.runs {
 		if run.Variant != variant {
@@ -52,7 +53,7 @@ func (f figures) values(variant, phase, metric string) (values []float64) {
 	return values
 }
 
-// metricOf a variant; nil if there is none.
+// metricOf returns a metric of a variant, or nil.
 func metricOf(v results.VariantResult, phase, metric string) *results.MetricResult {
 	for i := range v.Phases {
 		for j := range v.Phases[i].Metrics {
@@ -64,7 +65,7 @@ func metricOf(v results.VariantResult, phase, metric string) *results.MetricResu
 	return nil
 }
 
-// strip has a row for each metric and variant.
+// strip returns a strip with a row for each metric and variant.
 func (f figures) strip(metrics []results.GateMetric) svg.Strip {
 	s := svg.Strip{Middle: "median"}
 	var lines []line
@@ -185,14 +186,14 @@ func (g *gates) pictures() []report.Picture {
 	return drawn
 }
 
-// judged are those metrics of a gate that there are numbers of.
+// judged returns the metrics of a gate for which there are numbers.
 func (g *gates) judged(gate results.GateResult) []results.GateMetric {
 	return slices.DeleteFunc(slices.Clone(gate.Metrics), func(of results.GateMetric) bool {
 		return !slices.ContainsFunc(g.variants, func(v results.VariantResult) bool { return metricOf(v, of.Phase, of.Metric) != nil })
 	})
 }
 
-// metricsOf are their names, each once.
+// metricsOf returns the names of the metrics, each once.
 func metricsOf(judged []results.GateMetric) (names []string) {
 	for _, of := range judged {
 		if !slices.Contains(names, of.Metric) {
@@ -202,7 +203,7 @@ func metricsOf(judged []results.GateMetric) (names []string) {
 	return names
 }
 
-// bounds of a bound gate.
+// bounds returns rules for the bounds of a bound gate.
 func bounds(gate results.GateResult, unit svg.Unit) []svg.Rule {
 	var rules []svg.Rule
 	if gate.AtLeast != nil {
@@ -214,7 +215,7 @@ func bounds(gate results.GateResult, unit svg.Unit) []svg.Rule {
 	return rules
 }
 
-// comparison shows the changes with their intervals, and what is tolerated.
+// comparison shows the changes with their intervals, and the tolerance.
 func comparison(gate results.GateResult, judged []results.GateMetric) report.Picture {
 	s := svg.Strip{ID: slug("gate-" + gate.Name), Title: gate.Name + ": change with its interval", Middle: "change", Interval: "interval",
 		Axis: svg.Axis{Label: "change against the reference", Unit: svg.PartsPerMillion}, Rules: []svg.Rule{{Value: 0}}}

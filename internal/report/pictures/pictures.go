@@ -1,4 +1,4 @@
-// Package pictures draws what an experiment has measured: from its results, and from the documents of its phases.
+// Package pictures draws the measurements of an experiment, from its results and from the documents of its phases.
 package pictures
 
 import (
@@ -14,12 +14,12 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// Bounds of what pictures are made from. More could not be told apart.
+// Limits of the input of pictures. More could not be told apart.
 const (
-	// maxVariants and maxRuns of each have their documents read.
+	// Documents are read of at most maxVariants variants, and of maxRuns runs of each.
 	maxVariants = svg.SeriesColours
 	maxRuns     = 8
-	// maxPictures of a room, and maxRows of one picture.
+	// maxPictures limits the pictures of a room, and maxRows the rows of one picture.
 	maxPictures = 12
 	maxRows     = 24
 )
@@ -30,16 +30,16 @@ type Phase struct {
 	Run, Variant string
 	// Document of the phase, with its raw part.
 	Document results.PhaseDocument
-	// Pool is what the node counted meanwhile. Nil if there is nothing.
+	// Pool has the counters of the node during the phase. Nil if there are none.
 	Pool *poolseries.Document
-	// Metaslabs are where a metaslabMap has found free space. Nil if there is nothing.
+	// Metaslabs has the free space that a metaslabMap has found. Nil if there is no map.
 	Metaslabs *poolseries.MetaslabMap
 }
 
 // Wanted is a phase whose document pictures are made from.
 type Wanted struct{ Run, Variant, Phase, ConfigMap string }
 
-// WantedOf an experiment are the Valid phases of the first valid runs of the first variants, in the order of the runs.
+// WantedOf returns the Valid phases of the first valid runs of the first variants of an experiment, in the order of the runs.
 func WantedOf(e results.Experiment) []Wanted {
 	var variants []string
 	runs := map[string]int{}
@@ -97,7 +97,7 @@ type seen struct {
 	raw raw
 }
 
-// raw is what pictures use of the details of a workload.
+// raw has the details of a workload that pictures use.
 type raw struct {
 	Rounds []struct {
 		Bytes               int64 `json:"bytes"`
@@ -121,14 +121,15 @@ type raw struct {
 			FromMilliseconds int64 `json:"fromMilliseconds"`
 		} `json:"steady"`
 	} `json:"series"`
-	// SamplesSeen is how many there were to choose from. With a window, each is the largest of a writer's in such a time.
+	// SamplesSeen is how many samples there were to choose from. With a window, each sample is the largest of one writer in a time of that
+	// length.
 	SamplesSeen              int64 `json:"samplesSeen"`
 	SampleWindowMilliseconds int64 `json:"sampleWindowMilliseconds"`
-	// Workloads are those of several that ran together, by their names.
+	// Workloads are the details of several workloads that ran together, by name.
 	Workloads map[string]raw `json:"workloads"`
 }
 
-// point of a series: what was done in some time.
+// point has what a workload did in one interval of a series.
 type point struct {
 	FromMilliseconds       int64 `json:"fromMilliseconds"`
 	ToMilliseconds         int64 `json:"toMilliseconds"`
@@ -143,10 +144,10 @@ func (p point) perSecond(count int64) float64 {
 	return float64(count) * 1e3 / float64(p.ToMilliseconds-p.FromMilliseconds)
 }
 
-// Album collects what the pictures of an experiment show.
+// Album collects the data of the pictures of an experiment.
 type Album struct{ rooms []room }
 
-// New begins an album. What the results say by themselves is already in it.
+// New returns an album. It already has everything that needs only the results.
 func New(e results.Experiment) *Album {
 	var a Album
 	for _, of := range rooms {
@@ -155,10 +156,10 @@ func New(e results.Experiment) *Album {
 	return &a
 }
 
-// mostWorkloads is as many as a phase can have. A document may claim more.
+// mostWorkloads is how many workloads a phase can have. A document may claim more.
 const mostWorkloads = 8
 
-// Add takes the document of a phase. A raw part that cannot be parsed is ignored: the numbers are elsewhere.
+// Add adds the document of a phase. It ignores a raw part that it cannot parse: the numbers of the report do not depend on it.
 func (a *Album) Add(phase Phase) {
 	one := seen{Phase: phase}
 	if err := json.Unmarshal(phase.Document.Raw, &one.raw); err != nil {
@@ -180,7 +181,7 @@ func (a *Album) Add(phase Phase) {
 	}
 }
 
-// Pictures of all that was added. Their names are unique, and safe as names of files.
+// Pictures returns the pictures of everything that was added. Their names are unique, and safe as names of files.
 func (a *Album) Pictures() []report.Picture {
 	var all []report.Picture
 	used := map[string]int{}
@@ -212,7 +213,7 @@ func picture(section, name, title, caption string, of drawing) report.Picture {
 	return report.Picture{Section: section, Name: name, Title: title, Caption: caption, SVG: of.Draw()}
 }
 
-// line is what one series is of.
+// line identifies a series.
 type line struct{ phase, variant string }
 
 // lineIDs are lines in the order in which they were seen.
@@ -224,7 +225,7 @@ func (l *lineIDs) add(one line) {
 	}
 }
 
-// charts groups lines that fit into one picture. Otherwise each phase has its own.
+// charts groups lines into pictures: one picture if it has room for all lines, otherwise one for each phase.
 func (l lineIDs) charts() [][]line {
 	switch {
 	case len(l) == 0:
@@ -247,7 +248,7 @@ func (l lineIDs) charts() [][]line {
 	return charts
 }
 
-// label names a line by what tells it from the others.
+// label names a line by what distinguishes it from the others.
 func label(one line, among []line) string {
 	phases, variants := map[string]bool{}, map[string]bool{}
 	for _, other := range among {
@@ -274,7 +275,7 @@ func about(lines []line) string {
 	return strings.Join(phases, ", ")
 }
 
-// Write writes a value of a metric in its unit.
+// Write formats a value of a metric in its unit.
 func Write(metric string, value float64) string {
 	text := unitOf(metric).Format(value)
 	if known, _ := results.LookupMetric(metric); known.Unit == results.UnitPerSecond {
@@ -283,7 +284,7 @@ func Write(metric string, value float64) string {
 	return text
 }
 
-// unitOf a metric on an axis.
+// unitOf returns the unit of a metric on an axis.
 func unitOf(metric string) svg.Unit {
 	known, _ := results.LookupMetric(metric)
 	switch known.Unit {

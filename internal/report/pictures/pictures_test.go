@@ -52,7 +52,7 @@ func experiment(runs int, variants ...string) results.Experiment {
 	return e
 }
 
-// document has all that rooms draw.
+// document has everything that the rooms draw.
 func document(t *testing.T, phase string, rate int64) results.PhaseDocument {
 	t.Helper()
 	raw := map[string]any{"samplesSeen": 90_000}
@@ -220,7 +220,7 @@ func TestDisksOfAMirror(t *testing.T) {
 	}
 }
 
-// TestUncountedDisks: OpenZFS 2.1 counts nothing, and a large pool leaves its series out. That is no rate of zero.
+// TestUncountedDisks: OpenZFS 2.1 counts nothing, and a large pool leaves its series out. Neither is a rate of zero.
 func TestUncountedDisks(t *testing.T) {
 	for name, vdevs := range map[string][]poolseries.Vdev{"no vdevs": nil, "no series": {{Name: "a", Disk: true}}} {
 		of := &poolseries.Document{Vdevs: vdevs}
@@ -234,7 +234,7 @@ func TestUncountedDisks(t *testing.T) {
 // TestSamplesOfWindows: samples that are the largest of a window are not shown as single operations.
 func TestSamplesOfWindows(t *testing.T) {
 	for window, says := range map[int64]string{0: "Of 10 operations of run r",
-		25: "Of 10 slowest operations, each of 25 ms of a writer of run r"} {
+		25: "Of 10 operations, each the slowest of a writer in 25 ms of run r"} {
 		one := seen{Phase: Phase{Document: results.PhaseDocument{Phase: "log"}, Variant: "v", Run: "r"}}
 		one.raw.SamplesSeen, one.raw.SampleWindowMilliseconds = 10, window
 		one.raw.Samples = append(one.raw.Samples, struct{ Milliseconds, Nanoseconds int64 }{5, 7000})
@@ -246,7 +246,7 @@ func TestSamplesOfWindows(t *testing.T) {
 	}
 }
 
-// TestLatencyOverTime: each latency is drawn in the middle of its time, and no line leads over a time without one.
+// TestLatencyOverTime: each latency is drawn in the middle of its time, and no line crosses a time without one.
 func TestLatencyOverTime(t *testing.T) {
 	var one seen
 	if err := json.Unmarshal([]byte(`{"series": {"steady": {"fromMilliseconds": 3000}, "points": [
@@ -264,7 +264,7 @@ func TestLatencyOverTime(t *testing.T) {
 	}
 }
 
-// TestDatabasesCountOperations: transactions have no bytes, so their number and mean latency are drawn, and no line of zeros.
+// TestDatabasesCountOperations: transactions count no bytes, so their number and mean latency are drawn, and not a line of zeros.
 func TestDatabasesCountOperations(t *testing.T) {
 	e := experiment(1, "a")
 	a := New(e)
@@ -286,7 +286,7 @@ func TestDatabasesCountOperations(t *testing.T) {
 	}
 }
 
-// TestOperationsAreShaded: a scrub that was at work from the 20th to the 30th second of the series is seen there.
+// TestOperationsAreShaded: a scrub that ran from the 20th to the 30th second of the series is shown there.
 func TestOperationsAreShaded(t *testing.T) {
 	e := experiment(1, "a", "b")
 	a := New(e)
@@ -425,7 +425,7 @@ func TestManyRuns(t *testing.T) {
 	t.Logf("%d runs: %d bytes, %d pictures, %s with the documents", len(e.Runs), len(page), len(drawn), time.Since(began))
 }
 
-// BenchmarkPage is the time and memory of a report of 1000 runs without its documents.
+// BenchmarkPage measures the time and memory of a report of 1000 runs without its documents.
 func BenchmarkPage(b *testing.B) {
 	e := experiment(250, "a", "b", "c", "d")
 	b.ReportAllocs()
@@ -437,7 +437,7 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// TestNoDotsInTheLegendWithoutRuns: results without the values of single runs have ranges, and nothing that a dot would be.
+// TestNoDotsInTheLegendWithoutRuns: results without the values of single runs are drawn as ranges, so the legend has no dots.
 func TestNoDotsInTheLegendWithoutRuns(t *testing.T) {
 	e := experiment(6, "a", "b")
 	if one := find(t, New(e).Pictures(), "metric-readbytespersecond").SVG; !strings.Contains(one, ">a run<") || strings.Contains(one, "smallest to") {

@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// pool shows what the disks of a pool did over time: in the first run of each variant.
+// pool shows how much the disks of a pool read and wrote over time, in the first run of each variant.
 type pool struct{ drawn []report.Picture }
 
 func newPool(results.Experiment) room { return &pool{} }
@@ -43,8 +43,8 @@ func seconds(of *poolseries.Document, at time.Time) float64 { return at.Sub(of.S
 
 const maxPoints = 400
 
-// rates are the differences of the disks' counters from sample to sample. A mirror as a whole counts each write once. Nil if no disk was
-// counted.
+// rates returns the rates from sample to sample, summed over the disks. It ignores other vdevs: a mirror as a whole, for example, counts
+// each write only once. Nil if no disk was counted.
 func rates(of *poolseries.Document, counters func(poolseries.Vdev) []int64) []svg.Point {
 	at := of.Series.OffsetMilliseconds
 	if !slices.ContainsFunc(of.Vdevs, func(vdev poolseries.Vdev) bool { return vdev.Disk && len(counters(vdev)) == len(at) }) {
@@ -66,7 +66,7 @@ func rates(of *poolseries.Document, counters func(poolseries.Vdev) []int64) []sv
 	return points
 }
 
-// requests shows the sizes of the disks' requests, one phase against another: of all runs together.
+// requests compares the sizes of the disks' requests between phases, for all runs together.
 type requests struct {
 	lines  lineIDs
 	counts map[string]map[line]map[int64]int64

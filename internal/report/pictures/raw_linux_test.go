@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload/engine"
 )
 
-// TestRawIsWhatTheEngineWrites: a renamed field would take a picture away without a word.
+// TestRawIsWhatTheEngineWrites: a renamed field would silently remove a picture.
 func TestRawIsWhatTheEngineWrites(t *testing.T) {
 	text, err := json.Marshal(engine.Details{
 		Rounds:    []engine.Round{{Bytes: 1, DurationNanoseconds: 2}},

@@ -52,14 +52,14 @@ func (s *sweep) pictures() []report.Picture {
 	return nil
 }
 
-// filledFirst puts paths of fill levels first: how a pool gets slow as it fills is what sweeps are made for.
+// filledFirst puts paths of fill levels first: sweeps are made to show how a pool gets slower as it fills.
 func filledFirst(all []dimension) []dimension {
 	fills := func(one dimension) bool { return strings.HasSuffix(one.path, ".fill.to") }
 	others := slices.DeleteFunc(slices.Clone(all), fills)
 	return append(slices.DeleteFunc(slices.Clone(all), func(one dimension) bool { return !fills(one) }), others...)
 }
 
-// subjects adds, for any phase, the metrics of what a pool looks like.
+// subjects adds the metrics of any phase that describe the state of a pool.
 func (s *sweep) subjects() []results.GateMetric {
 	all := subjects(s.experiment)
 	for _, variant := range s.variants {
@@ -75,10 +75,10 @@ func (s *sweep) subjects() []results.GateMetric {
 	return all
 }
 
-// written matches a number as fields of a benchmark have it: plain, a share, or with a factor.
+// written matches a number as it is written in the fields of a benchmark: plain, with a percent sign, or with a unit.
 var written = regexp.MustCompile(`^([0-9]+(?:[.][0-9]+)?)(%|([kKmMgGtT])i?[bB]?)?$`)
 
-// placesOf values on an axis; false if they are not all numbers of one kind.
+// placesOf returns the places of values on an axis. It returns false if they are not all numbers of one kind.
 func placesOf(values []string) (places map[string]float64, numbers bool) {
 	places, shares := map[string]float64{}, 0
 	for _, value := range values {
@@ -101,7 +101,7 @@ func placesOf(values []string) (places map[string]float64, numbers bool) {
 	return places, shares == 0 || shares == len(values)
 }
 
-// axisOf a path: its ticks are the values as they were written.
+// axisOf returns the axis of a path. Its ticks are the values as they were written.
 func axisOf(along dimension, places map[string]float64) svg.Axis {
 	axis := svg.Axis{Label: along.path, Unit: svg.Numbers}
 	least, most := math.Inf(1), 0.0
@@ -128,7 +128,7 @@ type swept struct {
 	lost []float64
 }
 
-// breaks are the steps that follow a place without a valid run: the values in between are unknown.
+// breaks returns the indexes of the steps that follow a place without a valid run: the values in between are unknown.
 func (l *swept) breaks() (all []int) {
 	for i := 1; i < len(l.steps); i++ {
 		if slices.ContainsFunc(l.lost, func(x float64) bool { return l.steps[i-1].X < x && x < l.steps[i].X }) {
@@ -138,8 +138,8 @@ func (l *swept) breaks() (all []int) {
 	return all
 }
 
-// lines of a metric along a path: a line for each combination of everything else, as many as have a colour. It also returns whether all
-// medians have an interval, and how many medians are in no line.
+// lines returns the lines of a metric along a path: one for each combination of all other values, until there are no more colours. It also
+// returns whether all medians have an interval, and how many medians are in no line.
 func (s *sweep) lines(of results.GateMetric, all []dimension, path string, places map[string]float64) ([]*swept, bool, int) {
 	var lines []*swept
 	lost := map[string][]float64{}
@@ -202,7 +202,7 @@ func (s *sweep) picture(of results.GateMetric, all []dimension, along dimension,
 		caption += " " + strings.ToUpper(better[:1]) + better[1:] + "."
 	}
 	if lost := s.lost(along.path); lost > 0 {
-		words := fmt.Sprintf(" Values without a valid run: %d.", lost)
+		words := fmt.Sprintf(" Variants without a valid run: %d.", lost)
 		caption, chart.Description = caption+words, chart.Description+"."+words
 	}
 	if left > 0 {
@@ -215,7 +215,7 @@ func (s *sweep) picture(of results.GateMetric, all []dimension, along dimension,
 	return picture(section, of.Phase+"-"+of.Metric, title, caption, chart), true
 }
 
-// lost are how many values of a path have no valid run.
+// lost counts the variants that have a value of the path but no valid run.
 func (s *sweep) lost(path string) (count int) {
 	for _, variant := range s.variants {
 		if variant.Matrix[path] != "" && len(variant.Phases) == 0 {
@@ -225,7 +225,7 @@ func (s *sweep) lost(path string) (count int) {
 	return count
 }
 
-// medianSpan is an interval that holds the median with a confidence of 95%. enough is false if there are too few values.
+// medianSpan returns an interval that contains the median with a confidence of 95%. enough is false if there are too few values.
 func medianSpan(values []float64) (low, high float64, enough bool) {
 	outside := stats.MedianOutside(len(values), sweepLevel)
 	if outside == 0 {

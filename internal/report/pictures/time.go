@@ -15,13 +15,13 @@ import (
 // timeline is a line of throughput or latency, with dots on some of its points.
 type timeline struct {
 	points, dots []svg.Point
-	// breaks are the points, by their index, behind times without a value.
+	// breaks are the indexes of the points that follow a time without a value.
 	breaks []int
-	// operated is when an operation was at work beside it. Nil without one.
+	// operated is the time of an operation that ran beside the workload. Nil if there was none.
 	operated *svg.Band
 }
 
-// timelines show the throughput or the latency in the course of a phase: of the first run of each variant. With dots, dotted is a part of
+// timelines shows throughput or latency in the course of a phase, for the first run of each variant. If there are dots, dotted is a part of
 // the caption.
 type timelines struct {
 	kind, title     string
@@ -34,7 +34,7 @@ type timelines struct {
 	lines  lineIDs
 }
 
-// The axes of what is shown over time.
+// The axes of timelines, and a part of their captions.
 var (
 	sinceStart = svg.Axis{Label: "time since the workload started", Unit: svg.Nanoseconds, FromZero: true}
 	throughput = svg.Axis{Label: "bytes read and written per second", Unit: svg.BytesPerSecond, FromZero: true}
@@ -53,7 +53,7 @@ func newSeries(results.Experiment) room {
 		dotted:  steadyFrom}
 }
 
-// newOperations is for workloads that count no bytes: transactions, operations on files.
+// newOperations is for workloads that count no bytes, such as transactions or operations on files.
 func newOperations(results.Experiment) room {
 	return &timelines{kind: "operations", title: "operations over time", first: map[line]timeline{}, x: sinceStart,
 		y: svg.Axis{Label: "operations per second", Unit: svg.Numbers, FromZero: true},
@@ -94,7 +94,7 @@ func newRounds(results.Experiment) room {
 		caption: "The first run of each variant.", dotted: " Rounds with a dot are the steady part: only they count."}
 }
 
-// overTime reads a value of each point of a series, as far as it has one.
+// overTime returns a function that reads a value of each point of a series that has one.
 func overTime(value func(point) (float64, bool)) func(seen) timeline {
 	return func(one seen) timeline {
 		if one.raw.Series == nil {
@@ -128,7 +128,8 @@ func timelineOf(one seen, value func(point) (float64, bool)) (of timeline) {
 	return of
 }
 
-// operatedOf places an operation in the series of its workload: the last round ends with the measured time, by both clocks.
+// operatedOf places an operation in the series of its workload. The two have different clocks; both know the end of the last measured part,
+// which aligns them.
 func operatedOf(one seen) *svg.Band {
 	parts, times := one.raw.Series.Measured, one.Document.Measured
 	if one.Document.Operated == nil || len(parts) == 0 || len(times) == 0 {
@@ -182,7 +183,7 @@ func (t *timelines) pictures() []report.Picture {
 			if len(one.dots) > 0 {
 				dots = append(dots, svg.Dots{Series: series, Points: one.dots, Ringed: len(one.dots) == 1})
 			}
-			if one.operated != nil && !slices.ContainsFunc(chart.Marks, isBand) { // those of others are at other times
+			if one.operated != nil && !slices.ContainsFunc(chart.Marks, isBand) { // operations of other variants were at other times
 				chart.Marks = append(chart.Marks, svg.Band{Name: "operation, " + of.variant, From: one.operated.From, To: one.operated.To})
 			}
 			chart.Marks = append(chart.Marks, svg.Line{Name: of.variant, Series: series, Points: one.points, Breaks: one.breaks})
@@ -202,7 +203,7 @@ func isBand(mark svg.Mark) bool {
 	return is
 }
 
-// regions shows how fast each part of the data was read: the median of the runs.
+// regions shows how fast each part of the data was read, as the median of the runs.
 type regions struct {
 	lines lineIDs
 	rates map[line]map[int][]float64

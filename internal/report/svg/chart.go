@@ -13,7 +13,7 @@ type Chart struct {
 	ID string
 	// Title of the picture, which a screen reader says first.
 	Title string
-	// Description says in words what is to be seen.
+	// Description says in words what the picture shows.
 	Description string
 	X, Y        Axis
 	// Marks in the order in which they are drawn.
@@ -25,11 +25,11 @@ type Axis struct {
 	// Label says what the values are.
 	Label string
 	Unit  Unit
-	// Log makes equal ratios equally long.
+	// Log makes the axis logarithmic: equal ratios are equally long.
 	Log bool
 	// FromZero makes the axis begin at zero.
 	FromZero bool
-	// Ticks replace those that are computed: values with their words.
+	// Ticks are values with their words. They replace the computed ticks.
 	Ticks []Tick
 }
 
@@ -44,7 +44,7 @@ type Point struct{ X, Y float64 }
 
 // Mark is one layer of a chart.
 type Mark interface {
-	// extend widens the ranges of the axes by what is drawn.
+	// extend widens the ranges of the axes so that they include the mark.
 	extend(x, y *span)
 	draw(c *canvas, x, y scale)
 	keys() []key
@@ -65,12 +65,12 @@ func (s *span) add(value float64) {
 const (
 	plotHeight = 190.0
 	rightSpace = 14.0
-	// ticksAcross and ticksUp are how many there is room for.
+	// ticksAcross and ticksUp are how many ticks the axes have room for.
 	ticksAcross, ticksUp = 5, 5
 	leastPositive        = 1e-3
 )
 
-// scale places values of an axis.
+// scale maps the values of an axis to pixels.
 type scale struct {
 	span
 	log      bool
@@ -189,7 +189,7 @@ func (c *canvas) bottomAxis(axis Axis, across scale, bottom float64) {
 	c.text((across.from+across.to)/2, bottom+35, "c m", fit(axis.Label, across.to-across.from+2*(rightSpace-4)))
 }
 
-// distinctKeys names each series once.
+// distinctKeys keeps each entry of a legend once, and drops those without words.
 func distinctKeys(keys []key) []key {
 	var kept []key
 	for _, k := range keys {
@@ -208,7 +208,7 @@ type Line struct {
 	Points []Point
 	// Marked shows the points too.
 	Marked bool
-	// Breaks are the points, by their index, that no line leads to.
+	// Breaks are the indexes of the points that no line leads to.
 	Breaks []int
 }
 
@@ -248,9 +248,9 @@ type Dots struct {
 	Name   string
 	Series int
 	Points []Point
-	// Small dots are for many.
+	// Small is for many dots.
 	Small bool
-	// Ringed dots stand out from lines around them.
+	// Ringed makes dots stand out from the lines around them.
 	Ringed bool
 }
 
@@ -258,7 +258,7 @@ func (d Dots) extend(x, y *span) { Line{Points: d.Points}.extend(x, y) }
 
 func (d Dots) keys() []key { return []key{{d.Name, d.Series, markDot}} }
 
-// draw makes one element of all dots: a line of no length with round ends is a dot in a dozen bytes.
+// draw draws all dots as one element. Each dot is a line of zero length with round ends, which takes only a dozen bytes.
 func (d Dots) draw(c *canvas, x, y scale) {
 	var path strings.Builder
 	for _, p := range d.Points {

@@ -12,7 +12,7 @@ type Grid struct {
 	Title       string
 	Description string
 	Unit        Unit
-	// Across and Down say what columns and rows are.
+	// Across and Down name the dimensions of columns and rows.
 	Across, Down string
 	Columns      []string
 	Rows         []string
@@ -53,7 +53,8 @@ const (
 	cellHeight = 26.0
 	// strongest is the share of the colour below which words on it stay readable, in both themes.
 	strongest = 0.5
-	// leastSpan is the difference, as a part of the largest value, that takes all of the colours: less would show noise as a pattern.
+	// leastSpan is the smallest difference, as a part of the largest value, that uses the full range of the colour: otherwise noise would
+	// look like a pattern.
 	leastSpan = 0.1
 )
 

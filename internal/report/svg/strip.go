@@ -35,7 +35,7 @@ type Row struct {
 
 const (
 	rowHeight = 36.0
-	// maxDots of a row can be told apart. Of more, some are drawn, spread over all of them.
+	// maxDots is how many dots of a row can be told apart. If there are more, only some are drawn, spread over all of them.
 	maxDots = 300
 )
 
@@ -104,7 +104,7 @@ func markInterval(c *canvas, x, y float64, n int) {
 	c.add(`<path class="l %s" d="M%s %sv8m0 -4h16m0 -4v8"/>`, series(n), at(x), at(y-4))
 }
 
-// draw writes the label above the marks: a long one needs no room beside them. Lines behind it end around its letters.
+// draw writes the label above the marks, so that a long one needs no room beside them. Lines behind it leave a gap around its letters.
 func (r Row) draw(c *canvas, across scale, top float64) {
 	c.text(8, top+13, "o", fit(r.Label, Width-16))
 	y := top + 25
@@ -117,7 +117,7 @@ func (r Row) draw(c *canvas, across scale, top float64) {
 	}
 }
 
-// points of the dots. The smallest and the largest are always among them.
+// points returns the points of the dots. The smallest and the largest value are always among them.
 func (r Row) points(y float64) []Point {
 	step := math.Max(1, float64(len(r.Values))/maxDots)
 	var points []Point

@@ -1,6 +1,6 @@
-// Package svg draws the charts of reports: axes with round ticks, lines, dots, bars and bands. It is small because reports need no more,
-// and because a picture must follow the theme of its reader, have words for a screen reader, and be the same for the same figures; the
-// plotting libraries for Go do none of these.
+// Package svg draws the charts of reports: axes with round ticks, lines, dots, bars and bands. It is small because reports need no more.
+// The plotting libraries for Go are not used because a picture must follow the theme of its reader, have words for a screen reader, and be
+// the same for the same figures; they do none of these.
 package svg
 
 import (
@@ -12,20 +12,20 @@ import (
 	"unicode"
 )
 
-// Width of all pictures, in pixels of their own. It is that of a small screen, so that their text stays readable on one.
+// Width of all pictures, in their own pixels. It is the width of a small screen, so that their text stays readable there.
 const Width = 420
 
 const (
 	fontSize = 12
 	// SeriesColours is how many series have a colour of their own.
 	SeriesColours = 6
-	// maxTitle and maxDescription bound what comes from names and labels.
+	// maxTitle and maxDescription limit text that comes from names and labels.
 	maxTitle       = 120
 	maxDescription = 600
 )
 
-// style is part of each picture, so that a file of its own follows the theme too. Its classes begin with sb- because the style of a
-// picture inside a page counts for all of the page.
+// style is part of each picture, so that a picture in a file of its own follows the theme too. Its rules begin with .sb-svg because the
+// style of a picture inside a page applies to the whole page.
 const style = `.sb-svg{font:12px system-ui,sans-serif;--t:#1f2328;--m:#57606a;--g:#d0d7de;--b:#ffffff;--w:#ddeeff;--s0:#0a58ca;` +
 	`--s1:#b3450b;--s2:#1a7f37;--s3:#8250df;--s4:#b02a6b;--s5:#57606a}` +
 	`@media screen and (prefers-color-scheme:dark){.sb-svg{--t:#e6edf3;--m:#9da7b3;--g:#3d444d;--b:#0d1117;--w:#1b3350;--s0:#6cb6ff;` +
@@ -94,8 +94,8 @@ func at(value float64) string {
 	return strconv.FormatFloat(math.Round(value*10)/10, 'f', -1, 64)
 }
 
-// document puts a head with title and description for screen readers around the elements. The id tells those of several pictures on one
-// page apart.
+// document puts a head with title and description for screen readers around the elements. The id distinguishes several pictures on one
+// page.
 func (c *canvas) document(id, title, description string, height float64) string {
 	id = identifier(id)
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" class="sb-svg" viewBox="0 0 %d %s" width="%[1]d" height="%[2]s" role="img" `+
@@ -114,8 +114,8 @@ func identifier(text string) string {
 	}, text)
 }
 
-// Clean makes text one line of visible characters, cut to that many of them, because it may come from names and messages of other users.
-// Characters that change the direction of writing are left out, because they could make one thing read as another.
+// Clean turns text into one line of visible characters, cut to at most that many, because it may come from names and messages of other
+// users. Characters that change the direction of writing are left out, because they could make one text read as another.
 func Clean(text string, most int) string {
 	var kept []rune
 	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// wellFormed reads a picture as strictly as a browser reads a file of its own, and returns its visible words.
+// wellFormed parses a picture as strictly as a browser parses an SVG file, and returns its visible words.
 func wellFormed(t *testing.T, picture string) (words []string) {
 	t.Helper()
 	decoder := xml.NewDecoder(strings.NewReader(picture))
@@ -73,7 +73,7 @@ func TestChartShowsItsMarks(t *testing.T) {
 	}
 }
 
-// TestHostileTextDoesNothing: what names say is neither markup nor a way to write backwards.
+// TestHostileTextDoesNothing: text in names is never markup, and cannot change the direction of writing.
 func TestHostileTextDoesNothing(t *testing.T) {
 	hostile := "</title><script>alert(1)</script>\" onload=\"x\x1b[31m\u202egnp\u2066\x00\uFFFE\xff"
 	chart := sample()
@@ -91,7 +91,7 @@ func TestHostileTextDoesNothing(t *testing.T) {
 	}
 }
 
-// TestOddFigures: no figure makes a picture without coordinates.
+// TestOddFigures: no value leads to a picture with invalid coordinates.
 func TestOddFigures(t *testing.T) {
 	for name, points := range map[string][]Point{"none": nil, "one": {{0, 0}}, "equal": {{1, 7}, {2, 7}}, "negative": {{-1, -5}, {1, -5}},
 		"huge": {{0, math.MaxInt64}, {1, 1}}, "endless": {{math.NaN(), math.Inf(1)}, {1, 1}}} {
@@ -142,7 +142,7 @@ func TestTicksAreRound(t *testing.T) {
 
 var labels = regexp.MustCompile(`<text x="([0-9.-]+)" y="([0-9.-]+)"(?: class="([a-z0-9 ]+)")?>([^<]*)</text>`)
 
-// TestLabelsDoNotOverlap: of all texts, as wide as they are taken to be, no two meet and none leaves the picture.
+// TestLabelsDoNotOverlap: with the assumed widths of texts, no two texts overlap and none leaves the picture.
 func TestLabelsDoNotOverlap(t *testing.T) {
 	long := strings.Repeat("a-long-NAME-WW-数", 12)
 	chart := sample()
@@ -186,7 +186,7 @@ func TestLabelsDoNotOverlap(t *testing.T) {
 	}
 }
 
-// dejaVu is how long words of 12 pixels are in DejaVu Sans, as its file says, for some letters.
+// dejaVu returns the width of words at 12 pixels in DejaVu Sans, according to the font file. It knows some letters only.
 func dejaVu(words string) (pixels float64) {
 	advances := map[rune]float64{'a': 7.35, 'b': 7.62, 'd': 7.62, 'e': 7.38, 'g': 7.62, 'h': 7.61, 'i': 3.33, 'l': 3.33, 'm': 11.69, 'n': 7.61,
 		'o': 7.34, 'r': 4.93, 's': 6.25, 't': 4.7, 'u': 7.61, 'w': 9.81, 'M': 10.36, 'W': 11.86, 'G': 9.3, 'B': 8.23, 'j': 3.33, ' ': 3.81,
@@ -201,7 +201,7 @@ func dejaVu(words string) (pixels float64) {
 	return pixels
 }
 
-// TestWordsFit: what is cut fits, whatever its letters are, and what fits is not cut.
+// TestWordsFit: words that are cut fit, whatever their letters are, and words that fit are not cut.
 func TestWordsFit(t *testing.T) {
 	for _, words := range []string{"WWWWWWWWWWWWWWWWWWWWWWWW", "iiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiii",
 		"数数数数数数数数数数数数数数", "a b c d e f g", ""} {

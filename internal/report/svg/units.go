@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Unit says how the values of an axis are written, and what is a round number of them.
+// Unit says how the values of an axis are written, and which of them are round numbers.
 type Unit struct {
 	steps []unitStep
 	// binary: round numbers are powers of two times the step.
@@ -19,7 +19,7 @@ type unitStep struct {
 	suffix string
 }
 
-// The units of axes. Values are in the first word of each comment.
+// The units of axes. The first word of each comment is the unit of the values.
 var (
 	// Bytes, written as KiB, MiB and so on.
 	Bytes = Unit{steps: binarySteps(""), binary: true}
@@ -62,7 +62,7 @@ func (u Unit) Format(value float64) string {
 	return number(value/step.size) + step.suffix
 }
 
-// number has three significant digits, without zeros at its end.
+// number formats a value with three significant digits, without trailing zeros.
 func number(value float64) string {
 	if value == 0 || math.IsNaN(value) || math.IsInf(value, 0) {
 		return "0"
@@ -81,7 +81,7 @@ type tick struct {
 	words string
 }
 
-// ticks are up to about so many round values from low to high. All have the suffix of the largest.
+// ticks returns about most round values from low to high. All have the suffix of the largest.
 func (u Unit) ticks(low, high float64, most int) []tick {
 	step := u.step(math.Max(math.Abs(low), math.Abs(high)))
 	between := u.between((high-low)/float64(most), step)
@@ -92,7 +92,7 @@ func (u Unit) ticks(low, high float64, most int) []tick {
 	return found
 }
 
-// between is the round distance of two ticks that is at least as large as wanted.
+// between returns the smallest round distance between ticks that is at least as large as wanted.
 func (u Unit) between(wanted float64, step unitStep) float64 {
 	wanted = math.Max(wanted/step.size, 1e-12)
 	base := math.Pow(10, math.Floor(math.Log10(wanted)))
@@ -117,7 +117,7 @@ func exact(value, between float64) string {
 	return strconv.FormatFloat(value, 'f', decimals, 64)
 }
 
-// logTicks are powers of ten, with 2 and 5 times them if there is room; of binary units, powers of two.
+// logTicks returns powers of ten, with their multiples by 2 and 5 if there is room. For binary units, it returns powers of two.
 func (u Unit) logTicks(low, high float64, most int) []tick {
 	if u.binary {
 		return u.powers(low, high, 2, most, []float64{1})

@@ -42,7 +42,7 @@ func width(words string) (pixels float64) {
 	return pixels
 }
 
-// fit cuts words to the pixels that there are.
+// fit cuts words to the available pixels.
 func fit(words string, pixels float64) string {
 	words = Clean(words, maxTitle)
 	if width(words) <= pixels {

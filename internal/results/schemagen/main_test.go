@@ -87,7 +87,7 @@ func experimentText(t *testing.T) string {
 	return string(text)
 }
 
-// acceptedTexts are a baseline and a calibration of four runs, which is of several variants that are the same.
+// acceptedTexts returns a baseline and a calibration of four runs. The calibration declares all variants to be the same.
 func acceptedTexts(t *testing.T) (baseline, calibration string) {
 	t.Helper()
 	e := results.Experiment{
@@ -165,7 +165,7 @@ func TestDocumentsFollowTheirSchemas(t *testing.T) {
 	}
 }
 
-// TestExamplesInTheDocumentation: what users copy must be what the schemas say.
+// TestExamplesInTheDocumentation: examples that users copy must follow the schemas.
 func TestExamplesInTheDocumentation(t *testing.T) {
 	page, err := os.ReadFile(root + "/docs/reference/results.md")
 	if err != nil {

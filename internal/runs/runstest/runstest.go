@@ -1,4 +1,4 @@
-// Package runstest has runs for tests, and the invariants of every decision about a run.
+// Package runstest provides runs for tests, and checks the invariants of every decision about a run.
 package runstest
 
 import (
@@ -27,7 +27,7 @@ func Benchmark() *v1alpha1.StorageBenchmark {
 	}
 }
 
-// ZFSSpec has one variant on a pool of one disk, which it fills and scans.
+// ZFSSpec is a spec with one variant on a pool of one disk, which it fills and scans.
 func ZFSSpec() *v1alpha1.StorageBenchmarkSpec {
 	return &v1alpha1.StorageBenchmarkSpec{
 		Repetitions: 1,
@@ -42,7 +42,7 @@ func ZFSSpec() *v1alpha1.StorageBenchmarkSpec {
 	}
 }
 
-// Operation makes an operation as its agent leaves it. Times count from noon. Zero means not yet.
+// Operation returns an operation with the status that its agent has written. Times are relative to noon. Zero means not yet.
 func Operation(action v1alpha1.PoolAction, outcome string, started, finished time.Duration) *v1alpha1.PoolOperation {
 	operation := &v1alpha1.PoolOperation{Spec: v1alpha1.PoolOperationSpec{NodeName: "n1", Action: action}}
 	operation.Status.Outcome = outcome
@@ -61,7 +61,7 @@ var Noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // OwnUID is the UID of the benchmark that the runs belong to.
 const OwnUID = "11111111-2222-3333-4444-555555555555"
 
-// After is a moment after noon.
+// After returns the time that is d after noon.
 func After(d time.Duration) *time.Time {
 	return new(Noon.Add(d))
 }
@@ -106,14 +106,14 @@ func Record(run *v1alpha1.BenchmarkRun, ending runs.Ending, settled bool) {
 	}
 }
 
-// How runs end: with a result, with trouble that may pass, and with trouble that stays.
+// The possible endings of a run: with a result, with a temporary problem, and with a permanent problem.
 var (
 	ValidEnding   = runs.Ending{Valid: true, Reason: v1alpha1.ReasonMeasured, Message: "measured"}
 	InvalidEnding = runs.Ending{Reason: v1alpha1.ReasonPodEvicted, Message: "evicted", Retryable: true}
 	UselessEnding = runs.Ending{Reason: v1alpha1.ReasonImagePullFailed, Message: "no such image"}
 )
 
-// Kinds are actions in words.
+// Kinds returns readable names of the actions.
 func Kinds(actions []runs.Action) []string {
 	names := []string{}
 	for _, action := range actions {
@@ -137,7 +137,7 @@ func Result(name string) *runs.StoredResult {
 // Thief is the UID of another benchmark that has taken the node.
 const Thief = "thief-uid"
 
-// Problem is a contradiction in a decision, whatever the state.
+// Problem returns the first violation of an invariant by a decision, or "" if there is none.
 func Problem(state runs.State, decision runs.Decision) string {
 	if len(decision.Actions) == 0 && (decision.Reason == "" || decision.Message == "") {
 		return "nothing is said and nothing done"
@@ -227,7 +227,7 @@ func Underway() runs.State {
 	run := Run()
 	run.Status.Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", ExecutorUID: "job-0"}}
 	timings := runs.DefaultTimings()
-	timings.TeardownGrace = 0 // that has its own tests
+	timings.TeardownGrace = 0 // it has its own tests
 	return runs.State{Now: Noon, Timings: timings, Run: run, Owner: OwnUID, LeaseHolder: OwnUID, LeaseHolderName: "lab/ageing",
 		Claims: runs.Claims{Exists: true, Bound: true}, Pods: 1,
 		Phases: []runs.PhaseState{{

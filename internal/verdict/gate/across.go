@@ -8,11 +8,11 @@ import (
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
-// acrossConfidence is the confidence of an interval that no gate asks for.
+// acrossConfidence is the confidence of the intervals of Across, for which no gate sets a level.
 const acrossConfidence = 0.95
 
-// Across estimates the change of a metric from one experiment to another, as ln(now/before), for people and without a verdict: a
-// verdict also needs a tolerance, and how days differ. unknown says why there is no estimate.
+// Across estimates the change of a metric from one experiment to another, as ln(now/before), for people and without a verdict: a verdict
+// also needs a tolerance, and the variation between days. unknown says why there is no estimate.
 func Across(before, now results.Experiment, variant, phase, metric string) (change stats.Shift, unknown string) {
 	of := reference{variant, phase, metric}
 	var lists [2][]float64
@@ -33,11 +33,11 @@ func Across(before, now results.Experiment, variant, phase, metric string) (chan
 	least := slices.Min(slices.Concat(lists[0], lists[1]))
 	switch {
 	case least <= 0:
-		return change, "a run had 0: no ratio"
+		return change, "a run measured 0, so there is no ratio"
 	case of.tooCoarse(least, 0):
 		return change, fmt.Sprintf("%.0f is too coarse: it is rounded to %d", least, of.step())
 	}
-	one := &comparison{better: results.Lower, before: lists[0], now: lists[1]} // so the sign stays: more is more
+	one := &comparison{better: results.Lower, before: lists[0], now: lists[1]} // Lower keeps the sign: a positive shift means more
 	from, to, err := one.logarithms()
 	if err != nil {
 		return change, err.Error()

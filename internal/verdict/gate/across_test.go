@@ -20,7 +20,7 @@ func acrossOf(metric string, values ...int64) results.Experiment {
 	return e
 }
 
-// TestAcross: 10% less is -10% whichever way is better, and the interval holds it.
+// TestAcross: 10% less is -10% whichever direction is better, and the interval contains it.
 func TestAcross(t *testing.T) {
 	for _, metric := range []string{"readBytesPerSecond", "readLatencyMeanNanoseconds"} {
 		before := acrossOf(metric, 1_000_000, 1_010_000, 1_020_000, 990_000)
@@ -38,7 +38,7 @@ func TestAcross(t *testing.T) {
 	}
 }
 
-// TestAcrossRefuses what would give a number that means nothing.
+// TestAcrossRefuses experiments that would give a meaningless number.
 func TestAcrossRefuses(t *testing.T) {
 	fine := acrossOf("readBytesPerSecond", 1e6, 1e6, 1e6)
 	reused := acrossOf("readBytesPerSecond", 1e6, 1e6, 1e6)

@@ -8,8 +8,8 @@ import (
 const (
 	// mostAdvised is the largest number of repetitions that a spec may have.
 	mostAdvised = 50
-	// passingReserve and failingReserve are factors on the number of repetitions with which the end of the interval just reaches a limit. With
-	// them, 4 of 5 experiments are decided: ((z + 0.84) / z)^2 of a normal distribution, with z of 5% and of 2%.
+	// passingReserve and failingReserve multiply the number of repetitions at which the end of the interval just reaches a limit. With
+	// them, 4 of 5 experiments are decided: ((z + 0.84) / z)^2 for a normal distribution, with the z of 5% and of 2%.
 	passingReserve, failingReserve = 2.28, 1.99
 )
 
@@ -23,13 +23,13 @@ func (c *comparison) advice() string {
 		return fmt.Sprintf("the change is so close to it that not even %d repetitions would decide: increase the tolerance, or find "+
 			"what makes the runs differ", mostAdvised)
 	default:
-		return fmt.Sprintf("about %d repetitions would decide, if the runs go on to differ as much: add them, or increase the tolerance", n)
+		return fmt.Sprintf("about %d repetitions would decide, if the runs continue to differ as much: add them, or increase the tolerance", n)
 	}
 }
 
 // enoughToDecide is the number of repetitions with which 4 of 5 experiments like this one are decided. It is even, because orders are
-// balanced over two repetitions. 0 if that cannot be said. The interval becomes narrower with the root of the number, and so does the
-// noise.
+// balanced over two repetitions. It is 0 if that is not known. The interval and the noise become smaller with the square root of the
+// number.
 func (c *comparison) enoughToDecide() int {
 	interval, estimate := c.worse.Interval, c.worse.Estimate
 	if !interval.Known {

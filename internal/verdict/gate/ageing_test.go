@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// onPool says that some runs have used a pool one after another, which was new at the beginning of the given experiment.
+// onPool marks runs as the last of several experiments that have used one pool, one run after another, since the given time.
 func onPool(runs []results.RunResult, since time.Time, experiments int32) []results.RunResult {
 	for i := range runs {
 		runs[i].KeptFrom = "before"

@@ -9,8 +9,8 @@ import (
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
-// baseline compares with the experiments of the baseline. With several of them, or a calibration of several, it is known how much days
-// differ; else only the runs of two days can be compared.
+// baseline compares with the experiments of the baseline. With several of them, or a calibration with several, the variation between days
+// is known. Otherwise only the runs of two days can be compared.
 func (c compareRule) baseline(evidence *Evidence, of reference, now []sample) (*comparison, *opinion) {
 	earlier, unknown := c.earlier(evidence.Baseline, of)
 	if unknown != nil {
@@ -33,7 +33,7 @@ func (c compareRule) baseline(evidence *Evidence, of reference, now []sample) (*
 	return one, nil
 }
 
-// variation of a metric between the experiments of the calibration.
+// variation returns the variation of a metric between the experiments of the calibration.
 func (n Noise) variation(of reference) stats.Days {
 	if n.Days == nil {
 		return stats.Days{}
@@ -41,7 +41,7 @@ func (n Noise) variation(of reference) stats.Days {
 	return n.Days(of.variant, of.phase, of.metric)
 }
 
-// variationTest tests the level of this experiment against those before. False if nothing shows how levels vary.
+// variationTest tests the level of this experiment against those before. known is false if nothing shows how levels vary.
 func (c *comparison) variationTest(earlier [][]float64, calibrated stats.Days) (test stats.LevelTest, known bool, err error) {
 	first := c.before[0]
 	var before []stats.Day

@@ -72,19 +72,20 @@ func (b boundRule) judgeVariant(evidence *Evidence, of reference) opinion {
 	return opinion{verdict: verdict, reason: reason, text: text + ": " + words}
 }
 
-// tooFewRuns is the opinion of a gate on a median with too few runs to know it.
+// tooFewRuns is the opinion of a gate if there are too few runs to know the median.
 func tooFewRuns(text string, at levels) opinion {
 	return opinion{verdict: v1alpha1.VerdictInconclusive, reason: ReasonTooFewRuns, text: fmt.Sprintf(
 		"%s: too few runs to know the median: use at least %d repetitions, or an expression, which does not ask how certain the median is",
 		text, leastPairs(at.passing))}
 }
 
-// confidence of the interval of a median that leaves so many of the values outside at each end, less one.
+// confidence is that of the interval of a median between the values at position outside, counted from each end. The chance that other looks
+// are wrong is subtracted.
 func confidence(runs, outside int, at levels) string {
 	return share(1 - 2*stats.Binomial(runs, outside-1) - 2*(level-at.passing))
 }
 
-// doubted says that the interval would be narrower if the values were exact.
+// doubted reports whether the interval would be narrower if the values were exact.
 func doubted(found []sample, low, high int64, outside int) bool {
 	var plain []int64
 	for _, one := range found {

@@ -33,7 +33,7 @@ type compareRule struct {
 	rival rival
 	// tolerance is the accepted change for the worse.
 	tolerance float64
-	// since is when a history begins to count. Zero means all of it.
+	// since is the time from which on a history counts. Zero means all of it.
 	since time.Time
 	// acceptOneDay allows a decision against a baseline of one experiment.
 	acceptOneDay bool
@@ -166,7 +166,7 @@ func (c compareRule) judgeVariant(evidence *Evidence, variant, rival string) opi
 	return opinion{comparison: one}
 }
 
-// tooFew refuses to compare shares with too few operations, unless the answer is the same for all values that they may have.
+// tooFew refuses to compare shares with too few operations, unless the answer is the same for all possible values.
 func (c compareRule) tooFew(one *comparison, then, now span) *opinion {
 	if !then.few && !now.few {
 		return nil
@@ -187,12 +187,12 @@ func (c compareRule) tooFew(one *comparison, then, now span) *opinion {
 // it.
 const leastBinned = 0.03
 
-// finest is the tolerance that a smaller one counts as when rounded numbers are checked: even with zero tolerance, 1000 cannot be
-// distinguished from 1000.4.
+// finest is the least tolerance for which rounded numbers are checked. A smaller one counts as this one: even with zero tolerance, 1000
+// cannot be distinguished from 1000.4.
 const finest = 0.01
 
-// coarse refuses to compare small numbers that are rounded, such as rates of a few operations a second: rounding alone would decide,
-// without any scatter to show it.
+// coarse refuses to compare small numbers that are rounded, such as rates of a few operations a second: rounding alone would decide, and no
+// scatter would show it.
 func (c compareRule) coarse(one *comparison) *opinion {
 	least := slices.Min(slices.Concat(one.before, one.now))
 	if !c.of.tooCoarse(least, c.tolerance) {
@@ -217,7 +217,7 @@ func compareSamples(before, now []sample, order v1alpha1.RunOrder) *comparison {
 	return &comparison{before: a, now: b, repetitions: repetitions}
 }
 
-// independent are the samples of a metric, unless there are none or they depend on each other.
+// independent returns the samples of a metric, or an opinion if there are none or they depend on each other.
 func (c compareRule) independent(evidence *Evidence, of reference) ([]sample, *opinion) {
 	_, missing := evidence.measured().find(of)
 	found, kept := evidence.samples(of)
@@ -239,7 +239,7 @@ func notIndependent(kept, variant, remedy string) *opinion {
 		"run %s of variant %s reused the pool of another run, so it is not an independent repetition: %s", plain(kept), plain(variant), remedy)}
 }
 
-// ageing says in what condition the pool was, if the gate accepts that.
+// ageing describes the condition of the pool, if the gate accepts ageing.
 func (c compareRule) ageing(evidence *Evidence, variant string) string {
 	age := evidence.age(variant)
 	if !c.acceptAgeing || age == nil {
@@ -252,7 +252,7 @@ func noRun(of reference) string {
 	return fmt.Sprintf("no data: no valid run of variant %s has measured %s", plain(of.variant), plain(of.phase)+"."+plain(of.metric))
 }
 
-// earlier are the values of the experiments of the baseline, unless it is not comparable.
+// earlier returns the values of the experiments of the baseline, or an opinion if the baseline is not comparable.
 func (c compareRule) earlier(baseline Earlier, of reference) ([][]float64, *opinion) {
 	refused := func(why Refusal) ([][]float64, *opinion) {
 		return nil, new(why.opinion())

@@ -11,7 +11,7 @@ import (
 
 const scanned = "aged-scan.readBytesPerSecond"
 
-// measured are valid runs of a variant, one for each value of the metric PHASE.METRIC; a negative one is a run without it.
+// measured returns valid runs of a variant, one for each value of the metric PHASE.METRIC; a negative one is a run without it.
 func measured(variant, path string, values ...int64) []results.RunResult {
 	phase, metric, _ := strings.Cut(path, ".")
 	var runs []results.RunResult
@@ -25,7 +25,7 @@ func measured(variant, path string, values ...int64) []results.RunResult {
 	return runs
 }
 
-// scaled are six values with a spread of 1%, at a level.
+// scaled returns six values around a level, with a spread of 1%.
 func scaled(level float64) []int64 {
 	var values []int64
 	for _, unit := range []float64{1.004, 0.997, 1.001, 0.995, 1.003, 1.000} {
@@ -154,7 +154,7 @@ func TestCompareVariants(t *testing.T) {
 		"no spread":       {evidence: equal, verdict: passed, reason: ReasonHolds, message: "p = 0.016"},
 		"no spread, less": {evidence: now(1, 1, 1, 1, 1, 1), verdict: failed, reason: ReasonWorse},
 		"within noise": {evidence: noisy(0.9, 0.3), verdict: inconclusive, reason: ReasonUnclear,
-			message: "neither worse than the noise of 13% with so many runs, which is more than the tolerance of 5%"},
+			message: "neither worse than the noise of 13% with so many runs, which exceeds the tolerance of 5%"},
 		"beyond noise":         {evidence: noisy(0.8, 0.3), verdict: failed, reason: ReasonWorse, message: "worse than the noise"},
 		"noise of six is less": {evidence: noisy(0.9, 0.06), verdict: failed, reason: ReasonWorse, message: "worse than the tolerance of 5%"},
 		"little noise":         {evidence: noisy(0.9, 0.01), verdict: failed, reason: ReasonWorse, message: "worse than the tolerance of 5%"},
@@ -168,7 +168,7 @@ func TestCompareVariants(t *testing.T) {
 	}
 }
 
-// TestFamily: many comparisons are tested together, and one that passes needs all variants to.
+// TestFamily: many comparisons are tested together, and a gate passes only if it passes for all variants.
 func TestFamily(t *testing.T) {
 	gates := make([]v1alpha1.Gate, 30)
 	for i := range gates {
@@ -198,7 +198,7 @@ func TestFamily(t *testing.T) {
 	}
 }
 
-// TestUndecidable: what a verdict takes is known before anything runs.
+// TestUndecidable: the number of repetitions that a verdict needs is known before anything runs.
 func TestUndecidable(t *testing.T) {
 	gates := func(count int, to string) (gates []v1alpha1.Gate) {
 		for range count {
@@ -221,6 +221,7 @@ func TestUndecidable(t *testing.T) {
 		"sequences": {gates(10, toVariant), sequential, []Look{{4, 1}}, "at least 5 repetitions"},
 		"adaptive":  {gates(1, toVariant), interleaved, []Look{{6, LargeShare}, {7, SmallShare}}, ""},
 		"few looks": {gates(1, toVariant), interleaved, []Look{{5, LargeShare}, {7, SmallShare}}, "at least 8 repetitions"},
+		"histories": {append(gates(1, toVariant), gates(3, toHistory)...), interleaved, []Look{{6, 1}}, "at least 8 repetitions"},
 		"baseline":  {gates(3, toBaseline), interleaved, []Look{{3, 1}}, ""},
 		"history":   {gates(3, toHistory), interleaved, []Look{{1, 1}}, ""},
 		"bound":     {[]v1alpha1.Gate{boundGate(scanned, "1", "")}, interleaved, []Look{{4, 1}}, "bounds and ratios need at least 5 repetitions"},

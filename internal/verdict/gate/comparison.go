@@ -13,15 +13,15 @@ type comparison struct {
 	better results.Direction
 	// than names the reference.
 	than string
-	// before and now are the values of the repetitions. If they are pairs, equal positions belong together: repetitions are those of the
-	// pairs.
+	// before and now are the values of the repetitions. If they are pairs, values at the same index belong together, and repetitions holds
+	// the repetition of each pair.
 	before, now []float64
 	repetitions []int32
-	// ofDays, if set, are tested instead of single runs. oneDay says that the variation between days is not known, and oneDayAccepted that the
-	// gate decides without it.
+	// ofDays, if set, is tested instead of single runs. oneDay is true if the variation between days is not known, and oneDayAccepted if
+	// the gate decides without it.
 	ofDays                 *dayTest
 	oneDay, oneDayAccepted bool
-	// ageing says in what condition the pool was.
+	// ageing describes the condition of the pool.
 	ageing string
 	// tolerance is the accepted change for the worse.
 	tolerance float64
@@ -29,11 +29,11 @@ type comparison struct {
 	noise      float64
 	noiseKnown bool
 
-	// What test finds out. pWorse is the chance of the numbers if the metric were worse by no more than the tolerance and the noise,
-	// pWithin that if it were worse by the tolerance; smallest is what they can be at best.
+	// The results of test. pWorse is the chance of the values if the metric were worse by no more than limit, and pWithin their chance if
+	// it were worse by the tolerance. smallest is the smallest p that they can have.
 	pWorse, pWithin, smallest float64
 	ranked                    *stats.Ranked
-	// shifts of the pairs, more being worse, and which of them have a run that is far from the others.
+	// shifts are those of the pairs, where more is worse. outlying marks the pairs with a run that is far from the others.
 	shifts   []float64
 	outlying []bool
 
@@ -53,8 +53,8 @@ func (c *comparison) accepted() float64 {
 	return math.Log1p(c.tolerance)
 }
 
-// limit is the change from which the metric counts as worse: differences between equal runs are no failure. It may exceed the accepted
-// change.
+// limit is the change beyond which the metric counts as worse. It exceeds the accepted change if the noise does, because differences
+// between equal runs are not a failure.
 func (c *comparison) limit() float64 {
 	if c.noiseKnown {
 		return max(c.accepted(), c.estimateNoise())
@@ -62,7 +62,7 @@ func (c *comparison) limit() float64 {
 	return c.accepted()
 }
 
-// estimateNoise is the noise of an estimate from this many runs: that of one pair of runs, less by the root of their number.
+// estimateNoise is the noise of an estimate from this many runs: that of one pair of runs, divided by the square root of their number.
 func (c *comparison) estimateNoise() float64 {
 	return c.noise * math.Sqrt((1/float64(len(c.before))+1/float64(len(c.now)))/2)
 }
@@ -115,7 +115,8 @@ func (c *comparison) member() stats.Member {
 	return stats.Member{Shifts: beyond, Outlying: c.outlying, Repetitions: c.repetitions}
 }
 
-// logarithms of both samples, turned so that more is worse. The first value is subtracted from all, because near 0 they keep more digits.
+// logarithms returns the logarithms of both samples, turned so that more is worse. The first value is subtracted from all, because near 0
+// they keep more digits.
 func (c *comparison) logarithms() (before, now []float64, err error) {
 	if before, err = c.logarithmsOf(c.before, c.before[0]); err != nil {
 		return nil, nil, err
@@ -132,7 +133,7 @@ func (c *comparison) sign() float64 {
 	return 1
 }
 
-// turn makes ln(now/before) of a shift for which more is worse.
+// turn converts a shift for which more is worse to ln(now/before).
 func (c *comparison) turn(shift stats.Shift) stats.Shift {
 	if c.sign() < 0 {
 		shift.Estimate = -shift.Estimate

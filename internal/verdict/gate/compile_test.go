@@ -41,7 +41,7 @@ func tolerating(gate v1alpha1.Gate, tolerance v1alpha1.Share) v1alpha1.Gate {
 func TestCompileRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		gate v1alpha1.Gate
-		want []string // parts of the message; the gate's name is asked for in any case
+		want []string // parts of the message, in addition to the gate's name
 	}{
 		"within a bin": {tolerating(compareGate("aged-scan.readLatencyP99Nanoseconds", "Baseline", ""), "2%"),
 			[]string{"compare.tolerance", "up to 1.6% wide", "2% is too small", "at least 3%"}},
@@ -191,7 +191,7 @@ func TestCompileNeedsVariants(t *testing.T) {
 	}
 }
 
-// TestReferences are those of each gate, in their order.
+// TestReferences expects the references of each gate, in the order of the gates.
 func TestReferences(t *testing.T) {
 	gates := []v1alpha1.Gate{expression(aged + " > 0.8 * variant('r8k,pool.ashift=12').phase('fresh-scan').readBytes"),
 		boundGate("age.rounds", "1", ""), compareGate("aged-scan.readBytesPerSecond", "Variant", "r8k")}

@@ -14,7 +14,7 @@ type dayTest struct {
 	test stats.LevelTest
 	// before and now are the numbers of experiments.
 	before, now int
-	// trend of a history. Nil against a baseline.
+	// trend is that of a history. It is nil for a baseline.
 	trend *stats.Trend
 	// change describes the last change in the history.
 	change func() string
@@ -37,7 +37,7 @@ func (c *comparison) testDays() error {
 	return nil
 }
 
-// logarithmsOf values, turned so that more is worse, as differences from the logarithm of one of them.
+// logarithmsOf returns the logarithms of values, turned so that more is worse, as differences from the logarithm of first.
 func (c *comparison) logarithmsOf(values []float64, first float64) ([]float64, error) {
 	unit := make([]float64, len(values))
 	for i := range unit {
@@ -50,12 +50,13 @@ func (c *comparison) logarithmsOf(values []float64, first float64) ([]float64, e
 	return shifts, err
 }
 
-// words count what was compared.
+// words says how many experiments were compared.
 func (d *dayTest) words() string {
 	return fmt.Sprintf("%s, %d there", spelling.Count(d.now, "experiment"), d.before)
 }
 
-// explain completes the message of a decided comparison with what its p value covers or lacks, and says what would decide an open one.
+// explain completes the message of a decided comparison with what its p value covers or does not cover, and says what would decide an
+// undecided one.
 func (c *comparison) explain(one *opinion) {
 	defer func() { one.text += c.ageing }()
 	switch {
@@ -78,7 +79,7 @@ func (c *comparison) explain(one *opinion) {
 	}
 }
 
-// openTrend says what a history lacks.
+// openTrend explains why a history decides nothing yet, and what would help.
 func (c *comparison) openTrend() string {
 	trend := c.ofDays.trend
 	advice := ""

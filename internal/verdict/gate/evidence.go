@@ -17,7 +17,7 @@ type Evidence struct {
 	Runs []results.RunResult
 	// Order of the runs: only interleaved variants form pairs.
 	Order v1alpha1.RunOrder
-	// Share of the levels that this look at the runs may use. 0 and 1 mean all: there is no other look.
+	// Share is the share of the levels that this look at the runs may use. 0 and 1 mean all: there is no other look.
 	Share float64
 	// Baseline for gates that compare with it.
 	Baseline Earlier
@@ -30,7 +30,7 @@ type Evidence struct {
 // Refusal is the reason and message why a document is not used.
 type Refusal struct {
 	Reason, Message string
-	// Invalid says that it must not be used, rather than that it is missing.
+	// Invalid is true if the document must not be used, and false if it is missing.
 	Invalid bool
 }
 
@@ -43,7 +43,7 @@ func (r Refusal) opinion() opinion {
 	return opinion{verdict: verdict, reason: r.Reason, text: r.Message}
 }
 
-// Earlier are the values of earlier experiments.
+// Earlier holds the values of earlier experiments.
 type Earlier struct {
 	// Refused says why they are not comparable.
 	Refused *Refusal
@@ -51,7 +51,7 @@ type Earlier struct {
 	Values func(variant, phase, metric string) Stored
 }
 
-// Stored are the values of each earlier experiment that has some. Empty if not measured.
+// Stored holds the values of each earlier experiment that has any. Values is empty if no experiment has measured them.
 type Stored struct {
 	Values [][]int64
 	Unit   string
@@ -63,9 +63,9 @@ type Stored struct {
 type Noise struct {
 	// Refused says why it cannot be used.
 	Refused *Refusal
-	// Floor of a metric as a logarithm, ln(b/a) of equal runs. False if not measured.
+	// Floor returns the noise floor of a metric as a logarithm, ln(b/a) of equal runs. known is false if it was not measured.
 	Floor func(phase, metric string) (floor float64, known bool)
-	// Days is how a metric of a variant varies between experiments that are not in the baseline. Nil if not known.
+	// Days returns the variation of a metric of a variant between experiments that are not in the baseline. It is nil if not known.
 	Days func(variant, phase, metric string) stats.Days
 }
 
@@ -77,8 +77,8 @@ type sample struct {
 	value      int64
 }
 
-// samples are the values of a metric in the valid runs of a variant, by repetition. kept is the name of a run that reused the pool
-// of another, if there is one.
+// samples are the values of a metric in the valid runs of a variant, by repetition. kept is the name of a run that reused the pool of
+// another run, if there is one.
 func (e *Evidence) samples(of reference) (found []sample, kept string) {
 	for _, run := range results.Repetitions(e.Runs) {
 		if run.Variant != of.variant || !run.Valid {
@@ -99,7 +99,7 @@ func (e *Evidence) samples(of reference) (found []sample, kept string) {
 	return found, kept
 }
 
-// age is the age of the pool of a variant. Nil if experiments do not pass it on.
+// age is the age of the pool of a variant. It is nil if experiments do not pass the pool on.
 func (e *Evidence) age(variant string) *results.PoolAge {
 	var own []results.RunResult
 	for _, run := range e.Runs {
@@ -120,7 +120,7 @@ func phaseMetric(run results.RunResult, of reference) (int64, bool) {
 	return 0, false
 }
 
-// pairs are the values of the repetitions that both have.
+// pairs returns the values of the repetitions that both samples have.
 func pairs(before, now []sample) (a, b []float64, repetitions []int32) {
 	byRepetition := map[int32]int64{}
 	for _, one := range before {

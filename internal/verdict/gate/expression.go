@@ -34,7 +34,7 @@ const uncertain = "; an expression judges medians without their uncertainty"
 type expressionRule struct {
 	program    cel.Program
 	references []reference
-	// perVariant: at least one reference is to the variant being judged.
+	// perVariant is true if at least one reference is to the variant being judged.
 	perVariant bool
 	position   func(id int64) string
 }
@@ -135,7 +135,7 @@ func (e expressionRule) judgeVariant(ctx context.Context, measured measurements,
 	return decided
 }
 
-// asPart is a share as a part of 1, and anything else as it is.
+// asPart returns a share as a fraction of 1, and any other value unchanged.
 func asPart(of reference, value int64) float64 {
 	if derived, err := results.ParseDerived(of.metric); err == nil && derived.Share {
 		return float64(value) / 1e6
@@ -143,7 +143,7 @@ func asPart(of reference, value int64) float64 {
 	return float64(value)
 }
 
-// alternatives are other values that a reference may have than its median.
+// alternatives holds the values that a reference may have instead of its median.
 type alternatives struct {
 	doubt
 	variable string
@@ -151,21 +151,21 @@ type alternatives struct {
 	values   []float64
 }
 
-// alternative is one of them.
+// alternative is one of these values.
 type alternative struct {
 	doubt
 	variable string
 	value    float64
 }
 
-// pick one of the values.
+// pick returns one of the values.
 func (a alternatives) pick(at int) alternative { return alternative{a.doubt, a.variable, a.values[at]} }
 
-// mostCombinations is how many combinations of other values are tried.
+// mostCombinations limits the number of combinations of other values that are tried.
 const mostCombinations = 64
 
-// combinations are the ways to change one or more of several references, those that change few first. If these are too many, each
-// reference changes alone, then all that may be smaller, and all that may be larger.
+// combinations returns the ways to change one or more of the references, those with few changes first. If there are too many, each
+// reference changes alone, then all that may be smaller change together, and all that may be larger.
 func combinations(of []alternatives) [][]alternative {
 	ways := [][]alternative{nil}
 	for _, one := range of {
@@ -202,7 +202,7 @@ func extremes(of []alternatives) (ways [][]alternative) {
 	return ways
 }
 
-// evaluate returns the opinion on these values. text names them.
+// evaluate returns the opinion on these values. text is the message that lists them.
 func (e expressionRule) evaluate(ctx context.Context, variables map[string]any, text string) opinion {
 	found := &faults{}
 	variables[faultsName] = found

@@ -33,7 +33,7 @@ const (
 	ReasonUnclear = "Unclear"
 	// ReasonRunsMissing: the experiment is incomplete, so its gates are not decided.
 	ReasonRunsMissing = "RunsMissing"
-	// ReasonTooFewOperations: so few operations lie beyond the bound of a share that it is not known.
+	// ReasonTooFewOperations: so few operations lie beyond the bound of a share that the share is not known.
 	ReasonTooFewOperations = "TooFewOperations"
 	// ReasonTooFewRuns: there are too few runs to decide, whatever the values.
 	ReasonTooFewRuns = "TooFewRuns"
@@ -69,7 +69,7 @@ const (
 	ReasonTooCoarse = "TooCoarse"
 )
 
-// Set is the compiled gates of an experiment. It is safe for concurrent use.
+// Set holds the compiled gates of an experiment. It is safe for concurrent use.
 type Set struct {
 	gates []compiled
 }
@@ -77,9 +77,9 @@ type Set struct {
 type compiled struct {
 	name v1alpha1.GateName
 	rule rule
-	// variants that it judges: they have the phases of the rule.
+	// variants are those that the gate judges: they have the phases of the rule.
 	variants []string
-	// limited says that the gate names them.
+	// limited is true if the gate names its variants.
 	limited bool
 }
 
@@ -87,7 +87,7 @@ type compiled struct {
 type rule interface {
 	// judge returns an opinion for each variant, or a single one for all of them.
 	judge(evidence *Evidence, variants []string) []opinion
-	// uses are the measurements that it needs.
+	// uses returns the measurements that the rule needs.
 	uses() []reference
 }
 
@@ -143,10 +143,10 @@ func scopeOf(phases []v1alpha1.Phase, variants []string) scope {
 	return known
 }
 
-// Reference is a metric that a gate needs. Without a variant, the gate needs it of each. Variant may be some of the parts of a name.
+// Reference is a metric that a gate needs. Without a variant, the gate needs it of each variant. Variant may be some parts of a name.
 type Reference struct{ Variant, Phase, Metric string }
 
-// References are the metrics that each gate needs, in the order of the gates.
+// References returns the metrics that each gate needs, in the order of the gates.
 func (s *Set) References() [][]Reference {
 	all := make([][]Reference, len(s.gates))
 	for i, gate := range s.gates {
@@ -163,10 +163,10 @@ func (s *Set) References() [][]Reference {
 	return all
 }
 
-// Limits are those of a bound gate in whole units of its metric. Nil without one.
+// Limits holds the limits of a bound gate in whole units of its metric. Each is nil if the gate has no such limit.
 type Limits struct{ AtLeast, AtMost *int64 }
 
-// Limits of the gates, in their order. Gates of other kinds have none.
+// Limits returns the limits of the gates, in the order of the gates. Gates of other kinds have none.
 func (s *Set) Limits() []Limits {
 	all := make([]Limits, len(s.gates))
 	for i, gate := range s.gates {
@@ -196,7 +196,7 @@ func compileGate(gate v1alpha1.Gate, known scope) (rule rule, judged, mistakes [
 	return rule, judged, mistakes
 }
 
-// Derived are the metrics that gates ask of distributions, by phase: what they judge, and the number of operations behind it.
+// Derived returns the metrics of distributions that the gates need, by phase: those that they judge, and their numbers of operations.
 func (s *Set) Derived() map[string][]string {
 	derived := map[string][]string{}
 	if s == nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// patience is how long one expression may take from text to verdict.
+// patience is the longest time that one expression may take from text to verdict.
 const patience = time.Second
 
-// hostile expressions aim at the parser, the checker, the walk or the evaluation.
+// hostile returns expressions that attack the parser, the checker, the walk or the evaluation.
 func hostile() []string {
 	return []string{
 		strings.Repeat("(", 500) + "1" + strings.Repeat(")", 500),
@@ -73,7 +73,7 @@ func tryOut(t *testing.T, text string) time.Duration {
 	return time.Since(begin)
 }
 
-// hurry takes the fastest of three attempts: the machine may be busy with other things.
+// hurry fails only if each of three attempts is too slow: the machine may be busy with other things.
 func hurry(t *testing.T, text string) {
 	t.Helper()
 	var took time.Duration

@@ -19,7 +19,7 @@ const (
 	invalid      = v1alpha1.VerdictInvalid
 )
 
-// numbers is a variant with readBytesPerSecond for its two scans; a negative one was not measured.
+// numbers returns a variant with readBytesPerSecond for its two scans. A negative one means that the scan was not measured.
 func numbers(variant string, freshScan, agedScan int64) results.VariantResult {
 	result := results.VariantResult{Name: variant, Phases: []results.PhaseResult{{Name: "fill", Metrics: []results.MetricResult{
 		{Name: "filledBytes", Median: 1 << 30, Runs: 6}, {Name: "readBytes", Median: 0, Runs: 6},
@@ -46,7 +46,7 @@ type judgement struct {
 	parts   []string
 }
 
-// runsOf are runs with the medians of a summary as their values.
+// runsOf returns runs with the medians of a summary as their values.
 func runsOf(summary []results.VariantResult) []results.RunResult {
 	var runs []results.RunResult
 	for _, variant := range summary {
@@ -67,7 +67,7 @@ func runsOf(summary []results.VariantResult) []results.RunResult {
 	return runs
 }
 
-// judgeAll compiles and judges the gate of each case; without variants, they are those of the summary.
+// judgeAll compiles and judges the gate of each case.
 func judgeAll(t *testing.T, tests map[string]judgement, variants ...string) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestJudgeBounds(t *testing.T) {
 	}, "default")
 }
 
-// TestBoundsAskForTheIntervalOfTheMedian: a bound inside of it is undecided, wherever the median of these runs lies.
+// TestBoundsAskForTheIntervalOfTheMedian: a bound inside the interval is undecided, on whichever side of it the median of these runs lies.
 func TestBoundsAskForTheIntervalOfTheMedian(t *testing.T) {
 	for name, c := range map[string]struct {
 		min, max string

@@ -10,7 +10,7 @@ import (
 type kind struct {
 	// name is the name of the member.
 	name string
-	// asked says that the gate has the member.
+	// asked reports whether the gate has the member.
 	asked func(v1alpha1.Gate) bool
 	// compile checks the member and returns its rule, or all mistakes.
 	compile func(v1alpha1.Gate, scope) (rule, []string)
@@ -37,7 +37,7 @@ var kinds = []kind{
 		func(g v1alpha1.Gate) string { return definePreflight(g.Preflight) }},
 }
 
-// kindsOf are the kinds whose members a gate has. A valid gate has one.
+// kindsOf returns the kinds whose members a gate has. A valid gate has exactly one.
 func kindsOf(gate v1alpha1.Gate) []kind {
 	var of []kind
 	for _, kind := range kinds {

@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// TestRunsThatLack: a run that stalled has too few operations for a percentile. The others, which did not, never pass for it.
+// TestRunsThatLack: a run that stalled has too few operations for a percentile. The gate must not pass because of the other runs.
 func TestRunsThatLack(t *testing.T) {
 	const tail = "aged-scan.readLatencyP999Nanoseconds"
 	other := measured("old", tail, slices.Repeat([]int64{5_100_000, 5_000_000}, 4)...)
@@ -36,8 +36,7 @@ func TestRunsThatLack(t *testing.T) {
 }
 
 // TestRoundedNumbers: rates of a few operations a second and bytes of a transaction are whole numbers, and the fragmentation of free space
-// is whole percents.
-// Rounding must not decide.
+// is in whole percents. Rounding must not decide.
 func TestRoundedNumbers(t *testing.T) {
 	const rate, percents, bytes = "readOperationsPerSecond", "freeSpaceFragmentationPartsPerMillion", "diskReadBytesPerTransaction"
 	for name, test := range map[string]struct {
@@ -71,7 +70,7 @@ func TestRoundedNumbers(t *testing.T) {
 	}
 }
 
-// TestSharesOfNodes: the share of the worst node is as sure as the operations of one node, not of all.
+// TestSharesOfNodes: the certainty of the share of the worst node depends on the operations of one node, not of all nodes.
 func TestSharesOfNodes(t *testing.T) {
 	of, is := countOf(reference{"v", "redo", "busy.shareOver10MillisecondsPartsPerMillion"})
 	metric, _ := results.LookupMetric(of.metric)

@@ -31,7 +31,7 @@ const (
 
 var variantType = cel.OpaqueType("variant")
 
-// language is CEL without what gates do not need: no dyn, no text, no times, no patterns.
+// language is CEL without the parts that gates do not need: no dyn, no text, no times, no patterns.
 var language = sync.OnceValues(func() (*cel.Env, error) {
 	medians := cel.MapType(cel.StringType, cel.DoubleType)
 	return cel.NewCustomEnv(

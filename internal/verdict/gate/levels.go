@@ -15,19 +15,20 @@ const (
 	// failingLevel is an additional condition for each Failed: it keeps wrong ones below 1%, even on storage so noisy that the
 	// tolerance is negligible. `make bench-gate` shows it.
 	failingLevel = 0.02
-	// LargeShare is the part of both levels of one of two looks at an experiment. SmallShare is the rest, for the other look.
+	// LargeShare is the share of both levels that one of two looks at an experiment may use. SmallShare is the rest, for the other look.
 	LargeShare = 0.8
-	// SmallShare is what LargeShare leaves.
+	// SmallShare is the share that LargeShare leaves for the other look.
 	SmallShare = 0.2
-	// LeastPairs is the least number of pairs that can be Failed with the large share: fewer cannot have so small a p.
+	// LeastPairs is the least number of pairs that can be Failed with the large share: fewer pairs cannot have such a small p.
 	LeastPairs = 6
 )
 
-// levels are those of one look at an experiment.
+// levels holds the significance levels of one look at an experiment.
 type levels struct {
-	// failing is the largest p of a single Failed, family the largest p corrected for all comparisons, passing that of Passed.
+	// failing is the largest p of a comparison that is Failed, family its largest p after the correction for all comparisons, and passing
+	// the largest p of one that is Passed.
 	failing, family, passing float64
-	// elsewhere is the chance that other looks may be wrong: an interval holds with less confidence, because it is seen after all looks.
+	// elsewhere is the chance that other looks are wrong. It lowers the confidence of intervals, because they are seen after all looks.
 	elsewhere float64
 }
 
@@ -38,15 +39,15 @@ func levelsAt(share float64) levels {
 	return levels{failingLevel * share, level * share, level * share, (1 - share) * (failingLevel + level)}
 }
 
-// best is the largest p at which one of so many unpaired comparisons can be Failed.
+// best is the largest p at which one of family unpaired comparisons can be Failed.
 func (l levels) best(family int) float64 { return min(l.failing, l.family/float64(max(1, family))) }
 
-// leastPairs is how many pairs it takes to have a p as small as a level.
+// leastPairs is the least number of pairs that can have a p as small as a level.
 func leastPairs(level float64) int {
 	return int(math.Ceil(-math.Log2(level) - 1e-9))
 }
 
-// ways is the number of ways to divide so many runs into two samples.
+// ways is the number of ways to divide all runs into two samples of these sizes.
 func ways(before, now int) float64 {
 	all := 1.0
 	for n := 1; n <= now; n++ {
@@ -55,13 +56,14 @@ func ways(before, now int) float64 {
 	return all
 }
 
-// Look is one look at an experiment: how many repetitions it has then, and its share of the levels.
+// Look is one look at an experiment: the number of repetitions at that time, and its share of the levels.
 type Look struct {
 	Repetitions int
 	Share       float64
 }
 
-// Undecidable says which gates cannot be decided at any of the looks, and how many repetitions it takes at the last one. Empty if all can.
+// Undecidable says which gates cannot be decided at any of the looks, and how many repetitions they need at the last one. It returns an
+// empty text if all gates can be decided.
 func (s *Set) Undecidable(order v1alpha1.RunOrder, looks ...Look) string {
 	comparisons, variants, bounds := s.count()
 	last := looks[len(looks)-1]
@@ -107,7 +109,7 @@ func (s *Set) count() (comparisons, variants, bounds int) {
 				case rule.to == toVariant && rule.rival.of(variant) != "":
 					variants++
 					comparisons++
-				case rule.to == toBaseline:
+				case rule.to == toBaseline, rule.to == toHistory:
 					comparisons++
 				}
 			}

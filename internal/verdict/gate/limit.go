@@ -19,16 +19,16 @@ type limit struct {
 	text string
 }
 
-// measure is a way to write bounds: the units of one kind, and how many of a metric's own unit each is.
+// measure is a way to write bounds: the units of one kind, each with its size in the metric's own unit.
 type measure struct {
 	// of is the unit of the metrics.
 	of string
-	// what is the kind, and example what to write.
+	// what names the kind, and example is a bound of this kind.
 	what, example string
 	units         map[string]int64
 }
 
-// measures are those of all units of metrics. TestEveryUnitHasAMeasure compares them with the metrics.
+// measures has one for each unit of metrics. TestEveryUnitHasAMeasure compares them with the metrics.
 var measures = []measure{
 	{results.UnitNanoseconds, "a duration", "10ms", map[string]int64{"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9,
 		"h": 3600e9}},
@@ -65,7 +65,7 @@ func measureOf(unit string) measure {
 	return measures[at]
 }
 
-// parseLimit reads a bound on a metric: a number in the metric's own unit, or one with a unit that fits. Nil without a bound.
+// parseLimit reads a bound on a metric: a number in the metric's own unit, or one with a unit that fits. It returns nil without a bound.
 func parseLimit(bound v1alpha1.Bound, metric results.Metric) (*limit, error) {
 	if bound == "" {
 		return nil, nil
@@ -73,7 +73,7 @@ func parseLimit(bound v1alpha1.Bound, metric results.Metric) (*limit, error) {
 	text := string(bound)
 	own := measureOf(metric.Unit)
 	if quantity, err := resource.ParseQuantity(text); err == nil {
-		if last := text[len(text)-1:]; strings.Contains("num", last) { // a thousandth, and not a million or a minute
+		if last := text[len(text)-1:]; strings.Contains("num", last) { // m is a thousandth, not a million or a minute
 			return nil, fmt.Errorf("%q is a fraction of a %s, because of its suffix %s: write one such as %s", text, metric.Unit, last, own.example)
 		}
 		value, _ := new(big.Rat).SetString(quantity.AsDec().String())
@@ -99,7 +99,8 @@ func parseLimit(bound v1alpha1.Bound, metric results.Metric) (*limit, error) {
 	return &limit{value, text}, nil
 }
 
-// meant says what to write for a share or ratio without a unit that is so small that it must have one. 0 is a limit as it is.
+// meant says what to write instead of a share or ratio without a unit, if it is so small that the unit was probably forgotten. Otherwise it
+// returns an empty text. 0 needs no unit.
 func (m measure) meant(value *big.Rat) string {
 	unit, below := map[string]string{results.UnitPartsPerMillion: "%", results.UnitMilli: "x"}[m.of], int64(10)
 	if m.of == results.UnitPartsPerMillion {
@@ -116,7 +117,7 @@ func (m measure) meant(value *big.Rat) string {
 	return fmt.Sprintf("write %s%s, or %s%s if that is meant", decimal(share), unit, decimal(as), unit)
 }
 
-// whatIs says what a unit measures. Empty for an unknown one.
+// whatIs says what a unit measures. It returns an empty text for an unknown unit.
 func whatIs(unit string) string {
 	for _, m := range measures {
 		if _, is := m.units[unit]; is {
@@ -134,14 +135,14 @@ func decimal(value *big.Rat) string {
 	return strings.TrimRight(value.FloatString(9), "0")
 }
 
-// below says that a value is smaller than the limit. Without a limit it is not.
+// below reports whether a value is smaller than the limit. It returns false if there is no limit.
 func (l *limit) below(value *big.Rat) bool { return l != nil && l.value.Cmp(value) > 0 }
 
-// above says that a value is larger than the limit.
+// above reports whether a value is larger than the limit. It returns false if there is no limit.
 func (l *limit) above(value *big.Rat) bool { return l != nil && l.value.Cmp(value) < 0 }
 
-// whole is the limit as a whole number, which says the same of whole numbers: rounded up for a minimum, down for a maximum. Nil if there
-// is no limit, or none that a metric can have.
+// whole is the limit as a whole number that means the same for whole numbers: rounded up for a minimum, down for a maximum. It is nil if
+// there is no limit, or if it is beyond the values that a metric can have.
 func (l *limit) whole(up bool) *int64 {
 	if l == nil {
 		return nil
@@ -156,7 +157,7 @@ func (l *limit) whole(up bool) *int64 {
 	return new(value.Int64())
 }
 
-// limits are a min and a max, and one of them may be nil.
+// limits holds a min and a max, and one of them may be nil.
 type limits struct{ min, max *limit }
 
 // mistakes says what is wrong with the limits of a kind of gate.

@@ -54,7 +54,7 @@ func TestLimitsInUnits(t *testing.T) {
 	}
 }
 
-// TestWholeLimits: a picture shows the limit that decides about whole numbers.
+// TestWholeLimits: pictures show a limit as the whole number that decides the same for whole numbers.
 func TestWholeLimits(t *testing.T) {
 	for _, test := range []struct {
 		value       string
@@ -102,7 +102,7 @@ func TestLimitsInOtherUnitsAreRefused(t *testing.T) {
 	}
 }
 
-// TestEveryUnitHasAMeasure: a metric of a new unit cannot be bound before its units are known.
+// TestEveryUnitHasAMeasure: each unit of a metric needs a measure, otherwise no bound on the metric can be read.
 func TestEveryUnitHasAMeasure(t *testing.T) {
 	units := map[string]bool{}
 	for _, metric := range results.Metrics() {
@@ -124,7 +124,7 @@ func TestEveryUnitHasAMeasure(t *testing.T) {
 	}
 }
 
-// TestBoundsWithUnits: the message has the bound as written, and beside it the number to compare with.
+// TestBoundsWithUnits: the message has the bound as written, followed by the number to compare with.
 func TestBoundsWithUnits(t *testing.T) {
 	const path = "aged-scan.readLatencyP99Nanoseconds"
 	evidence := evidenceOf(measured("new", path, 9_000_000, 9_100_000, 9_200_000, 9_300_000, 9_400_000, 9_500_000))

@@ -14,7 +14,7 @@ func limited(gate v1alpha1.Gate, variants ...v1alpha1.VariantParts) v1alpha1.Gat
 	return gate
 }
 
-// TestGatesWithinAMatrix: a gate names a variant by some of its values, and each variant is compared with that of equal other values.
+// TestGatesWithinAMatrix: a gate names a variant by some of its values, and compares each variant with that of the same other values.
 func TestGatesWithinAMatrix(t *testing.T) {
 	const off, lz4 = "dataset.compression=off", "dataset.compression=lz4"
 	variants := []string{off + ",dataset.recordsize=8k", off + ",dataset.recordsize=128k", lz4 + ",dataset.recordsize=8k",

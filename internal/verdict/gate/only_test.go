@@ -17,7 +17,7 @@ var (
 	partlyVariants = []string{"old,pool.ashift=9", "new,pool.ashift=9", "blank,pool.ashift=9"}
 )
 
-// TestGatesJudgeVariantsWithTheirPhases: a variant that does not have a phase lacks no data.
+// TestGatesJudgeVariantsWithTheirPhases: a gate does not judge variants without its phases, so they are not missing data.
 func TestGatesJudgeVariantsWithTheirPhases(t *testing.T) {
 	old, young, blank := partlyVariants[0], partlyVariants[1], partlyVariants[2]
 	for name, test := range map[string]struct {
@@ -30,7 +30,7 @@ func TestGatesJudgeVariantsWithTheirPhases(t *testing.T) {
 		"expression":           {expression(aged + " > 0.5 * " + fresh), []string{old, young}},
 		"expression with name": {expression(fresh + " > 0.5 * variant('" + old + "')." + aged), []string{old, young, blank}},
 		"baseline":             {compareGate(scanned, "Baseline", ""), []string{old, young}},
-		"variant":              {compareGate(scanned, "Variant", "old"), []string{old, young}}, // the rival is left out when it is judged
+		"variant":              {compareGate(scanned, "Variant", "old"), []string{old, young}}, // the rival is skipped when it is judged
 	} {
 		set, err := Compile([]v1alpha1.Gate{test.gate}, partly, partlyVariants)
 		if err != nil {
@@ -62,7 +62,7 @@ func TestGatesOnPhasesOfOthersAreRefused(t *testing.T) {
 	}
 }
 
-// TestVariantsWithoutThePhaseAreNoComparisons: they neither make a gate Inconclusive nor cost others their level.
+// TestVariantsWithoutThePhaseAreNoComparisons: they neither make a gate Inconclusive nor take a share of the level.
 func TestVariantsWithoutThePhaseAreNoComparisons(t *testing.T) {
 	set, err := Compile([]v1alpha1.Gate{compareGate(scanned, "Variant", "old"), boundGate("aged-scan.readBytesPerSecond", "50", "")}, partly,
 		partlyVariants)

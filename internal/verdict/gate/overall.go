@@ -73,7 +73,7 @@ func combine(opinions []opinion) (verdict v1alpha1.Verdict, reason, message stri
 		decisive++
 	}
 	var text strings.Builder
-	if worst.verdict == v1alpha1.VerdictFailed && decisive == len(opinions) { // "does not hold for all" is also said of one that fails
+	if worst.verdict == v1alpha1.VerdictFailed && decisive == len(opinions) { // "does not hold for all" could mean that only one fails
 		fmt.Fprintf(&text, "holds for none of the %d variants: ", len(opinions))
 	} else {
 		fmt.Fprintf(&text, "%s for %s: ", state(worst.verdict), count(decisive, len(opinions), "variant"))

@@ -8,8 +8,8 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// TestPowersOfTwo: the largest piece of free space may be up to twice as large as it is known to be. No kind of gate decides what that
-// could change.
+// TestPowersOfTwo: the largest piece of free space may be up to twice as large as its value. No kind of gate decides if that could change
+// the verdict.
 func TestPowersOfTwo(t *testing.T) {
 	const largest, mebibyte = "largestFreeSegmentBytes", 1 << 20
 	phases := []v1alpha1.Phase{{Name: "fresh"}, {Name: "aged"}}

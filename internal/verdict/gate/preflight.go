@@ -13,9 +13,9 @@ import (
 
 // preflightRule requires that checks of the storage have no warning in any valid run, or one in each.
 type preflightRule struct {
-	// checks that are judged. Empty for all that apply.
+	// checks are those that are judged. If it is empty, all that apply are judged.
 	checks []string
-	// warned says that they have to have a warning.
+	// warned is true if the checks must have a warning.
 	warned bool
 }
 
@@ -77,7 +77,7 @@ func (p preflightRule) judgeVariant(evidence *Evidence, variant string) opinion 
 				clean.add(check.Check)
 			case results.PreflightWarning:
 				warnings.add(text)
-			default: // also what a later release may say
+			default: // including states of later releases
 				unknown.add(text)
 			}
 		}
@@ -110,10 +110,10 @@ func judgeWarned(clean, warnings, unknown tally, runs int) opinion {
 		text: fmt.Sprintf("warns as expected: %s (%s)", strings.Join(warnings.texts, "; "), spelling.Count(runs, "run"))}
 }
 
-// of are the checks of a run that the gate is about. A check that is missing could not be made.
+// of returns the checks of a run that the gate judges. A missing check counts as one that could not be made.
 func (p preflightRule) of(run results.RunResult) []results.PreflightResult {
 	missing := func(check string) results.PreflightResult {
-		const why = "it was not made: it does not apply to this target, or no phase told of its disks"
+		const why = "the check did not run: it does not apply to this target, or no phase reported its disks"
 		return results.PreflightResult{Check: check, State: results.PreflightUnknown, Messages: []string{why}}
 	}
 	if len(p.checks) == 0 && len(run.Preflight) == 0 {
@@ -149,7 +149,7 @@ func (t *tally) add(text string) {
 	}
 }
 
-// words are the texts, with the number of runs if not all have them.
+// words lists the texts, each with its number of runs if not all runs have it.
 func (t *tally) words(runs int) string {
 	var words []string
 	for _, text := range t.texts {

@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// checked are runs of a variant, each with these results of checks, as "CHECK STATE".
+// checked returns runs of a variant, each with these results of checks, as "CHECK STATE".
 func checked(variant string, runs ...string) []results.RunResult {
 	var all []results.RunResult
 	for i, text := range runs {
@@ -60,8 +60,8 @@ func TestPreflightGates(t *testing.T) {
 		"not known":         {gate(), [][]results.RunResult{checked("a12", clean, "ashift Unknown, sectors Clean")}, inconclusive, ReasonNotChecked, "ashift: sda is odd (1 of 2 runs)"},
 		"known to be odd":   {gate(), [][]results.RunResult{checked("a12", odd, "ashift Unknown")}, failed, ReasonPreflightWarning, ""},
 		"of the future":     {gate(), [][]results.RunResult{checked("a12", "ashift Strange")}, inconclusive, ReasonNotChecked, ""},
-		"not made":          {gate("memory"), [][]results.RunResult{checked("a12", clean)}, inconclusive, ReasonNotChecked, "memory: it was not made"},
-		"none made":         {gate(), [][]results.RunResult{checked("a12", "")}, inconclusive, ReasonNotChecked, "it was not made"},
+		"not made":          {gate("memory"), [][]results.RunResult{checked("a12", clean)}, inconclusive, ReasonNotChecked, "memory: the check did not run"},
+		"none made":         {gate(), [][]results.RunResult{checked("a12", "")}, inconclusive, ReasonNotChecked, "the check did not run"},
 		"no runs":           {gate(), nil, inconclusive, ReasonNoData, "has no valid runs"},
 		"an invalid run":    {gate(), [][]results.RunResult{invalid}, passed, ReasonHolds, "(1 run)"},
 		"only a variant":    {only, [][]results.RunResult{checked("a9,x=1", odd), checked("a12", clean)}, passed, ReasonHolds, "ashift: no warnings (1 run)"},
@@ -70,7 +70,7 @@ func TestPreflightGates(t *testing.T) {
 		"one does not warn": {warned("ashift"), [][]results.RunResult{checked("a12", odd, clean, odd)}, failed, ReasonPreflightClean, "no warning, and one is expected: ashift (1 of 3 runs)"},
 		"one check does":    {warned("ashift", "sectors"), [][]results.RunResult{checked("a12", odd)}, failed, ReasonPreflightClean, "expected: sectors"},
 		"whether it warns":  {warned("ashift"), [][]results.RunResult{checked("a12", odd, "ashift Unknown")}, inconclusive, ReasonNotChecked, "ashift: sda is odd (1 of 2 runs)"},
-		"not made to warn":  {warned("memory"), [][]results.RunResult{checked("a12", odd)}, inconclusive, ReasonNotChecked, "memory: it was not made"},
+		"not made to warn":  {warned("memory"), [][]results.RunResult{checked("a12", odd)}, inconclusive, ReasonNotChecked, "memory: the check did not run"},
 		"nothing to warn":   {warned("ashift"), nil, inconclusive, ReasonNoData, "has no valid runs"},
 		"one variant warns": {onlyWarned, [][]results.RunResult{checked("a9,x=1", odd), checked("a12", clean)}, passed, ReasonHolds, "ashift: sda is odd (1 run)"},
 	} {
@@ -104,7 +104,7 @@ func TestPreflightGates(t *testing.T) {
 	}
 }
 
-// TestPreflightChecksOfTheAPI: the API accepts each check that there is, and no other.
+// TestPreflightChecksOfTheAPI: the API accepts every existing check, and no other.
 func TestPreflightChecksOfTheAPI(t *testing.T) {
 	text, err := os.ReadFile("../../../api/v1alpha1/gate_types.go")
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
-// ratioRule limits the median of the ratios of two metrics, each of one run, or of two variants in one repetition: what makes a whole run
-// or repetition slower is in both, and cancels out.
+// ratioRule limits the median of the ratios of two metrics, each ratio from one run, or from two variants in one repetition: anything that
+// slows down a whole run or repetition affects both metrics, and cancels out.
 type ratioRule struct {
 	of, to reference
-	// rival is the variant that to is of. Without a name, both are of the same run.
+	// rival is the variant of to. Without a name, both metrics are from the same run.
 	rival rival
 	limits
 }
@@ -56,7 +56,7 @@ func compileRatio(ratio *v1alpha1.RatioGate, known scope) (rule, []string) {
 	return rule, append(mistakes, rule.mistakes("ratio", ratio.Min == "" && ratio.Max == "")...)
 }
 
-// related sets the rival, and says what prevents a ratio of both metrics.
+// related sets the rival, and returns the reasons why there is no ratio of both metrics.
 func (r *ratioRule) related(rival v1alpha1.VariantParts, known scope) (mistakes []string) {
 	of, _ := results.LookupMetric(r.of.metric)
 	to, _ := results.LookupMetric(r.to.metric)
@@ -72,10 +72,10 @@ func (r *ratioRule) related(rival v1alpha1.VariantParts, known scope) (mistakes 
 	return nil
 }
 
-// written is how ratios are written.
+// written matches a ratio.
 var written = regexp.MustCompile(`^([0-9]+(?:[.][0-9]+)?)([%x]?)$`)
 
-// parseRatio reads a number without a unit, exactly. Nil without one.
+// parseRatio reads a ratio exactly. It returns nil if there is none.
 func parseRatio(given v1alpha1.Ratio) (*limit, error) {
 	if given == "" {
 		return nil, nil
@@ -94,7 +94,7 @@ func parseRatio(given v1alpha1.Ratio) (*limit, error) {
 	return &limit{value, ratioWords(given)}, nil
 }
 
-// ratioWords are a ratio as written, with an x if nothing says that it is one.
+// ratioWords returns a ratio as written, with an x appended if it has neither an x nor a %.
 func ratioWords(given v1alpha1.Ratio) string {
 	if text := string(given); strings.HasSuffix(text, "%") || strings.HasSuffix(text, "x") {
 		return text
@@ -171,7 +171,7 @@ func (r ratioRule) judgeVariant(evidence *Evidence, of, to reference) opinion {
 	return opinion{verdict: verdict, reason: reason, text: text + ": " + words}
 }
 
-// name is such as "aged.readBytes / fresh.readBytes".
+// name returns the name of the ratio, such as "aged.readBytes / fresh.readBytes".
 func (r ratioRule) name(variant string) string {
 	to := r.to
 	if r.rival.name != "" {
@@ -180,18 +180,18 @@ func (r ratioRule) name(variant string) string {
 	return r.of.String() + " / " + to.String()
 }
 
-// ratios are those of two metrics, from the smallest to the largest. low and high are what they may be at least and at most, if a share has
-// too few operations, or if one is rounded.
+// ratios holds the ratios of two metrics, from the smallest to the largest. low and high are the smallest and the largest values that they
+// may have if a share has too few operations, or if a metric is rounded.
 type ratios struct {
 	plain, low, high []*big.Rat
-	// rounded says that one of both is rounded, and nothing else is in doubt.
+	// rounded is true if one of the metrics is rounded, and nothing else is in doubt.
 	rounded bool
-	// noun is what each ratio is of.
+	// noun names the origin of each ratio: a run or a pair.
 	noun string
 }
 
-// ratios of a metric to another one in the same repetitions, unless one cannot be told. If a run measured only one of both, the others do
-// not decide without it.
+// ratios returns the ratios of a metric to another one in the same repetitions, or an opinion if one of them is not known. If a run
+// measured only one of the metrics, the other runs do not decide without it.
 func (e *Evidence) ratios(of, to reference) (ratios, *opinion) {
 	unknown := func(reason, text string) (ratios, *opinion) {
 		return ratios{}, &opinion{verdict: v1alpha1.VerdictInconclusive, reason: reason, text: text}
@@ -221,7 +221,7 @@ func (e *Evidence) ratios(of, to reference) (ratios, *opinion) {
 	all.rounded = stepAbove+stepBelow > 0 && slices.Equal(leastAbove, mostAbove) && slices.Equal(leastBelow, mostBelow)
 	for i := range above {
 		if below[i].value <= 0 || leastBelow[i] <= 0 {
-			return unknown(ReasonNoRatio, fmt.Sprintf("%s is %d in repetition %d: nothing can be divided by that: use a bound", to,
+			return unknown(ReasonNoRatio, fmt.Sprintf("%s is %d in repetition %d: which cannot be a divisor: use a bound", to,
 				below[i].value, below[i].repetition))
 		}
 		all.plain = append(all.plain, big.NewRat(above[i].value, below[i].value))
@@ -234,7 +234,7 @@ func (e *Evidence) ratios(of, to reference) (ratios, *opinion) {
 	return all, nil
 }
 
-// together are the samples of the repetitions that both have.
+// together returns the samples of the repetitions that both have.
 func together(above, below []sample) (a, b []sample) {
 	for _, one := range above {
 		at := slices.IndexFunc(below, func(other sample) bool { return other.repetition == one.repetition })
@@ -245,13 +245,13 @@ func together(above, below []sample) (a, b []sample) {
 	return a, b
 }
 
-// median of sorted ratios.
+// median returns the median of sorted ratios.
 func median(sorted []*big.Rat) *big.Rat {
 	sum := new(big.Rat).Add(sorted[(len(sorted)-1)/2], sorted[len(sorted)/2])
 	return sum.Quo(sum, big.NewRat(2, 1))
 }
 
-// ratioText has four significant digits.
+// ratioText formats a ratio with four significant digits, or as a whole number from 1000 on.
 func ratioText(ratio *big.Rat) string {
 	const digits, whole = 4, 1000
 	value, _ := ratio.Float64()

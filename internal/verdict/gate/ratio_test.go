@@ -18,7 +18,7 @@ func ratioGate(of, to, toVariant, smallest, largest string) v1alpha1.Gate {
 		ToVariant: v1alpha1.VariantParts(toVariant), Min: v1alpha1.Ratio(smallest), Max: v1alpha1.Ratio(largest)}}
 }
 
-// agedTo are runs whose aged scans have these rates, and whose fresh scans the others; a negative rate was not measured.
+// agedTo returns runs with these rates of their aged and fresh scans. A negative rate means that the scan was not measured.
 func agedTo(aged, fresh []int64) []results.RunResult {
 	runs, others := measured("default", scanned, aged...), measured("default", unaged, fresh...)
 	for i := range runs {
@@ -27,7 +27,7 @@ func agedTo(aged, fresh []int64) []results.RunResult {
 	return runs
 }
 
-// times multiplies values by a factor of their own each, as a node does that is slower in one run than in the next.
+// times multiplies each value by a factor of its own, like a node that is slower in one run than in the next.
 func times(values []int64, factors ...int64) []int64 {
 	var all []int64
 	for i, value := range values {
@@ -37,14 +37,15 @@ func times(values []int64, factors ...int64) []int64 {
 }
 
 var (
-	// shares are the aged rates for thousand, with known ratios from 0.81 to 0.86.
+	// shares are aged rates for the fresh rates in thousand, with known ratios from 0.81 to 0.86.
 	shares   = []int64{830, 810, 860, 820, 850, 840}
 	thousand = []int64{1000, 1000, 1000, 1000, 1000, 1000}
-	// moods differ by far more than the ratios.
+	// moods are factors that differ by far more than the ratios.
 	moods = []int64{1, 7, 2, 9, 3, 50}
 )
 
-// TestRatios: each run has its own ratio, whose interval decides. What all phases of a run have in common cancels.
+// TestRatios: each run has its own ratio, and the interval of their median decides. A factor that all phases of a run have in common
+// cancels out.
 func TestRatios(t *testing.T) {
 	all := agedTo(shares, thousand)
 	changed := func(change func([]results.RunResult)) []results.RunResult {
@@ -92,7 +93,7 @@ func TestRatios(t *testing.T) {
 			}
 		})
 	}
-	// One of two looks has less to decide with: six runs are at 1.6%, which is more than a fifth of 5%.
+	// One of two looks has a smaller level: six runs have a p of 1.6%, which is more than a fifth of 5%.
 	evidence := evidenceOf(all)
 	evidence.Share = SmallShare
 	if got := judgeOnly(t, evidence, []v1alpha1.Gate{eighty}, "default")[0]; got.Reason != ReasonTooFewRuns {
@@ -139,7 +140,7 @@ func TestRatiosToVariants(t *testing.T) {
 	}
 }
 
-// TestRatiosOfShares: of few operations, a share may be as much as ten of them, in both metrics.
+// TestRatiosOfShares: with few operations, a share may in truth be as many as ten of them, in both metrics.
 func TestRatiosOfShares(t *testing.T) {
 	tails := func(operations int64) Evidence {
 		runs := appended(operations, 20_000, 20_000, 20_000, 20_000, 20_000)

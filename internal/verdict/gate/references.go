@@ -24,7 +24,7 @@ type findings struct {
 	known      scope
 	references []reference
 	mistakes   []string
-	// nodes are the selections phase('NAME').METRIC, the shares and modes, and their references.
+	// nodes maps the selections phase('NAME').METRIC, the shares and the modes to the indices of their references.
 	nodes map[ast.Expr]int
 	// used are the calls of phase and variant that are part of a complete reference.
 	used map[int64]bool
@@ -53,7 +53,7 @@ func (f *findings) mistake(id int64, text string) {
 	f.mistakes = append(f.mistakes, fmt.Sprintf("expression %s: %s", f.position(id), text))
 }
 
-// position is LINE:COLUMN, both from 1.
+// position returns LINE:COLUMN, both counted from 1.
 func (f *findings) position(id int64) string {
 	at := f.tree.SourceInfo().GetStartLocation(id)
 	return fmt.Sprintf("%d:%d", max(1, at.Line()), max(0, at.Column())+1)
@@ -118,7 +118,7 @@ func (f *findings) checkStatistic(node ast.Expr) {
 	})
 }
 
-// refer notes that a node is a metric of a phase, or of one of its workloads.
+// refer records that a node is a metric of a phase, or of one of its workloads.
 func (f *findings) refer(node, operand ast.Expr, metric string, check func(phase, metric string) string) {
 	of := ast.Expr(nil)
 	if operand.AsCall().FunctionName() == workloadFunction {

@@ -10,14 +10,14 @@ import (
 
 // rival is the variant that others are compared with.
 type rival struct {
-	// name is some of the parts of its name. Empty without a rival.
+	// name holds some of the parts of its name. It is empty if there is no rival.
 	name string
 	// variants are all variants of the experiment.
 	variants []string
 }
 
-// of is the rival of a variant: with a matrix, the variant with the same values except those that the gate names. Empty if the variant is
-// the rival itself, or if the matrix excludes it.
+// of is the rival of a variant: with a matrix, the variant with the same values except those that the gate names. It is empty if the
+// variant is the rival itself, or if the matrix excludes its rival.
 func (r rival) of(variant string) string {
 	if its := naming.Counterpart(variant, r.name); its != variant && slices.Contains(r.variants, its) {
 		return its
@@ -25,7 +25,7 @@ func (r rival) of(variant string) string {
 	return ""
 }
 
-// rivalIn is the rival that a gate names in a field. Each judged variant with the phase is compared with the phase its of its rival.
+// rivalIn returns the rival that a gate names in a field. Each judged variant that has phase is compared with the phase "its" of its rival.
 func (s scope) rivalIn(field string, name v1alpha1.VariantParts, its, phase string) (rival, []string) {
 	r := rival{string(name), s.variants}
 	if r.name == "" {

@@ -88,12 +88,12 @@ func joinOthers(others []*opinion, family int, at levels) error {
 	return err
 }
 
-// join sets what the family says of the comparison.
+// join sets the results that the comparison gets from its family.
 func (c *comparison) join(p, failing, atBest float64) {
 	c.pFamily, c.failing, c.failingAtBest = min(1, p), failing, atBest
 }
 
-// decide returns the verdict of a comparison, given the number of comparisons and the levels.
+// decide sets the verdict of a comparison, given the number of comparisons and the levels.
 func (c *comparison) decide(one *opinion, family int, at levels) {
 	c.interval(at)
 	text := c.words()
@@ -114,9 +114,9 @@ func (c *comparison) decide(one *opinion, family int, at levels) {
 	}
 }
 
-// interval ends where the verdict changes: with a tolerance beyond its better end the metric is Failed, beyond its worse end Passed. If
-// there are too few runs for the level of Failed, the better end is at the level of Passed, but not beyond the limit: the metric was not
-// shown to be worse.
+// interval sets the interval, which ends where the verdict changes: with a tolerance beyond its better end the metric would be Failed, and
+// with one beyond its worse end Passed. If there are too few runs for the level of Failed, the better end is at the level of Passed, but
+// never on the worse side of the limit, because the metric was not shown to be worse.
 func (c *comparison) interval(at levels) {
 	switch {
 	case c.ofDays != nil: // a symmetric interval, at the level of Passed
@@ -132,16 +132,16 @@ func (c *comparison) interval(at levels) {
 	c.shift = c.turn(c.worse)
 }
 
-// limitWords describe the limit from which the metric counts as worse.
+// limitWords describes the limit beyond which the metric counts as worse.
 func (c *comparison) limitWords() string {
 	if c.limit() > c.accepted() {
-		return fmt.Sprintf("the noise of %s with so many runs, which is more than the tolerance of %s",
+		return fmt.Sprintf("the noise of %s with so many runs, which exceeds the tolerance of %s",
 			share(math.Expm1(c.estimateNoise())), share(c.tolerance))
 	}
 	return "the tolerance of " + share(c.tolerance)
 }
 
-// enough says how many runs a decision needs, given the number of comparisons.
+// enough says how many runs are needed for a decision, given the number of comparisons.
 func (c *comparison) enough(family int) string {
 	among := ""
 	if family > 1 {
@@ -157,7 +157,7 @@ func (c *comparison) enough(family int) string {
 	return fmt.Sprintf("use at least %d repetitions%s, or compare with more than %s", n, among, spelling.Count(len(c.before), "run"))
 }
 
-// words describe the measurement, such as "scan.readBytesPerSecond is 10.4% lower than in variant old (from -11.0% to -9.8% with a
+// words describes the measurement, such as "scan.readBytesPerSecond is 10.4% lower than in variant old (from -11.0% to -9.8% with a
 // confidence of 96.9%; 6 pairs of runs)".
 func (c *comparison) words() string {
 	var text strings.Builder
@@ -179,7 +179,7 @@ func (c *comparison) words() string {
 	return text.String()
 }
 
-// far are the repetitions with an outlying run.
+// far returns the repetitions with an outlying run.
 func (c *comparison) far() []string {
 	var far []string
 	for i, outlying := range c.outlying {
@@ -190,7 +190,7 @@ func (c *comparison) far() []string {
 	return far
 }
 
-// figures are the comparisons behind the opinions, deciding ones first.
+// figures returns the comparisons behind the opinions, the deciding ones first.
 func figures(opinions []opinion) []v1alpha1.GateComparison {
 	var list []v1alpha1.GateComparison
 	for _, one := range opinions {
@@ -218,7 +218,7 @@ func (c *comparison) figures(one opinion) v1alpha1.GateComparison {
 	return figures
 }
 
-// partsPerMillion rounds. Values out of range become the largest number.
+// partsPerMillion rounds to whole parts per million. Values out of range become 1e18 or -1e18.
 func partsPerMillion(value float64) int64 {
 	if scaled := math.Round(value * 1e6); math.Abs(scaled) < 1e18 {
 		return int64(scaled)

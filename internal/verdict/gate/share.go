@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
-// doubt is why the true value may differ from the measured one, and what to do about it.
+// doubt is the reason why the true value may differ from the measured one, and what to do about it.
 type doubt struct{ reason, why, remedy string }
 
 var (
@@ -26,19 +26,19 @@ func doubtAbout(metrics ...reference) doubt {
 	return fewOperations
 }
 
-// roundedDown says that the metric is only known down to a power of two.
+// roundedDown reports whether the metric is only known down to a power of two.
 func (r reference) roundedDown() bool {
 	metric, _ := results.LookupMetric(r.metric)
 	return metric.PowerOfTwo()
 }
 
-// step is what the values of a metric were rounded to.
+// step is the step to which the values of a metric are rounded.
 func (r reference) step() int64 {
 	metric, _ := results.LookupMetric(r.metric)
 	return metric.Step()
 }
 
-// tooCoarse says that a step is so large a part of a value that rounding alone could show a difference of the tolerance.
+// tooCoarse reports whether a step is so large a part of a value that rounding alone could show a difference of the tolerance.
 func (r reference) tooCoarse(least, tolerance float64) bool {
 	step := r.step()
 	return step > 0 && float64(step)/least > max(tolerance, finest)/2
@@ -46,8 +46,8 @@ func (r reference) tooCoarse(least, tolerance float64) bool {
 
 func (d doubt) String() string { return d.why + ": " + d.remedy }
 
-// doubtful are the other values that a share may have if fewer than ten of its operations lie beyond its bound, or within it: the truth may
-// be as much as ten operations. A percentile needs ten operations beyond it too.
+// doubtful returns the other values that a share may have if fewer than ten of its operations lie beyond its bound, or within it: in truth,
+// it may be as many as ten operations. Likewise, a percentile needs ten operations beyond it.
 func doubtful(partsPerMillion, operations int64) []int64 {
 	few := stats.ShareOfTen(operations)
 	var others []int64
@@ -60,10 +60,10 @@ func doubtful(partsPerMillion, operations int64) []int64 {
 	return others
 }
 
-// countOf is the reference to the number of operations that a share is of. False if nothing is doubtful about it.
+// countOf returns the reference to the number of operations of a share. It returns false for a metric that such a number casts no doubt on.
 func countOf(of reference) (reference, bool) {
 	at := strings.LastIndexByte(of.metric, '.') + 1
-	if own := of.metric[at:]; strings.HasPrefix(own, "shareOver") && strings.HasSuffix(own, "PartsPerMillion") { // of appends
+	if own := of.metric[at:]; strings.HasPrefix(own, "shareOver") && strings.HasSuffix(own, "PartsPerMillion") { // a share of appends
 		of.metric = of.metric[:at] + "writeLatency." + results.StatisticCount // on several nodes, that of the worst, as for the share
 		return of, true
 	}
@@ -75,10 +75,10 @@ func countOf(of reference) (reference, bool) {
 	return of, true
 }
 
-// doubts are the values that a median may have as well.
+// doubts returns the other values that a median may have.
 func (m measurements) doubts(of reference, median int64) []int64 {
 	if of.roundedDown() {
-		return []int64{nextPowerOfTwo(median)}
+		return []int64{largestRoundedTo(median)}
 	}
 	operations, is := countOf(of)
 	if !is {
@@ -91,10 +91,10 @@ func (m measurements) doubts(of reference, median int64) []int64 {
 	return doubtful(median, count.Median)
 }
 
-// nextPowerOfTwo is the largest value that is rounded down to this power of two.
-func nextPowerOfTwo(value int64) int64 { return 2*value - min(1, value) }
+// largestRoundedTo is the largest value that is rounded down to this power of two.
+func largestRoundedTo(value int64) int64 { return 2*value - min(1, value) }
 
-// ends are the smallest and the largest value that a metric may have in one repetition.
+// ends returns the smallest and the largest value that a metric may have, for each repetition.
 func (e *Evidence) ends(of reference, found []sample) (low, high []int64) {
 	counts := map[int32]int64{}
 	if operations, is := countOf(of); is {
@@ -107,7 +107,7 @@ func (e *Evidence) ends(of reference, found []sample) (low, high []int64) {
 	for _, one := range found {
 		least, most := one.value, one.value
 		if rounded {
-			most = nextPowerOfTwo(one.value)
+			most = largestRoundedTo(one.value)
 		}
 		if count, known := counts[one.repetition]; known {
 			least, most = endsOf(one.value, count)
@@ -117,25 +117,25 @@ func (e *Evidence) ends(of reference, found []sample) (low, high []int64) {
 	return low, high
 }
 
-// endsOf are the smallest and the largest value that a share of so many operations may have.
+// endsOf returns the smallest and the largest value that a share of this number of operations may have.
 func endsOf(partsPerMillion, operations int64) (least, most int64) {
 	all := append(doubtful(partsPerMillion, operations), partsPerMillion)
 	return slices.Min(all), slices.Max(all)
 }
 
-// span is what a metric may be at least and at most on one side of a comparison. few says that there are too few operations to know it
-// exactly.
+// span holds the smallest and the largest value that a metric may have on one side of a comparison. few is true if there are too few
+// operations to know it exactly.
 type span struct {
 	low, high float64
 	few       bool
 }
 
-// spanOf some values, which may each be between low and high.
+// spanOf returns the span of values that may each be between low and high.
 func spanOf(plain, low, high []int64) span {
 	return span{float64(slices.Min(low)), float64(slices.Max(high)), !slices.Equal(plain, low) || !slices.Equal(plain, high)}
 }
 
-// span of the samples of a metric.
+// span returns the span of the samples of a metric.
 func (e *Evidence) span(of reference, found []sample) span {
 	var plain []int64
 	for _, one := range found {
@@ -145,7 +145,8 @@ func (e *Evidence) span(of reference, found []sample) span {
 	return spanOf(plain, low, high)
 }
 
-// span of the stored values of a metric. Without their numbers of operations, which baselines of other gates lack, they are taken as exact.
+// span returns the span of the stored values of a metric. Without their numbers of operations, they count as exact: baselines that were
+// accepted for other gates lack these numbers.
 func (b Earlier) span(of reference) span {
 	plain := slices.Concat(b.Values(of.variant, of.phase, of.metric).Values...)
 	low, high := slices.Clone(plain), slices.Clone(plain)

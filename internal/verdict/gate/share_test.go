@@ -21,7 +21,7 @@ const (
 	muchSlower = "scanRegionTime.shareOver150PercentOfMean"
 )
 
-// appended has shares of appends above 10 ms, in parts per million, one of each repetition, and how many appends there were.
+// appended returns runs with these shares of appends above 10 ms, in parts per million, one for each repetition, and the number of appends.
 func appended(operations int64, partsPerMillion ...int64) []results.RunResult {
 	var runs []results.RunResult
 	for i, value := range partsPerMillion {
@@ -35,7 +35,7 @@ func appended(operations int64, partsPerMillion ...int64) []results.RunResult {
 
 var redoPhases = []v1alpha1.Phase{{Name: "redo"}, {Name: "scan"}}
 
-// TestShares: a share is as sure as the operations behind it, whichever kind of gate reads it.
+// TestShares: the certainty of a share depends on the number of operations behind it, whichever kind of gate reads it.
 func TestShares(t *testing.T) {
 	is := func(text string) v1alpha1.Gate { return expression("phase('redo')." + text) }
 	tail := boundGate("redo."+overTen, "", "10400")
@@ -85,7 +85,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// tails are six runs of a variant with one share of so many appends.
+// tails returns six runs of a variant, each with the same share of this number of appends.
 func tails(variant, metric string, operations, partsPerMillion int64) []results.RunResult {
 	runs := appended(operations, slices.Repeat([]int64{partsPerMillion}, 6)...)
 	for i := range runs {
@@ -103,7 +103,7 @@ func TestSharesCompared(t *testing.T) {
 		inBaseline, uncounted bool
 		verdict               v1alpha1.Verdict
 		reason, says          string
-		operationsNow         int64 // if it is more
+		operationsNow         int64 // if it is larger
 	}{
 		"rounded to one": {metric: overTen, operations: much, then: 1, now: 1, verdict: inconclusive, reason: ReasonTooCoarse,
 			says: "as low as 1: one step of it is 100%"},
@@ -166,8 +166,8 @@ func TestRatioOfRoundedShares(t *testing.T) {
 	}
 }
 
-// TestSharesInDoubtTogether: of 1,000 operations none is above the bounds, so that each share may be up to 1%. All of them together may be
-// more than any of them alone.
+// TestSharesInDoubtTogether: of 1,000 operations, none is above the bounds, so each share may be up to 1%. All of them together may be more
+// than any of them alone.
 func TestSharesInDoubtTogether(t *testing.T) {
 	sum := func(count int, limit string) v1alpha1.Gate {
 		var terms []string
@@ -208,7 +208,7 @@ func TestSharesInDoubtTogether(t *testing.T) {
 	}
 }
 
-// TestSharesRefused: a mistake in a name or bound is reported before anything runs, with what to write.
+// TestSharesRefused: a mistake in a name or bound is reported before anything runs, and the message says what to write.
 func TestSharesRefused(t *testing.T) {
 	for text, says := range map[string]string{
 		"phase('redo').share('appendLatency', '>', '10ms') < 0.1":         `no distribution "appendLatency": use one of readLatency, writeLatency`,
@@ -247,7 +247,7 @@ func TestSharesRefused(t *testing.T) {
 	}
 }
 
-// TestDerived: what the gates ask of distributions is what the documents are reduced to.
+// TestDerived: documents are reduced to the metrics of distributions that the gates need.
 func TestDerived(t *testing.T) {
 	set, err := Compile([]v1alpha1.Gate{
 		boundGate("redo."+overTen, "", "5%"), expression("phase('redo').share('writeLatency', '>', '10ms') < 0.1 && phase('scan').readBytes > 0.0"),

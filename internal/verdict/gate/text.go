@@ -20,7 +20,7 @@ const (
 	maxListed = 8
 )
 
-// plain is a name as it is, or quoted if it has characters that could mislead a reader.
+// plain returns a name unchanged, or quoted if it is empty or has characters that could mislead a reader.
 func plain(name string) string {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool {
 		return !unicode.IsGraphic(r) || r == utf8.RuneError || strings.ContainsRune(" \"'`<>&;", r)
@@ -30,7 +30,7 @@ func plain(name string) string {
 	return name
 }
 
-// printable replaces what does not print, so that a text stays one line.
+// printable replaces characters that do not print, so that a text stays on one line.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsGraphic(r) {
@@ -45,7 +45,7 @@ func cut(text string, limit int) string {
 	return spelling.Shorten(text, limit)
 }
 
-// list names what there is, bounded.
+// list joins the names, at most maxListed of them.
 func list(names []string) string {
 	shown := slices.Clone(names)
 	for i := range shown[:min(len(shown), maxListed)] {
@@ -54,12 +54,12 @@ func list(names []string) string {
 	return spelling.Some(shown, maxListed)
 }
 
-// figure is a measured value in words, exact.
+// figure describes a measured value exactly.
 func figure(of reference, metric results.MetricResult) string {
 	return fmt.Sprintf("%s = %d (%s)", of, metric.Median, spelling.Count(int(metric.Runs), "run"))
 }
 
-// share is a part of a whole in percent, with no more digits than it needs.
+// share formats a share in percent, without its sign and with no more digits than necessary.
 func share(value float64) string {
 	text := strconv.FormatFloat(math.Abs(value)*100, 'f', 1, 64)
 	if exact := math.Abs(value) * 1000; math.Abs(exact-math.Round(exact)) > 1e-6 && exact < 100 { // such as 0.25%
@@ -82,10 +82,10 @@ func change(logarithm float64) string {
 	}
 }
 
-// signed is the logarithm of a ratio as a share with its sign.
+// signed formats the logarithm of a ratio as a change in percent, with its sign.
 func signed(logarithm float64) string {
 	return strconv.FormatFloat(math.Expm1(logarithm)*100, 'f', 1, 64) + "%"
 }
 
-// probability has two significant digits.
+// probability formats p with two significant digits.
 func probability(p float64) string { return strconv.FormatFloat(p, 'g', 2, 64) }

@@ -10,26 +10,27 @@ import (
 )
 
 const (
-	// newestExperiments of a history are judged together.
+	// newestExperiments is the number of newest experiments of a history that are judged together.
 	newestExperiments = 3
-	// leastReference and mostReference are the sizes of the reference of a history: its first experiments. Fewer cannot show how much
-	// neighbours depend on each other. A fixed reference also shows a slow decline, which a comparison with the night before would hide.
+	// leastReference and mostReference limit the size of the reference of a history, which is its first experiments. Fewer cannot show how
+	// much neighbouring experiments depend on each other. A fixed reference also shows a slow decline, which a comparison with the night
+	// before would hide.
 	leastReference, mostReference = 10, 30
 )
 
-// LeastHistory is the number of experiments, including the newest ones, from which on a history is judged.
+// LeastHistory is the least number of experiments, including the newest ones, with which a history is judged.
 const LeastHistory = leastReference + newestExperiments
 
-// Trend are the values of a metric in the earlier experiments and in this one, which is the last.
+// Trend holds the values of a metric in the earlier experiments and in this one, which is the last.
 type Trend struct {
-	// Refused says why there are none.
+	// Refused says why there are no values.
 	Refused *Refusal
 	Values  []float64
-	// Change describes the last change for the worse, and what changed in the environment. Empty if there is none.
+	// Change describes the last change for the worse, and what changed in the environment. It returns an empty text if there is none.
 	Change func() string
 }
 
-// historyOf asks for the values of a metric since a time.
+// historyOf returns the values of a metric since a time.
 type historyOf func(variant, phase, metric string, since time.Time) Trend
 
 func (c compareRule) history(evidence *Evidence, variant string) (*comparison, *opinion) {

@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// nights are experiments at levels, with a spread of 1% that repeats.
+// nights returns the values of experiments at these levels, with a spread of 1% that repeats.
 func nights(levels ...float64) []float64 {
 	var values []float64
 	for i, level := range levels {
@@ -20,7 +20,7 @@ func nights(levels ...float64) []float64 {
 	return values
 }
 
-// repeated is a level in so many experiments.
+// repeated returns the same level for each of count experiments.
 func repeated(level float64, count int) []float64 {
 	var levels []float64
 	for range count {
@@ -82,7 +82,7 @@ func TestCompareWithHistory(t *testing.T) {
 	}
 }
 
-// TestHistoryInFamily: a history counts among the comparisons of the experiment, as every other gate.
+// TestHistoryInFamily: a history counts among the comparisons of the experiment, like every other gate.
 func TestHistoryInFamily(t *testing.T) {
 	evidence := evidenceOf(measured("new", scanned, scaled(1)...))
 	evidence.History = func(string, string, string, time.Time) Trend {

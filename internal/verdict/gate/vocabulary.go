@@ -18,11 +18,12 @@ type scope struct {
 	phases, variants []string
 	// judged are the variants that the gate may judge.
 	judged []string
-	// metrics that a phase can have, on a pool or without. They are computed once, when a name is not found.
+	// metrics returns those that a phase can have, with or without a pool. They are computed once, when a name is not found.
 	metrics map[string]func() []string
-	// only has the variants of the spec that a phase is limited to.
+	// only holds the variants of the spec to which a phase is limited.
 	only map[string][]v1alpha1.VariantName
-	// workloads of the phases that run several together. The jobs of other phases are not known before they run.
+	// workloads holds the names of the workloads of each phase that runs several together. The jobs of other phases are not known before
+	// they run.
 	workloads map[string][]string
 }
 
@@ -35,15 +36,15 @@ func (s scope) has(name, phase string) bool {
 	})
 }
 
-// having are the judged variants that have all of these phases.
+// having returns the judged variants that have all of these phases.
 func (s scope) having(phases ...string) []string {
 	return slices.DeleteFunc(slices.Clone(s.judged), func(variant string) bool {
 		return slices.ContainsFunc(phases, func(phase string) bool { return !s.has(variant, phase) })
 	})
 }
 
-// judgedBy are the variants that a rule judges: those that have every phase of the rule. It refuses a rule without any, and one that asks
-// a variant for a phase that it does not have.
+// judgedBy returns the variants that a rule judges: those that have every phase of the rule. It refuses a rule without any, and one that
+// asks a variant for a phase that it does not have.
 func (s scope) judgedBy(rule rule) (variants, mistakes []string) {
 	var phases []string
 	for _, ref := range rule.uses() {
@@ -61,7 +62,7 @@ func (s scope) judgedBy(rule rule) (variants, mistakes []string) {
 	return variants, mistakes
 }
 
-// limitedTo is the scope of a gate that judges some variants only.
+// limitedTo returns the scope of a gate that judges only the named variants, or all variants if none is named.
 func (s scope) limitedTo(names []v1alpha1.VariantParts) (limited scope, mistakes []string) {
 	for _, name := range names {
 		if mistake := s.checkParts(string(name)); mistake != "" {
@@ -117,7 +118,7 @@ func (s scope) checkPath(path string) (reference, string) {
 	return reference{phase: phase, metric: metric}, ""
 }
 
-// workloadOf is the job or workload whose metric it is, if it names one.
+// workloadOf returns the job or workload in the name of a metric, if it has one.
 func workloadOf(metric string) string {
 	if derived, err := results.ParseDerived(metric); err == nil {
 		metric = derived.Distribution
@@ -132,7 +133,7 @@ func (s scope) checkPhase(name string) string {
 	return fmt.Sprintf("phase %q is not in spec.phases: %s", name, remedy(name, s.phases))
 }
 
-// checkWorkload checks the name of one of several workloads, as far as those of the phase are known.
+// checkWorkload checks the name of one of several workloads, if the workloads of the phase are known.
 func (s scope) checkWorkload(phase, name string) string {
 	names := s.workloads[phase]
 	if len(names) == 0 || slices.Contains(names, name) {
@@ -151,7 +152,7 @@ func (s scope) checkVariant(name string) string {
 // statistic matches the end of a name that is meant to be a statistic of a distribution.
 var statistic = regexp.MustCompile(`^(share.*|mode|count)$`)
 
-// commonWords are what other tools call metrics.
+// commonWords replaces the words that other tools use in the names of metrics.
 var commonWords = strings.NewReplacer("readsPer", "readOperationsPer", "writesPer", "writeOperationsPer", "IOPS", "OperationsPerSecond",
 	"Iops", "OperationsPerSecond", "Bandwidth", "BytesPerSecond", "Throughput", "BytesPerSecond")
 
@@ -168,7 +169,7 @@ func (s scope) checkMetric(phase, name string) string {
 	return fmt.Sprintf("there is no metric %q: %s", name, remedy(commonWords.Replace(name), s.metricsOf(phase)))
 }
 
-// metricsOf are those that a phase can have. For a phase that is not known, all.
+// metricsOf returns the metrics that a phase can have. For an unknown phase, it returns all metrics.
 func (s scope) metricsOf(phase string) (names []string) {
 	if ofPhase, known := s.metrics[phase]; known {
 		return ofPhase()
@@ -179,7 +180,7 @@ func (s scope) metricsOf(phase string) (names []string) {
 	return names
 }
 
-// metricsOfPhase are those on a pool, and then those that it has only without one.
+// metricsOfPhase returns the metrics of a phase on a pool, and then those that it has only without a pool.
 func metricsOfPhase(phase *v1alpha1.Phase) []string {
 	names := workload.Metrics(phase, true)
 	for _, name := range workload.Metrics(phase, false) {

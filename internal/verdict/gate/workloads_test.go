@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// busyPhases are phases with one workload and with several.
+// busyPhases has phases with one workload and with several.
 var busyPhases = []v1alpha1.Phase{
 	{Name: "alone", Measure: &v1alpha1.MeasurePhase{}},
 	{Name: "oltp", Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{UpdatePercent: 25}}}},
@@ -16,7 +16,7 @@ var busyPhases = []v1alpha1.Phase{
 	{Name: "busy", Measure: &v1alpha1.MeasurePhase{Workloads: []v1alpha1.NamedWorkload{{Name: "data"}, {Name: "redo-log"}}}},
 }
 
-// TestGatesOfWorkloads: each kind of gate reads the figures of one of several workloads, and a name that is wrong is found at once.
+// TestGatesOfWorkloads: each kind of gate reads the figures of one of several workloads, and a wrong name is found at once.
 func TestGatesOfWorkloads(t *testing.T) {
 	phase := func(value int64) []results.PhaseResult {
 		return []results.PhaseResult{{Name: "busy", Metrics: []results.MetricResult{

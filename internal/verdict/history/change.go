@@ -19,19 +19,19 @@ const (
 	// LeastPoints is the number of experiments below which no change can be distinguished from chance: five before and five after
 	// can be arranged in 252 ways, and two of these look like a change, which is just below the required 1%.
 	LeastPoints = 10
-	// maxWork limits Changes, in metrics times points squared: each metric is shuffled about 500 times per change, and a shuffled
-	// one takes that many steps. It allows 64 metrics of 100 points, or all possible ones of 30.
+	// maxWork limits Changes, in metrics times points squared: each metric is shuffled about 500 times per change, and each shuffle takes
+	// points squared steps. It allows 64 metrics with 100 points, or all possible metrics with 30 points.
 	maxWork = 64 * MaxPoints * MaxPoints
-	// maxCauses that a message names.
+	// maxCauses is the number of causes that a message names.
 	maxCauses = 6
 )
 
 // Change is a point at which a metric changed.
 type Change struct {
 	Path
-	// Experiment is the first one after the change, Before the last one before it.
+	// Experiment is the first experiment after the change, Before the last one before it.
 	Experiment, Before string
-	// Since is when Experiment was finished.
+	// Since is the time at which Experiment finished.
 	Since time.Time
 	// From and To are the medians since the previous change, and until the next one.
 	From, To float64
@@ -43,7 +43,7 @@ type Change struct {
 	Causes []string
 }
 
-// String is one sentence.
+// String describes the change in one sentence.
 func (c Change) String() string {
 	direction := ""
 	switch {
@@ -56,10 +56,10 @@ func (c Change) String() string {
 		c.Path, figure(c.From), figure(c.To), percent(c.Share), direction, c.Experiment, c.Since.UTC().Format(time.RFC3339), c.Cause())
 }
 
-// Cause describes what is known of the environment.
+// Cause describes the known changes of the environment.
 func (c Change) Cause() string { return causesText(c.Causes) }
 
-// Percent is the formatted share.
+// Percent returns the share in percent, formatted.
 func (c Change) Percent() string { return percent(c.Share) }
 
 func causesText(causes []string) string {
@@ -81,7 +81,7 @@ func percent(share float64) string {
 
 func figure(value float64) string { return fmt.Sprintf("%.6g", value) }
 
-// Paths are the metrics of the newest point, followed by those that only older points have.
+// Paths returns the metrics of the newest point, followed by those that only older points have.
 func (s *Series) Paths() []Path {
 	var paths []Path
 	seen := map[Path]bool{}
@@ -96,8 +96,8 @@ func (s *Series) Paths() []Path {
 	return paths
 }
 
-// Changes finds all changes in as many metrics as a few seconds allow, newest first, by E-divisive means. omitted is the number of
-// further metrics. The same series and seed give the same changes.
+// Changes finds all changes by E-divisive means, in as many metrics as a few seconds allow, starting with the metrics of the newest point.
+// omitted is the number of remaining metrics. The same series and seed give the same changes.
 func Changes(series *Series, seed uint64) (changes []Change, omitted int, err error) {
 	paths := series.Paths()
 	most := min(len(paths), maxWork/max(1, len(series.Points)*len(series.Points)))
@@ -148,7 +148,7 @@ func (c *Change) level(from, to float64) {
 	c.Better = higher && to > from || lower && to < from
 }
 
-// values of a metric, with the points that have it.
+// values returns the values of a metric, and the points that have it.
 func (s *Series) values(path Path) (points []*Point, values []float64) {
 	for i := range s.Points {
 		for _, metric := range s.Points[i].Metrics {
@@ -171,7 +171,7 @@ func share(from, to float64) float64 {
 	return to/from - 1
 }
 
-// differences are the keys that both have and that differ.
+// differences lists the keys that both have with different values.
 func differences(before, after map[string]string) []string {
 	var differing []string
 	for _, key := range slices.Sorted(maps.Keys(after)) {

@@ -49,7 +49,7 @@ func TestChangesThatAreNone(t *testing.T) {
 			found++
 		}
 	}
-	if found > 4 { // 1% each is asked for, and the two figures of a series are nearly one
+	if found > 4 { // 1% is required for each metric, and the two metrics of a series are nearly one
 		t.Errorf("%d of %d histories of mere noise have changes", found, tries)
 	}
 	if changes, _, err := Changes(weekly(make([]int64, 0)...), 1); err != nil || changes != nil {
@@ -101,7 +101,7 @@ func TestLevels(t *testing.T) {
 	if missing != "" || len(values) != 4 || change() != "" {
 		t.Errorf("since the change: %v %s %s", values, missing, change())
 	}
-	for i := range series.Points { // the last ten measure something else, one before them as they do, and one only another variant
+	for i := range series.Points { // the last ten measure something else, and so does an earlier one; one has only another variant
 		if i > 8 || i == 4 {
 			series.Points[i].Definitions = map[string]string{"default": "b oltp 2"}
 		}
@@ -129,7 +129,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// BenchmarkChanges is the most that is done: all points, and more figures than are looked at, each with a change.
+// BenchmarkChanges is the worst case: all points, and more metrics than Changes searches, each with a change.
 func BenchmarkChanges(b *testing.B) {
 	source := rand.New(rand.NewPCG(7, 8))
 	series := &Series{}

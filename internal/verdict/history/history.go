@@ -14,19 +14,19 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// Key of the ConfigMap that holds a history.
+// Key is the key of the history in its ConfigMap.
 const Key = "history.json"
 
-// Version of the document history.json.
+// Version is the version of the document history.json.
 const Version = "history.storagebench.dev/v1alpha1"
 
 // The limits of a series. The oldest points are dropped first.
 const (
-	// MaxPoints in a series.
+	// MaxPoints is the largest number of points in a series.
 	MaxPoints = 100
-	// MaxBytes of the document, which leaves room in a ConfigMap for the rest.
+	// MaxBytes is the largest size of the document. It leaves room for the rest of the ConfigMap.
 	MaxBytes = 700 << 10
-	// maxMetrics, maxEnvironment and maxValueBytes keep one point well below that.
+	// maxMetrics, maxEnvironment and maxValueBytes keep a single point well below MaxBytes.
 	maxMetrics     = 4096
 	maxEnvironment = 200
 	maxValueBytes  = 240
@@ -36,24 +36,24 @@ const (
 type Series struct {
 	// Version is history.storagebench.dev/v1alpha1.
 	Version string `json:"version"`
-	// Benchmark that was measured.
+	// Benchmark is the benchmark that was measured.
 	Benchmark results.RunIdentity `json:"benchmark"`
 	Points    []Point             `json:"points,omitempty"`
 }
 
 // Point is one complete experiment.
 type Point struct {
-	// Experiment is its hash.
+	// Experiment is the hash of the experiment.
 	Experiment string    `json:"experiment"`
 	FinishedAt time.Time `json:"finishedAt"`
 	Verdict    string    `json:"verdict,omitempty"`
 	// Environment has values that are the same in all runs of the experiment, and may differ between experiments.
 	Environment map[string]string `json:"environment,omitempty"`
-	// Definitions say of each variant what was measured: a hash of target, phases and pods, and the versions of the workloads.
+	// Definitions identifies what was measured, for each variant: a hash of target, phases and pods, and the versions of the workloads.
 	Definitions map[string]string `json:"definitions,omitempty"`
-	// Metrics are the primary ones, in the order of the results.
+	// Metrics holds the primary metrics, in the order of the results.
 	Metrics []Metric `json:"metrics,omitempty"`
-	// MetricsOmitted is the number of those that did not fit.
+	// MetricsOmitted is the number of metrics that did not fit.
 	MetricsOmitted int `json:"metricsOmitted,omitempty"`
 }
 
@@ -75,7 +75,7 @@ type Metric struct {
 	Runs int32 `json:"runs"`
 }
 
-// PointOf is the point of an experiment. False for an incomplete one. Additional information goes into the environment.
+// PointOf returns the point of an experiment, or false if the experiment is incomplete. It adds more to the environment.
 func PointOf(experiment *results.Experiment, more map[string]string) (Point, bool) {
 	if experiment.State != results.StateComplete || experiment.FinishedAt == nil || experiment.Experiment == "" {
 		return Point{}, false
@@ -109,7 +109,7 @@ func PointOf(experiment *results.Experiment, more map[string]string) (Point, boo
 	return point, true
 }
 
-// severalPools says that a pool which experiments pass on was recreated between the valid runs of a variant.
+// severalPools reports whether a pool that experiments pass on was recreated between the valid runs of a variant.
 func severalPools(runs []results.RunResult, variant string) bool {
 	pools := map[string]map[time.Time]bool{}
 	for _, run := range runs {
@@ -199,8 +199,8 @@ func (s *Series) encode(most int) ([]byte, error) {
 	}
 }
 
-// Continue returns the stored series of a benchmark. A text that is missing, edited or of another benchmark is not continued: the series is
-// empty then, to be rebuilt from the results that still exist.
+// Continue returns the stored series of a benchmark. A text that is missing, edited or of another benchmark is not continued. Then the
+// series is empty, and has to be rebuilt from the results that still exist.
 func Continue(text string, benchmark results.RunIdentity) (series *Series, continued bool) {
 	decoded, err := Decode([]byte(text))
 	if err != nil || decoded.Benchmark.UID != benchmark.UID {

@@ -21,7 +21,7 @@ var (
 	latency = Path{"default", "scan", "readLatencyP99Nanoseconds"}
 )
 
-// weekly has a point for each value of reads, and latencies that are the other way round.
+// weekly returns a series with a point for each value of reads, and with latencies that fall if reads rise.
 func weekly(values ...int64) *Series {
 	series := &Series{Version: Version, Benchmark: results.RunIdentity{Namespace: "lab", Name: "weekly", UID: "u"}}
 	for i, value := range values {
@@ -32,7 +32,7 @@ func weekly(values ...int64) *Series {
 	return series
 }
 
-// noisy values around a level, by 1%.
+// noisy returns values around a level, with a standard deviation of 1%.
 func noisy(source *rand.Rand, level int64, n int) []int64 {
 	values := make([]int64, n)
 	for i := range values {
@@ -194,7 +194,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestContinue: a series goes on only if it is whole and of this very benchmark, which may have moved.
+// TestContinue: a series is continued only if it is intact and of the same benchmark, which may have another name by now.
 func TestContinue(t *testing.T) {
 	text, err := weekly(100, 101).Encode()
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Levels are the values of a metric since a time, with the current experiment as the last one. missing says why there are none. change
-// describes the last change for the worse, which takes longer to find. An experiment that measured something else is left out, with all
-// before it.
+// Levels returns the values of a metric since a time, with the current experiment as the last one. missing says why there are none. change
+// describes the last change for the worse; finding it takes longer. An experiment that measured something else is left out, and so are all
+// experiments before it.
 func Levels(series *Series, current Point, path Path, since time.Time,
 	seed uint64) (values []float64, change func() string, missing string) {
 	with := &Series{Points: slices.DeleteFunc(slices.Clone(series.Points), func(point Point) bool { return point.FinishedAt.Before(since) })}
@@ -32,7 +32,7 @@ func Levels(series *Series, current Point, path Path, since time.Time,
 	}, ""
 }
 
-// startOf is the index of the first point from which on all points with the variant define it as the current one does.
+// startOf is the index of the first point from which on all points with the variant have the same definition of it as the current one.
 func startOf(points []Point, current Point, variant string) int {
 	for i, point := range slices.Backward(points) {
 		measured := slices.ContainsFunc(point.Metrics, func(metric Metric) bool { return metric.Variant == variant })

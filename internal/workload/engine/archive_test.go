@@ -65,7 +65,7 @@ func TestArchiver(t *testing.T) {
 	}
 }
 
-// TestKnownCommitGap: a single append that takes 1.5 s is the longest gap of one writer. Beside a second writer it is none.
+// TestKnownCommitGap: a single append that takes 1.5 s is the longest gap of one writer. With a second writer there is no such gap.
 func TestKnownCommitGap(t *testing.T) {
 	const slow = 1500 * time.Millisecond
 	for writers, isGap := range map[int32]bool{1: true, 2: false} {
@@ -94,7 +94,8 @@ func TestKnownCommitGap(t *testing.T) {
 	}
 }
 
-// TestSlowArchiver: writers that come round to a segment that is not archived wait for it. That is a gap, and no latency of an append.
+// TestSlowArchiver: writers that come back to a segment that is not archived yet wait for it. The wait is a gap, and not part of the
+// latency of an append.
 func TestSlowArchiver(t *testing.T) {
 	b, archive := newArchive(t)
 	const slow = 400 * time.Millisecond // for each MiB
@@ -119,13 +120,13 @@ func TestSlowArchiver(t *testing.T) {
 	if near := time.Duration(m["archive.writeLatencyMeanNanoseconds"]); near < slow || near > slow*3/2 {
 		t.Errorf("a block took %s", near)
 	}
-	// What the log has written is at most what was archived and what its segments hold.
+	// The log has written at most the archived bytes and what its segments hold.
 	if logged := m["redo.writtenBytes"]; logged > m["archive.archivedBytes"]+(segmentsPerLog+1)*segment {
 		t.Errorf("%d bytes were logged over segments that were not archived: %v", logged, m)
 	}
 }
 
-// TestArchivedBytesAreThoseOfTheLog: the copy of a segment is what the segment holds.
+// TestArchivedBytesAreThoseOfTheLog: the copy of a segment has the content of the segment.
 func TestArchivedBytesAreThoseOfTheLog(t *testing.T) {
 	folder := t.TempDir()
 	log := filepath.Join(folder, "log")
@@ -144,8 +145,8 @@ func TestArchivedBytesAreThoseOfTheLog(t *testing.T) {
 	if err := a.work(t.Context(), time.Now().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if a.archived != 3 || a.archivedAll != 4*mib+4096 || a.read.Load() != a.archivedAll || len(shared.full) != 0 {
-		t.Errorf("%d segments of %d bytes", a.archived, a.archivedAll)
+	if a.archived != 3 || a.archivedBytes != 4*mib+4096 || a.read.Load() != a.archivedBytes || len(shared.full) != 0 {
+		t.Errorf("%d segments of %d bytes", a.archived, a.archivedBytes)
 	}
 	for name, want := range map[string][]byte{"segment.00000001": content[3*mib : 4*mib], "segment.00000002": content[:mib]} {
 		if got, err := os.ReadFile(filepath.Join(folder, name)); err != nil || !bytes.Equal(got, want) {

@@ -26,7 +26,7 @@ type segment struct {
 	token chan struct{}
 }
 
-// switching is what a log and its archiver share.
+// switching is the state that a log and its archiver share.
 type switching struct {
 	// ready is closed when the logs exist. bytes is then the size of a segment.
 	ready chan struct{}
@@ -172,7 +172,7 @@ func (l *archivedLog) finish(s *session, sum fio.Sum) error {
 	return nil
 }
 
-// close closes the logs. A writer that the storage has not answered yet keeps its own open until then.
+// close closes the logs. A writer that still waits for the storage keeps its log open until the storage answers.
 func (l *archivedLog) close() {
 	for _, one := range l.crew {
 		_ = one.file.Close() // each append was durable before it counted
@@ -275,7 +275,7 @@ func (w *logWriter) change(ctx context.Context, until time.Time) (there bool, er
 	}
 }
 
-// append makes one append durable.
+// append writes one append and makes it durable.
 func (w *logWriter) append(bytes int64) error {
 	block := w.buffer[:bytes]
 	_, _ = w.random.Read(block)

@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// mostArchived is how many archived segments are kept. After that, each new one replaces the oldest, as if a backup had moved it
-	// elsewhere.
+	// mostArchived is the maximum number of archived segments that are kept. After that, each new one replaces the oldest, as if a backup
+	// had moved it elsewhere.
 	mostArchived = 64
-	// leastArchived is how many have to fit on the volume besides everything else.
+	// leastArchived is how many archived segments have to fit on the volume in addition to everything else.
 	leastArchived = 2
 	archiveBlock  = mib
 )
@@ -38,12 +38,12 @@ type archiver struct {
 	kept      []string
 	number    int
 	buffer    []byte
-	// under is the copy under way. The measurement continues one that its ramp has begun.
+	// under is the copy in progress. A measurement continues the copy that its ramp has begun.
 	under *copying
 
-	reads, writes, syncs  fio.Latency
-	read, written         atomic.Int64
-	archived, archivedAll int64 // segments and their bytes
+	reads, writes, syncs    fio.Latency
+	read, written           atomic.Int64
+	archived, archivedBytes int64 // segments and their bytes
 }
 
 // copying is the copy of a segment.
@@ -88,7 +88,7 @@ func (a *archiver) round(ctx context.Context, s *session, _ int) (figures, error
 		return figures{}, err
 	}
 	s.bracket.workers, s.bracket.loop = 1, loop{workers: 1, idles: true} // it waits for full segments
-	a.reads, a.writes, a.syncs, a.archived, a.archivedAll = fio.Latency{}, fio.Latency{}, fio.Latency{}, 0, 0
+	a.reads, a.writes, a.syncs, a.archived, a.archivedBytes = fio.Latency{}, fio.Latency{}, fio.Latency{}, 0, 0
 	a.read.Store(0)
 	a.written.Store(0)
 	stop := s.recordEach(func() fio.Usage { return fio.Usage{ReadBytes: a.read.Load(), WrittenBytes: a.written.Load()} })
@@ -107,8 +107,8 @@ func (a *archiver) round(ctx context.Context, s *session, _ int) (figures, error
 	all.sum.Read = fio.Direction{Bytes: a.read.Load(), Operations: a.reads.Count, Latency: a.reads}
 	all.sum.Write = fio.Direction{Bytes: a.written.Load(), Operations: a.writes.Count, Latency: a.writes}
 	all.sum.Flushed(flush)
-	all.metrics = map[string]int64{"archivedBytes": a.archivedAll, "archivedSegments": a.archived}
-	all.throughput = float64(a.archivedAll) / all.sum.Duration.Seconds()
+	all.metrics = map[string]int64{"archivedBytes": a.archivedBytes, "archivedSegments": a.archived}
+	all.throughput = float64(a.archivedBytes) / all.sum.Duration.Seconds()
 	return all, nil
 }
 
@@ -179,7 +179,7 @@ func (a *archiver) open(full *segment) error {
 	return nil
 }
 
-// block copies one block, and at the end of the segment makes all of it durable. Then the segment may be written again.
+// block copies one block. After the last block of the segment, it makes the copy durable, and then the segment may be written again.
 func (a *archiver) block() error {
 	one := a.under
 	block := a.buffer[:min(archiveBlock, one.bytes-one.done)]
@@ -206,7 +206,7 @@ func (a *archiver) block() error {
 		return err
 	}
 	a.syncs.Observe(time.Since(began).Nanoseconds())
-	a.archived, a.archivedAll, a.under = a.archived+1, a.archivedAll+one.bytes, nil
+	a.archived, a.archivedBytes, a.under = a.archived+1, a.archivedBytes+one.bytes, nil
 	one.token <- struct{}{}
 	return one.close()
 }

@@ -80,7 +80,7 @@ func writeLatencies(t *testing.T, path string, count int) {
 	}
 }
 
-// TestSizeOfDocument: the largest document there can be fits, and says what it leaves out.
+// TestSizeOfDocument: the largest possible document fits, and says what it leaves out.
 func TestSizeOfDocument(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	b := Executor{}

@@ -24,7 +24,8 @@ const defaultDatabase = 1 << 30
 type database struct {
 	given  v1alpha1.PostgresWorkload
 	script []byte
-	// taken is the space that the cluster takes on the volume, with its log if that is there, if it takes no more in the cache; else 0.
+	// taken is the space that the cluster takes on the volume, including its log if that is on the same volume. It is set only on ZFS,
+	// whose cache keeps the data as compressed as on the disks; 0 otherwise.
 	taken int64
 }
 
@@ -77,7 +78,7 @@ func (d *database) round(ctx context.Context, s *session, _ int) (figures, error
 	s.progress.stretch("postgres", 0, 1, 0, 0)
 	var early error
 	outcome, err := postgres.Run(ctx, options, func(event string) {
-		if event == postgres.Begin { // without a sync: what the server has not written out is a part of what is measured
+		if event == postgres.Begin { // without a sync: writing out what the server still has in memory is part of the measurement
 			early = s.awaitStart(ctx, 0)
 			s.wal.begin()
 			s.watchMemory()
@@ -99,9 +100,9 @@ func (d *database) round(ctx context.Context, s *session, _ int) (figures, error
 	s.recorder.addDatabase(outcome.Series, s.bracket.began)
 	wall := s.bracket.ended.elapsed - s.bracket.began.elapsed
 	sum := fio.Sum{Duration: time.Duration(outcome.Metrics["durationNanoseconds"])}
-	// A client and its process of the server take turns, so no more CPUs than clients are busy.
+	// A client and its server process take turns, so no more CPUs than clients are busy.
 	s.bracket.workers, s.bracket.loop = options.Clients, loop{workers: options.Clients}
-	if s.volume.mount.FSType == "zfs" { // its cache has the data as compressed as the disks have it
+	if s.volume.mount.FSType == "zfs" { // its cache keeps the data as compressed as on the disks
 		if d.taken, err = s.takes(ctx, options.Folder); err != nil {
 			return figures{}, err
 		}
@@ -114,14 +115,14 @@ func (d *database) round(ctx context.Context, s *session, _ int) (figures, error
 
 // takes is the space that a folder takes on the volume.
 func (s *session) takes(ctx context.Context, folder string) (int64, error) {
-	if err := s.sync(ctx); err != nil { // what was not written yet is not counted
+	if err := s.sync(ctx); err != nil { // data that is not written yet is not counted
 		return 0, err
 	}
 	return allocatedBelow(folder)
 }
 
-// hasRoom refuses a volume that is too small for a new database, and one that is too small for its log. A database that is kept has its
-// space already.
+// hasRoom refuses a file system that is shared with others and has too little room for a new database, and a volume that is too small for
+// its log. A database that is kept already has its space.
 func (d *database) hasRoom(s *session, options postgres.Options) error {
 	room, err := s.volume.room()
 	if err != nil {
@@ -135,7 +136,8 @@ func (d *database) hasRoom(s *session, options postgres.Options) error {
 	return s.wal.roomFor(workload.WALBytes(&d.given))
 }
 
-// finish says what the figures do not contain.
+// finish adds the figures of the database and of its log, and notes what the figures hardly contain: checkpoints, or reads from the
+// storage.
 func (d *database) finish(s *session, _ fio.Sum) error {
 	if done := s.metrics[results.MetricCheckpoints]; done < 2 && d.given.Mode != postgres.SelectOnly {
 		s.note("%d checkpoints were in the measured time, so their cost is hardly in the figures: measure for 3m or longer, or write a "+

@@ -24,7 +24,7 @@ import (
 	"github.com/storagebench/storagebench/test/program"
 )
 
-// userVariable names the folder in which a test goes on as another user, since PostgreSQL refuses root.
+// userVariable passes a folder to the copy of a test that runs as another user, because PostgreSQL refuses root.
 const userVariable = "STORAGEBENCH_TEST_USER_FOLDER"
 
 const unprivileged = 65534
@@ -62,7 +62,8 @@ func TestDatabaseOptions(t *testing.T) {
 	}
 }
 
-// withPostgres is a bench whose user may run PostgreSQL: if the tests are root, the test goes on as another user, and here is none.
+// withPostgres returns a bench whose user may run PostgreSQL. If the tests run as root, it runs the test again as another user, and returns
+// false here.
 func withPostgres(t *testing.T) (b *bench, here bool) {
 	t.Helper()
 	needFIO(t)
@@ -137,7 +138,7 @@ func (h heldUp) Between(before, after observe.Snapshot) observe.Delta {
 	return delta
 }
 
-// TestDatabaseNotes: what is in the figures needs no note. A database that compresses fits in a smaller cache of ZFS.
+// TestDatabaseNotes: only what the figures do not contain needs a note. A database that compresses fits into a smaller cache of ZFS.
 func TestDatabaseNotes(t *testing.T) {
 	for name, c := range map[string]struct {
 		mode                                     string

@@ -10,7 +10,7 @@ import (
 	"os"
 )
 
-// signatures are those that a refusal names. A device that is not blank is refused even if it has none of them.
+// signatures are the ones that a refusal can name. A device that is not blank is refused even if it has none of them.
 var signatures = []struct {
 	offset int
 	magic  string
@@ -33,8 +33,8 @@ func readDeviceMarker(path string, size int64) (found marker, there bool, err er
 		return marker{}, false, err
 	}
 	found, there = decodeMarker(head[markerOffset : markerOffset+markerBytes])
-	if there {
-		clear(head[markerOffset : markerOffset+markerBytes])
+	if there { // it was written to a blank area, which may be of zeros or of 0xff
+		copy(head[markerOffset:], bytes.Repeat(head[markerOffset-1:markerOffset], markerBytes))
 	}
 	if what := contents(head, tail); what != "" {
 		return marker{}, false,
@@ -61,7 +61,7 @@ func deviceEnds(path string, size int64) (head, tail []byte, err error) {
 	return head, tail, nil
 }
 
-// contents says what is there, or nothing if both ends are blank.
+// contents says what the ends of a device contain, or nothing if both are blank.
 func contents(head, tail []byte) string {
 	for _, known := range signatures {
 		if end := known.offset + len(known.magic); end <= len(head) && string(head[known.offset:end]) == known.magic {

@@ -11,7 +11,8 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// TestDistributionOfLatencies: shares of exponential latencies of 1 ms on average, that of each bound known, also where bins are joined.
+// TestDistributionOfLatencies: latencies with an exponential distribution and a mean of 1 ms have known shares over each bound, even where
+// bins are joined.
 func TestDistributionOfLatencies(t *testing.T) {
 	const count = 100_000
 	for name, shortest := range map[string]int{"few bins": 0, "joined bins": 1} {
@@ -44,7 +45,7 @@ func TestDistributionOfLatencies(t *testing.T) {
 	}
 }
 
-// TestDistributionsFit: a job file with more jobs than there is room for keeps the first ones, and says which it leaves out.
+// TestDistributionsFit: a job file with more jobs than there is room for keeps the first ones, and notes which ones it leaves out.
 func TestDistributionsFit(t *testing.T) {
 	s := &session{metrics: map[string]int64{}}
 	var latency fio.Latency

@@ -44,7 +44,7 @@ type Details struct {
 	SampleWindowMilliseconds int64        `json:"sampleWindowMilliseconds,omitempty"`
 	// Series is the rate over time.
 	Series *Series `json:"series,omitempty"`
-	// Counters of the system around the workload, and those that are not known.
+	// Counters of the system around the workload. Unavailable says which counters are unknown.
 	Counters    json.RawMessage `json:"counters,omitempty"`
 	Unavailable []string        `json:"unavailable,omitempty"`
 	// Postgres has the details of a postgres workload.
@@ -77,12 +77,12 @@ type Region struct {
 	Stream int `json:"stream,omitempty"`
 }
 
-// softReasons are the reasons of phases whose measurements are correct, but answer another question than the one asked. Their numbers are
+// softReasons are the reasons of phases whose measurements are correct, but do not answer the question that was asked. Their numbers are
 // kept for inspection.
 var softReasons = []string{ReasonCacheMismatch, ReasonNotConverged, ReasonClockStepped, ReasonCPUThrottled, ReasonForeignLoad,
 	results.ReasonNotTogether}
 
-// document returns all that is known. Its times are the time of day at which the phase began, plus monotonic time.
+// document returns everything that is known. Its times are the time of day at which the phase began, plus monotonic time.
 func (s *session) document(ctx context.Context, failure error) results.PhaseDocument {
 	d := results.PhaseDocument{
 		Version: results.PhaseVersion, Run: s.request.Run, Phase: string(s.request.Phase.Name), Kind: s.kind,
@@ -115,12 +115,12 @@ func (s *session) document(ctx context.Context, failure error) results.PhaseDocu
 	return d
 }
 
-// note keeps what a reader of the numbers should know.
+// note adds a note for the readers of the numbers.
 func (s *session) note(format string, values ...any) {
 	s.notes = append(s.notes, spelling.Shorten(fmt.Sprintf(format, values...), maxNote))
 }
 
-// onlyErrors leaves no number that could be taken for a result.
+// onlyErrors keeps only the number of I/O errors, so that no number can be mistaken for a result.
 func onlyErrors(metrics map[string]int64) map[string]int64 {
 	if count := metrics["ioErrors"]; count > 0 {
 		return map[string]int64{"ioErrors": count}
@@ -139,7 +139,7 @@ func boundEnvironment(all map[string]string) (kept map[string]string, omitted []
 	return kept, nil
 }
 
-// omissions are what can be left out of a document, the least important first.
+// omissions are the parts that can be left out of a document, the least important first.
 var omissions = []struct {
 	words string
 	apply func(*Details) bool
@@ -164,7 +164,8 @@ var omissions = []struct {
 	{"all job files", func(d *Details) bool { found := len(d.JobFiles) > 0; d.JobFiles = nil; return found }},
 }
 
-// encode leaves out what does not fit, the least important first: the numbers are in the metrics in any case.
+// encode returns the details as JSON. If they are too large, it leaves out the least important parts first: the numbers are in the metrics
+// anyway.
 func (d Details) encode() (raw json.RawMessage, omitted []string) {
 	d.Workloads = maps.Clone(d.Workloads)
 	for i := 0; ; i++ {
@@ -183,7 +184,7 @@ func (d Details) encode() (raw json.RawMessage, omitted []string) {
 	}
 }
 
-// omit leaves something out of the details, and of those of each workload.
+// omit leaves a part out of the details, and out of those of each workload. It reports whether there was such a part.
 func (d *Details) omit(apply func(*Details) bool) bool {
 	found := apply(d)
 	for name, one := range d.Workloads {

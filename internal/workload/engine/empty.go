@@ -24,8 +24,8 @@ const (
 )
 
 // emptyCaches drops the page cache of the volume for a phase that declares a cold cache, and checks the result. The cache of ZFS is
-// separate: the pool of a zfs target is exported and imported before the pod starts. What is still cached only explains reads from memory:
-// the workload may not read it, so the counters decide at the end.
+// separate: the pool of a zfs target is exported and imported before the pod starts. The data that is still cached only explains reads from
+// memory. The workload might not read it, so the counters decide at the end.
 func (s *session) emptyCaches(ctx context.Context, declared v1alpha1.CacheExpectation) error {
 	if declared != v1alpha1.CacheCold || s.volume.mount.FSType == "zfs" {
 		return nil
@@ -100,7 +100,7 @@ func cachedIn(file *os.File, offset, bytes int64) (cached int64, err error) {
 	return cached, nil
 }
 
-// judgeCache compares where the reads came from with what was declared.
+// judgeCache checks whether the reads came from where the declared cache says.
 func (s *session) judgeCache(cache v1alpha1.CacheExpectation, readBytes int64, delta observe.Delta) error {
 	if readBytes == 0 && (cache == "" || cache == v1alpha1.CacheAny) {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// TestColdEmptiesTheCaches: what was read just before is not in memory when a phase with a cold cache begins, and one whose data cannot be
+// TestColdEmptiesTheCaches: data that was just read is not in memory when a phase with a cold cache begins. A phase whose data cannot be
 // dropped says why it is Invalid.
 func TestColdEmptiesTheCaches(t *testing.T) {
 	b := newBenchAlone(t)

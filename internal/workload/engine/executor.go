@@ -27,7 +27,7 @@ type Executor struct {
 	FIO string
 	// Scratch is a small writable folder outside the volume; empty is that of the system.
 	Scratch string
-	// File holds what the phase names in a ConfigMap: a job file or a pgbench script; empty is PhaseFile.
+	// File is the file that the phase refers to in a ConfigMap: a job file or a pgbench script; empty means PhaseFile.
 	File string
 	// End is the file that tells a workload that the operation beside it is over; empty is EndFile.
 	End string
@@ -37,16 +37,16 @@ type Executor struct {
 	observe   func(observe.Target) (counters, error)
 	judge     func(expectation string, readBytes int64, delta observe.Delta) (bool, string)
 	judgeLoad func(load observe.Load) (throttled, foreign string)
-	// judgeQuiet is asked until the devices are quiet, for quietPatience at most.
+	// judgeQuiet is called repeatedly until the devices are quiet, for quietPatience at most.
 	judgeQuiet    func(load observe.Load) string
 	quietPatience time.Duration
 	freePatience  time.Duration
 	allowFile     bool // a plain file may stand for a device, in tests
-	// delay is called within each operation of a metadata workload, in tests.
+	// delay is called within each operation of a workload that the runner executes itself, without fio, in tests.
 	delay func(kind string)
 }
 
-// counters are those of the system around a workload.
+// counters reads the counters of the system around a workload.
 type counters interface {
 	Take() observe.Snapshot
 	Between(before, after observe.Snapshot) observe.Delta
@@ -72,10 +72,10 @@ func (e Executor) Execute(ctx context.Context, request workload.Request, progres
 	return document, document.Validate()
 }
 
-// kindOfPhase refuses a request for which no document can be made.
+// kindOfPhase returns the kind of the phase, or an error for a request for which no document can be made.
 func kindOfPhase(request workload.Request) (string, error) {
 	if request.Run.Namespace == "" || request.Run.Name == "" || request.Run.UID == "" || request.Phase.Name == "" {
-		return "", fmt.Errorf("the request lacks a run or phase: run %q of %q with uid %q, phase %q", request.Run.Name, request.Run.Namespace,
+		return "", fmt.Errorf("the request is incomplete: run %q of %q with uid %q, phase %q", request.Run.Name, request.Run.Namespace,
 			request.Run.UID, request.Phase.Name)
 	}
 	switch kind := workload.KindOf(&request.Phase); kind {
@@ -98,26 +98,26 @@ type session struct {
 	recorder recorder
 	random   *seeds
 	bracket  *bracket      // around the round that is measured
-	ramped   bool          // a ramp has just ended, and the round goes on from there
+	ramped   bool          // a ramp has just ended, and the round continues from there
 	held     *os.File      // a device that is kept open, if any
 	startup  time.Duration // how long fio takes to start and print its version: seconds, on an emulated node
 	// endedEarly says that the operation beside the phase was over before the duration of the workload.
 	endedEarly bool
 	// idle is how long the last fio ran beyond the time of its jobs.
 	idle time.Duration
-	// beside is set in a workload that runs together with others. delta and memory are what its counters say, and workers how many it has at
-	// most.
+	// beside is set in a workload that runs together with others. delta and memory are the readings of its counters, and workers is the
+	// maximum number of its workers.
 	beside  *beside
 	delta   observe.Delta
 	workers int
 	memory  memory
 	watched *memoryWatch // of the round under way
-	// wal is the volume of the write-ahead log, if that is another one.
+	// wal is the volume of the write-ahead log, if that is a separate one.
 	wal *walVolume
 
 	began, ended watch // around the measured part, or all of it
 	measured     []results.Interval
-	// undropped says what the caches still had when a phase with a cold cache began; empty if they were empty.
+	// undropped says how much was still cached when a phase with a cold cache began; empty if that was little.
 	undropped string
 	// unbracketed is a sentence that says why the counters contain more than what is measured; empty if they do not.
 	unbracketed   string
@@ -285,12 +285,12 @@ func (s *session) check(name string, passed bool, format string, args ...any) {
 	s.checks = append(s.checks, check)
 }
 
-// passed tells whether all checks so far have passed.
+// passed reports whether all checks so far have passed.
 func (s *session) passed() bool {
 	return !slices.ContainsFunc(s.checks, func(check results.Check) bool { return !check.Passed })
 }
 
-// sync waits until all that was written to the volume is on the disk.
+// sync waits until all data that was written to the volume is on the disk.
 func (s *session) sync(ctx context.Context) error {
 	return inBackground(ctx, func() error { return s.executor.sync(s.volume) })
 }

@@ -37,15 +37,15 @@ func needFIO(t *testing.T) {
 	}
 }
 
-// newBench stands on an empty directory in memory, with real fio: whoever else writes to the disk makes each sync long. Tests
-// with it run side by side: most of their time is fio's patience.
+// newBench returns a bench on an empty directory in memory, with the real fio: on the disk, the writes of other programs would make each
+// sync long. Its tests run in parallel, because they mostly wait for fio.
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	t.Parallel()
 	b := newBenchAlone(t)
 	var stat unix.Statfs_t
 	if err := unix.Statfs("/dev/shm", &stat); err != nil || int64(stat.Bavail)*stat.Bsize < 512<<20 {
-		return b // less patience, but on the disk
+		return b // not enough memory: use the disk
 	}
 	folder, err := os.MkdirTemp("/dev/shm", "storagebench-test-")
 	if err != nil {
@@ -56,7 +56,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// newBenchAlone stands on the disk. It is for tests that look at counters, in which the others would be too.
+// newBenchAlone returns a bench on the disk. It is for tests that look at counters, which would also count the work of parallel tests.
 func newBenchAlone(t *testing.T) *bench {
 	t.Helper()
 	needFIO(t)

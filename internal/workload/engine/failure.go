@@ -70,7 +70,7 @@ var errnoReasons = []struct {
 	{syscall.ENODEV, ReasonIOError, "the device is gone: see the kernel's log of the node"},
 }
 
-// classify finds the reason and the sentence for whatever ended a phase.
+// classify returns the reason and the message for the error that ended a phase.
 func classify(ctx context.Context, err error) (reason, message string) {
 	var known *invalid
 	var killed *fio.KilledError

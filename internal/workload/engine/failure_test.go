@@ -56,7 +56,7 @@ func TestBadEndings(t *testing.T) {
 		"half a report":     {"echo '{' > $OUT", ReasonFailed, "fio wrote no report"},
 		"nothing done":      {reportOf(`"read":{"io_bytes":0,"total_ios":0,"runtime":200}`), ReasonNoNumbers, "without a single read"},
 		"no time": {reportOf(strings.Replace(goodReads, `"runtime":200`, `"runtime":0`, 1)), ReasonClocksDisagree,
-			"did not measure"},
+			"reports no measured time"},
 		"too much time": {reportOf(strings.Replace(goodReads, `"runtime":200`, `"runtime":9000`, 1)), ReasonClocksDisagree,
 			"cannot have worked longer"},
 		"too little time": {reportOf(strings.Replace(goodReads, `"runtime":200`, `"runtime":100`, 1)) + "sleep 0.3", ReasonClocksDisagree,
@@ -82,8 +82,8 @@ func TestBadEndings(t *testing.T) {
 	b.refused(oltpPhase(2, 0, 0.2), ReasonFailed, "install fio")
 }
 
-// TestUnreadLatencies: the samples of redo are results, so a log of latencies that cannot be read ends it. In the series of oltp they are
-// beside the results, which say so.
+// TestUnreadLatencies: the samples of redo are results, so a latency log that cannot be read makes the phase Invalid. For oltp the log is
+// only part of the series, so a note says that the latencies are incomplete.
 func TestUnreadLatencies(t *testing.T) {
 	b := newBench(t)
 	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("4Mi")}})

@@ -14,10 +14,10 @@ import (
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
-// addFigures puts what fio has measured into the metrics. What did not happen has no figures.
+// addFigures adds the measurements of fio to the metrics. Operations that did not happen have no metrics.
 func (s *session) addFigures(sum fio.Sum) { s.addFiguresOf("", sum) }
 
-// addFiguresOf puts them there under the name of their job.
+// addFiguresOf adds them under the name of a job.
 func (s *session) addFiguresOf(job string, sum fio.Sum) {
 	nanoseconds := sum.Duration.Nanoseconds()
 	if nanoseconds <= 0 {
@@ -49,7 +49,7 @@ func (s *session) addFiguresOf(job string, sum fio.Sum) {
 	}
 }
 
-// lasting is how long was measured, in all rounds that count.
+// lasting returns the total length of the rounds that count.
 func (s *session) lasting() (sum time.Duration) {
 	for _, one := range s.measured {
 		sum += one.Long()
@@ -57,7 +57,8 @@ func (s *session) lasting() (sum time.Duration) {
 	return sum
 }
 
-// dropTotals keeps only what can be added of jobs that ran one after another: a rate of all of them is none of any.
+// dropTotals removes the rates and latencies of all jobs together: for jobs that did not run at the same time, such a rate is not the rate
+// of any of them. Only figures that can be added up stay.
 func (s *session) dropTotals() {
 	maps.DeleteFunc(s.metrics, func(name string, _ int64) bool {
 		return strings.HasSuffix(name, "PerSecond") || strings.Contains(name, "Latency")
@@ -66,7 +67,7 @@ func (s *session) dropTotals() {
 }
 
 func (s *session) addLatency(prefix string, latency fio.Latency) {
-	if latency.Total() == 0 { // no operations, or times that are not known
+	if latency.Total() == 0 { // no operations, or their times are unknown
 		return
 	}
 	if mean, known := latency.Mean(); known {
@@ -83,7 +84,7 @@ func (s *session) addLatency(prefix string, latency fio.Latency) {
 	s.addDistribution(prefix+"Latency", results.UnitNanoseconds, distribution)
 }
 
-// addDistribution keeps as many as fit into a document.
+// addDistribution adds a distribution. One that does not fit into a document, or that is unknown, is left out with a note.
 func (s *session) addDistribution(name, unit string, distribution results.Distribution) {
 	if s.distributions == nil {
 		s.distributions = map[string]results.Distribution{}
@@ -96,7 +97,7 @@ func (s *session) addDistribution(name, unit string, distribution results.Distri
 	s.distributions[name] = distribution.Bounded()
 }
 
-// addPercentiles leaves out those that so few operations do not tell, and says so.
+// addPercentiles adds the percentiles for which there are enough operations, and notes which ones are left out.
 func (s *session) addPercentiles(prefix string, latency fio.Latency) {
 	for _, one := range stats.Percentiles {
 		if latency.Count < stats.NeededFor(one.PartsPerMillion) {
@@ -109,7 +110,7 @@ func (s *session) addPercentiles(prefix string, latency fio.Latency) {
 	s.noteFew(prefix, latency.Count)
 }
 
-// noteFew says which percentiles so few operations do not tell.
+// noteFew notes the percentiles for which there are not enough operations.
 func (s *session) noteFew(prefix string, count int64) {
 	var left []string
 	for _, one := range stats.Percentiles {
@@ -122,7 +123,7 @@ func (s *session) noteFew(prefix string, count int64) {
 	}
 }
 
-// addShares of slow operations.
+// addShares adds the shares of slow operations.
 func (s *session) addShares(latency fio.Latency) {
 	for name, limit := range map[string]time.Duration{
 		"shareOver1MillisecondPartsPerMillion": time.Millisecond, "shareOver10MillisecondsPartsPerMillion": 10 * time.Millisecond,

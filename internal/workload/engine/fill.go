@@ -14,7 +14,7 @@ import (
 
 const (
 	defaultFillBlock = 128 << 10
-	// maxFillSteps bounds in how many steps a fill approaches its target. Only file systems that compress need more than one.
+	// maxFillSteps limits the number of steps in which a fill approaches its target. Only file systems that compress need more than one.
 	maxFillSteps = 16
 )
 
@@ -70,7 +70,7 @@ func (s *session) fill(ctx context.Context, phase v1alpha1.FillPhase) error {
 	return s.volume.describeData(&data{Files: f.files, FileBytes: f.has, CompressPercent: f.compressPercent})
 }
 
-// tolerance is how close a fill gets to its share.
+// tolerance returns how close to its share a fill tries to get.
 func (f *filling) tolerance(capacity int64) int64 {
 	return max(capacity/200, int64(f.files)*f.blockSize+64<<10)
 }
@@ -186,7 +186,7 @@ func (s *session) fillShare(ctx context.Context, f *filling, to v1alpha1.Share, 
 		if err != nil {
 			return err
 		}
-		return invalidf(ReasonNotPossible, "%s: nothing is left to write, for files of earlier phases take %d of these bytes, logs of redo "+
+		return invalidf(ReasonNotPossible, "%s: nothing is left to write, because files of earlier phases take %d of these bytes, logs of redo "+
 			"among them: put the fill before those phases, request a larger share, or enlarge the volume", words, before)
 	}
 	if !met {
@@ -195,7 +195,8 @@ func (s *session) fillShare(ctx context.Context, f *filling, to v1alpha1.Share, 
 	return nil
 }
 
-// usedAfterSync is what is allocated once all data is on the disk: file systems count only what they have written, and write late.
+// usedAfterSync returns the allocated bytes once all data is on the disk: file systems only count data that they have written, and they
+// write late.
 func (s *session) usedAfterSync(ctx context.Context) (int64, error) {
 	if err := s.sync(ctx); err != nil {
 		return 0, err
@@ -212,7 +213,8 @@ func (s *session) writeMore(ctx context.Context, f *filling, add int64, from, to
 		}
 	}
 	if add > room/int64(f.files) {
-		return invalidf(ReasonVolumeFull, "%d more bytes would leave too little to others on %s: use a smaller volume, or free some space",
+		return invalidf(ReasonVolumeFull, "%d more bytes would leave too little space for other users of %s: use a smaller volume, or free "+
+			"some space",
 			add*int64(f.files), s.volume.path)
 	}
 	var jobs []fio.Job
@@ -262,7 +264,8 @@ func (s *session) verifyAllocation(f *filling) error {
 	if compresses(s.volume.mount.FSType) && taken > 0 {
 		s.metrics["compressionRatioMilli"] = int64(float64(bytes) / float64(taken) * 1000)
 	} else if thin {
-		return invalidf(ReasonNotAllocated, "%d bytes of data take only %d on %s: it has holes, or reports a wrong size", bytes, taken,
+		return invalidf(ReasonNotAllocated, "%d bytes of data take only %d on %s: the data has holes, or the file system reports a wrong size",
+			bytes, taken,
 			s.volume.mount)
 	}
 	return nil

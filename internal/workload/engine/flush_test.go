@@ -14,7 +14,7 @@ import (
 	"github.com/storagebench/storagebench/internal/observe"
 )
 
-// slowSync makes each sync of the volume take so much longer, and counts them.
+// slowSync makes each sync of the volume longer by this time, and counts the syncs.
 func (b *bench) slowSync(by time.Duration) *int {
 	syncs := 0
 	b.executor.sync = func(v *volume) error {
@@ -24,7 +24,8 @@ func (b *bench) slowSync(by time.Duration) *int {
 	return &syncs
 }
 
-// TestFlushCounts: 8 MB in 0.2 s to a cache that takes 0.8 s to reach the disk are about 8 MB/s, not 41. Reads leave nothing behind.
+// TestFlushCounts: 8 MB that are written to a cache in 0.2 s and take another 0.8 s to reach the disk are about 8 MB/s, not 41. Reads have
+// nothing to flush.
 func TestFlushCounts(t *testing.T) {
 	b := newBench(t)
 	b.slowSync(800 * time.Millisecond)
@@ -48,7 +49,7 @@ func TestFlushCounts(t *testing.T) {
 	}
 }
 
-// TestMetadataFlushCounts: files that were created are not there before they are on the disk.
+// TestMetadataFlushCounts: created files count only once they are on the disk.
 func TestMetadataFlushCounts(t *testing.T) {
 	b := newBench(t)
 	b.slowSync(600 * time.Millisecond)
@@ -60,7 +61,7 @@ func TestMetadataFlushCounts(t *testing.T) {
 	}
 }
 
-// TestRampIsKept: what a ramp has left in caches is still there when the measurement begins, and the ramp ends at the agreed moment.
+// TestRampIsKept: the data that a ramp has left in caches is still there when the measurement begins, and the ramp ends at the agreed time.
 func TestRampIsKept(t *testing.T) {
 	b := newBench(t)
 	b.executor.judge = func(string, int64, observe.Delta) (bool, string) { return true, "not judged here" }

@@ -25,7 +25,7 @@ func (s *session) fragment(ctx context.Context, phase v1alpha1.FragmentPhase) er
 		return err
 	}
 	filled := *s.volume.marker.Data
-	if phase.Compressibility != "" { // else it stays as it was filled
+	if phase.Compressibility != "" { // otherwise it stays as it was filled
 		share, err := parseShare(phase.Compressibility)
 		if err != nil {
 			return err
@@ -67,7 +67,7 @@ func (s *session) fragment(ctx context.Context, phase v1alpha1.FragmentPhase) er
 	return nil
 }
 
-// plannedRounds is a fixed number of rounds, or the most that there may be until the rule holds.
+// plannedRounds returns a fixed number of rounds, or the maximum number of rounds and the rule that can end them earlier.
 func plannedRounds(phase v1alpha1.FragmentPhase) (int, *stats.SteadyRule) {
 	if phase.Until == v1alpha1.FragmentUntilRounds && phase.Rounds != nil {
 		return int(*phase.Rounds), nil
@@ -125,8 +125,8 @@ func overwrites(pass fio.Job, extents []extent) (jobs []fio.Job, blocks int64) {
 	return jobs, blocks
 }
 
-// passes runs the rounds. A pass that did not overwrite everything makes the phase Invalid. Each lasts until all of it is in its final
-// place: then all rates are alike, and the counters of the pool can be compared with what was written.
+// passes runs the rounds. A pass that did not overwrite everything makes the phase Invalid. Each pass lasts until all of its data is in its
+// final place, so that all rates are comparable, and the counters of the pool can be compared with the number of written bytes.
 func (s *session) passes(ctx context.Context, jobs []fio.Job, blocks int64, rounds int, rule *stats.SteadyRule) (stats.Steady, error) {
 	var all fio.Sum
 	var rates []float64
@@ -145,7 +145,7 @@ func (s *session) passes(ctx context.Context, jobs []fio.Job, blocks int64, roun
 		}
 		s.metrics["coveragePartsPerMillion"] = int64(float64(sum.Write.Operations) / float64(blocks) * 1e6)
 		covered := sum.Write.Operations == blocks && sum.Write.Bytes == blocks*blockSize && sum.Read.Operations == 0
-		words := fmt.Sprintf("round %d: %d of %d blocks of %d bytes were overwritten, each once", round+1, sum.Write.Operations, blocks,
+		words := fmt.Sprintf("round %d: %d of %d blocks of %d bytes were overwritten", round+1, sum.Write.Operations, blocks,
 			blockSize)
 		s.check("coverage", covered, "%s", words)
 		if !covered {

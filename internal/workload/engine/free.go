@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	// freeUnit divides what is left of each file, so that later phases find whole blocks.
+	// freeUnit divides the remaining size of each file, so that later phases find whole blocks.
 	freeUnit = defaultFillBlock
-	// freedPercent of what the files gave back has to appear as free space, within freePatience: file systems free space in the background.
+	// freedPercent of the space that the files gave back has to appear as free space, within freePatience: file systems free space in the
+	// background.
 	freedPercent = 90
 )
 
@@ -79,10 +80,10 @@ func cut(path string, bytes int64) error {
 	return errors.Join(file.Truncate(bytes), file.Close())
 }
 
-// space is what the files of the data take, and what is free on the volume.
+// space has the allocated bytes of the data files and of the volume, and the free bytes of the volume.
 type space struct{ files, used, free int64 }
 
-// space measures once all data is on the disk.
+// space measures the space once all data is on the disk.
 func (s *session) space(ctx context.Context, extents []extent) (now space, err error) {
 	if now.used, err = s.usedAfterSync(ctx); err != nil {
 		return now, err
@@ -98,8 +99,8 @@ func (s *session) space(ctx context.Context, extents []extent) (now space, err e
 	return now, err
 }
 
-// awaitFreed waits until what the files gave back is free space. On a file system that others write to, only the allocation of the files
-// shows it.
+// awaitFreed waits until the space that the files gave back is free. On a file system that others write to, only the allocation of the
+// files shows that.
 func (s *session) awaitFreed(ctx context.Context, extents []extent, before space, share float64) error {
 	timer := s.clock.start()
 	for {
@@ -118,7 +119,8 @@ func (s *session) awaitFreed(ctx context.Context, extents []extent, before space
 			return nil
 		}
 		if timer.spent() >= s.executor.freePatience {
-			s.check("freed", false, "its files took %d bytes and take %d, and %d bytes more are free", before.files, now.files, freed)
+			s.check("freed", false, "the files took %d bytes before and take %d now, and free space grew by %d bytes",
+				before.files, now.files, freed)
 			return invalidf(ReasonTargetMissed, "%s after the data was deleted, its files take %d bytes instead of %d, and only %d bytes more are "+
 				"free: destroy the snapshots and clones that still hold it before this phase, and keep other writers off",
 				s.executor.freePatience, now.files, before.files, freed)

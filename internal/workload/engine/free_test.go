@@ -16,7 +16,7 @@ func freePhase(share v1alpha1.Share) v1alpha1.Phase {
 	return v1alpha1.Phase{Name: "free", Free: &v1alpha1.FreePhase{Share: share}}
 }
 
-// TestFree: the end of each file is gone, its space is free, and later phases work on what is left, on a volume and on a part of one.
+// TestFree: the end of each file is gone, its space is free, and later phases work on the rest, on a volume and on a part of one.
 func TestFree(t *testing.T) {
 	for _, shared := range []bool{true, false} {
 		t.Run(map[bool]string{true: "shared", false: "own"}[shared], func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestFree(t *testing.T) {
 	}
 }
 
-// TestFreeThatFreesNothing: what something else takes at once, or holds, is not free.
+// TestFreeThatFreesNothing: space that something else takes immediately, or still holds, is not free.
 func TestFreeThatFreesNothing(t *testing.T) {
 	b := newBench(t)
 	b.executor.freePatience = time.Second

@@ -23,7 +23,7 @@ func (v *volume) takeOver(there bool, before, run results.RunIdentity) error {
 		return wrongPlace("the data of run %s/%s was expected on the volume %s, but it carries no marker: it is another volume", before.Namespace,
 			before.Name, v.path)
 	case m.Run != before:
-		return wrongPlace("the data of run %s/%s (%s) was expected on the volume %s, but it carries that of %s/%s (%s): it is another volume",
+		return wrongPlace("the data of run %s/%s (%s) was expected on the volume %s, but it contains that of %s/%s (%s): it is another volume",
 			before.Namespace, before.Name, before.UID, v.path, m.Run.Namespace, m.Run.Name, m.Run.UID)
 	}
 	if err := v.sameAsMarked(); err != nil {
@@ -84,9 +84,9 @@ func (s *session) missing(ctx context.Context, f *filling, phase v1alpha1.FillPh
 	return target-used > f.tolerance(capacity), err
 }
 
-// keep looks for the logs of the previous run. They are not recreated if they are as this workload needs them. On a device they are always
-// recreated, because nothing distinguishes them from other data.
-func (r *redo) keep(s *session) (bool, error) {
+// findKeptLogs looks for the logs of the previous run. They are used again if their number and their sizes fit this workload. On a device
+// they are always recreated, because nothing distinguishes them from other data.
+func (r *redo) findKeptLogs(s *session) (bool, error) {
 	if s.request.KeepsDataOf == nil || s.volume.block {
 		return false, nil
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// goOn lets the next run have the volume of the present one.
+// goOn starts another run, which takes over the volume of the present one.
 func (b *bench) goOn(uid string) {
 	before := b.request.Run
 	b.request.Run.UID, b.request.KeepsDataOf = uid, &before
 }
 
-// TestKeptData: on what the run before has left, a fill writes only what is missing, and all other phases go on with it.
+// TestKeptData: a fill only writes the data that the previous run has not left on the volume, and all other phases use what is there.
 func TestKeptData(t *testing.T) {
 	b := newBench(t)
 	size := v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("16Mi")}}
@@ -55,7 +55,7 @@ func TestKeptData(t *testing.T) {
 	}
 }
 
-// TestKeptShare: a share of the volume that is there is not written, and one that is not is written to its end.
+// TestKeptShare: a share of the volume that exists already is not written again, and a larger one is completed.
 func TestKeptShare(t *testing.T) {
 	b := newBench(t).onVolume("64")
 	b.valid(fillPhase("50%"))
@@ -70,13 +70,13 @@ func TestKeptShare(t *testing.T) {
 	}
 }
 
-// TestKeptVolumeIsProven: the data has to be that of the very run that left it.
+// TestKeptVolumeIsProven: the data has to belong to exactly the run that the request names.
 func TestKeptVolumeIsProven(t *testing.T) {
 	b := newBench(t)
 	b.valid(fillPhase("25%"))
 	b.request.Run.UID = "uid-0"
 	b.goOn("uid-2")
-	b.refused(oltpPhase(2, 0, 0.2), ReasonWrongPlace, "it carries that of lab/run (uid-1)")
+	b.refused(oltpPhase(2, 0, 0.2), ReasonWrongPlace, "it contains that of lab/run (uid-1)")
 	empty := newBenchAlone(t)
 	empty.goOn("uid-2")
 	empty.refused(fillPhase("25%"), ReasonWrongPlace, "it carries no marker")

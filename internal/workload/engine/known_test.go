@@ -22,7 +22,8 @@ import (
 	"github.com/storagebench/storagebench/test/program"
 )
 
-// slowFiles lets fio find files whose reads (r), writes (w) or syncs (s) take a known time. More variables of slow.c limit where.
+// slowFiles gives fio files whose reads (r), writes (w) or syncs (s) take a known time. More variables of slow.c limit which parts of the
+// files are slow.
 func (b *bench) slowFiles(kinds string, usual, rarely time.Duration, every int, more ...string) {
 	b.t.Helper()
 	compiler, err := exec.LookPath("cc")
@@ -43,7 +44,7 @@ func (b *bench) slowFiles(kinds string, usual, rarely time.Duration, every int, 
 	b.executor.FIO = path
 }
 
-// near: a latency is what was injected, and what this machine adds to it: some milliseconds if it is busy, and more in the tail.
+// near checks that a latency is the injected one plus what this machine adds: some milliseconds if it is busy, and more in the tail.
 func near(t *testing.T, document results.PhaseDocument, name string, want time.Duration) {
 	t.Helper()
 	got, known := document.Metrics[name]
@@ -56,7 +57,7 @@ func near(t *testing.T, document results.PhaseDocument, name string, want time.D
 	}
 }
 
-// rateNear: so many workers that wait for each operation have this rate.
+// rateNear checks that the rate is that of this number of workers that each wait for their operation.
 func rateNear(t *testing.T, document results.PhaseDocument, rate, latency string, workers int) {
 	t.Helper()
 	product := float64(document.Metrics[rate]) * float64(document.Metrics[latency]) / 1e9
@@ -147,7 +148,8 @@ func TestKnownRequestSizes(t *testing.T) {
 	}
 }
 
-// TestKnownMetadataLatencies has each operation on files take a known time: what the pauses took, which a busy machine makes longer.
+// TestKnownMetadataLatencies makes each operation on files take a known time: the measured length of a pause, which is longer on a busy
+// machine.
 func TestKnownMetadataLatencies(t *testing.T) {
 	b := newBench(t)
 	usual := map[string]time.Duration{"create": 8 * time.Millisecond, "stat": 4 * time.Millisecond, "list": 30 * time.Millisecond,
@@ -187,12 +189,12 @@ func TestKnownMetadataLatencies(t *testing.T) {
 	}
 }
 
-// TestClosedLoop: latencies that cannot have fitted into the time of the workers make a phase Invalid, and workers that were mostly elsewhere
-// are named.
+// TestClosedLoop: latencies that cannot have fitted into the time of the workers make a phase Invalid. A note says if the workers spent
+// much of their time elsewhere.
 func TestClosedLoop(t *testing.T) {
 	b := newBench(t)
 	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("4Mi")}})
-	// 1000 reads in 0.2 s by two workers: 0.4 ms each is all there is.
+	// 1000 reads in 0.2 s by two workers take at most 0.4 ms each.
 	report := func(mean int) string {
 		return reportOf(strings.NewReplacer(`"mean":200.0`, fmt.Sprintf(`"mean":%d.0`, mean), `"max":300`, `"max":900000`).Replace(goodReads)) +
 			"sleep 0.3"
@@ -210,7 +212,7 @@ func TestClosedLoop(t *testing.T) {
 		}
 	}
 	b.fakeFIO(report(420_000))
-	b.refused(oltpPhase(2, 0, 0.2), ReasonLoopBroken, "on average 2.10 operations were under way, and 2 at most can be")
+	b.refused(oltpPhase(2, 0, 0.2), ReasonLoopBroken, "on average 2.10 operations were under way, but at most 2 are possible")
 }
 
 // TestLoopOf: how many operations the jobs of a file can have under way.

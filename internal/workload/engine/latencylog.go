@@ -46,7 +46,8 @@ func (s *session) logged(ctx context.Context, message string, jobs []fio.Job, la
 	return sum, unread, nil
 }
 
-// windowOf is the window of a log of latencies that bounds its entries: each worker writes one per window for reads, and one for writes.
+// windowOf returns the window of a log of latencies that keeps the number of its entries below maxWindows: each worker writes one entry per
+// window for reads, and one for writes.
 func windowOf(jobs []fio.Job, lasting time.Duration) time.Duration {
 	entries := 0
 	for _, job := range jobs {

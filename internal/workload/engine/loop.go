@@ -34,7 +34,7 @@ func (s *session) checkLoop(rounds []figures, brackets []bracket) error {
 	var waited, had, slack time.Duration
 	at := brackets[0].loop
 	for _, one := range rounds {
-		waited += one.underWay()
+		waited += one.totalLatency()
 		had += (one.sum.Duration - one.sum.Flush) * time.Duration(at.workers)
 		slack += loopTick * time.Duration(at.workers)
 	}
@@ -42,7 +42,8 @@ func (s *session) checkLoop(rounds []figures, brackets []bracket) error {
 		return nil // there are no latencies, or it is not known how many may be under way
 	}
 	busy := float64(waited) / float64(had)
-	words := fmt.Sprintf("on average %.2f operations were under way, and %d at most can be (%.1f%%)", busy*float64(at.workers), at.workers,
+	words := fmt.Sprintf("on average %.2f operations were under way, but at most %d are possible (%.1f%%)",
+		busy*float64(at.workers), at.workers,
 		100*busy)
 	possible := float64(waited) <= float64(had)*(1+loopTolerance)+float64(slack)
 	s.check("closedLoop", possible, "%s", words)
@@ -54,14 +55,14 @@ func (s *session) checkLoop(rounds []figures, brackets []bracket) error {
 	}
 	s.metrics["workersBusyPartsPerMillion"] = int64(min(busy, 1) * 1e6)
 	if busy < loopIdle {
-		s.note("%s: the rest of the time the workers were not with the storage, so the rate is also that of the node's CPU; the latencies are "+
+		s.note("%s: the workers spent the rest of the time outside the storage, so the rate also depends on the node's CPU; the latencies are "+
 			"not affected", words)
 	}
 	return nil
 }
 
-// underWay is the sum of the latencies of all operations of a round.
-func (f figures) underWay() time.Duration {
+// totalLatency is the sum of the latencies of all operations of a round.
+func (f figures) totalLatency() time.Duration {
 	return f.waited + time.Duration(f.sum.Read.Latency.Total()+f.sum.Write.Latency.Total()+f.sum.Sync.Total())
 }
 

@@ -20,7 +20,7 @@ import (
 const (
 	markerVersion = "volume.storagebench.dev/v1alpha1"
 	markerName    = "storagebench.marker"
-	// markerBytes is its size, at markerOffset of a device.
+	// markerBytes is the size of the marker, and markerOffset its place on a device.
 	markerBytes  = 4096
 	markerOffset = mib
 )
@@ -35,7 +35,7 @@ type marker struct {
 	Data       *data               `json:"data,omitempty"`
 }
 
-// data is what fills have written: so many files of the same size, or an area of a device.
+// data describes what fills have written: a number of files of the same size, or an area of a device.
 type data struct {
 	Files           int   `json:"files"`
 	FileBytes       int64 `json:"fileBytes"`
@@ -88,7 +88,7 @@ func readFolderMarker(folder string) (found marker, there bool, err error) {
 }
 
 // systemNames are entries that file systems and storage create by themselves.
-var systemNames = []string{"lost+found", ".zfs", ".snapshot", ".snapshots", "@GMT"}
+var systemNames = []string{"lost+found", ".zfs", ".snapshot", ".snapshots"}
 
 func folderIsEmpty(folder string) error {
 	entries, err := os.ReadDir(folder)

@@ -41,20 +41,20 @@ type figures struct {
 	waited time.Duration
 }
 
-// bracket are the counters around one round.
+// bracket has the counters around one round.
 type bracket struct {
 	began, ended  watch
 	before, after observe.Snapshot
 	// staged says that jobs wait for each other, and fio pauses in between. startup is how long fio takes before the first job begins.
 	staged  bool
 	startup time.Duration
-	// workers is how many work at once at most; 0 if that is not known.
+	// workers is the maximum number of workers that are active at the same time; 0 if unknown.
 	workers int
 	loop    loop
 	memory  memory
 }
 
-// shortPausesPercent of a round are too short to show in the samples of the disks.
+// shortPausesPercent of a round is the longest pause that is too short to show in the samples of the disks.
 const shortPausesPercent = 5
 
 // measured is the time that a round's numbers come from. It is as long as the workload itself took and ends with the round, so the start of
@@ -180,7 +180,7 @@ const (
 	quietPatience = 30 * time.Second
 )
 
-// awaitQuiet waits until the volume's own devices are idle: what they still do comes from earlier work.
+// awaitQuiet waits until the volume's own devices are idle: their remaining activity comes from earlier work.
 func (s *session) awaitQuiet(ctx context.Context) error {
 	words := ""
 	for range s.executor.quietPatience / quietWindow {
@@ -282,7 +282,7 @@ func (s *session) summarise(ctx context.Context, chosen load, m *measurement, wi
 	return s.judgeCache(cache, sum.Read.Bytes, delta)
 }
 
-// within is what the counters say of some rounds, without what lies between them.
+// within returns the change of the counters over some rounds, without the time between them.
 func (s *session) within(rounds []bracket) observe.Delta {
 	before := rounds[0].before
 	for i := range rounds[1:] {
@@ -303,7 +303,8 @@ func (s *session) judgeLoad(load observe.Load) error {
 	return nil
 }
 
-// loads makes the workload of each kind. Those that work on cached data read it once before if the phase declares a warm cache.
+// loads creates the workload of each kind. Workloads that can work on cached data read it once in advance if the phase declares a warm
+// cache.
 var loads = map[string]func(v1alpha1.MeasurePhase) load{
 	"oltp": func(phase v1alpha1.MeasurePhase) load {
 		return &oltp{given: *phase.Workload.OLTP, warm: phase.Cache == v1alpha1.CacheWarm}
@@ -337,7 +338,7 @@ func (s *session) chooseLoad(phase v1alpha1.MeasurePhase) (load, error) {
 	return loads[traits.Name](phase), nil
 }
 
-// measureFIO is a round of a workload that is one job file.
+// measureFIO runs a round of a workload that consists of one job file.
 func (s *session) measureFIO(ctx context.Context, message string, file fio.File, bytes int64,
 	expected expectation) (fio.Sum, fio.Report, error) {
 	s.progress.stretch(message, s.progress.from, s.progress.to, bytes, expected.lasting)

@@ -53,7 +53,7 @@ func TestStaged(t *testing.T) {
 	}
 }
 
-// TestPausesAreMeasuredTime: fio pauses for long before the second job; alone, the first has no pause.
+// TestPausesAreMeasuredTime: a long pause of fio before the second job is part of the measured time. A single job has no pause.
 func TestPausesAreMeasuredTime(t *testing.T) {
 	b := newBench(t)
 	b.fakeFIO(reportOf(goodReads) + "sleep 0.5")
@@ -67,7 +67,7 @@ func TestPausesAreMeasuredTime(t *testing.T) {
 	}
 }
 
-// TestDisksOverTheMeasuredTime: what fio takes to start and to end is no part of the time that the rates of the disks are over.
+// TestDisksOverTheMeasuredTime: the rates of the disks do not cover the time that fio takes to start and to end.
 func TestDisksOverTheMeasuredTime(t *testing.T) {
 	b := newBenchAlone(t)
 	b.executor.judgeLoad = func(observe.Load) (string, string) { return "", "" } // others may use the disk

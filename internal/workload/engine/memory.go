@@ -24,7 +24,7 @@ func (m *memory) add(now observe.Memory) {
 	}
 }
 
-// memoryOf merges several of them, in their order.
+// memoryOf merges several measurements of the memory, in their order.
 func memoryOf(parts ...memory) memory {
 	all := memory{first: parts[0].first}
 	for _, part := range parts {
@@ -33,7 +33,7 @@ func memoryOf(parts ...memory) memory {
 	return all
 }
 
-// addMemory puts what is known into the metrics.
+// addMemory adds the known amounts to the metrics.
 func (s *session) addMemory(m memory) {
 	for name, level := range map[string]observe.Level{
 		"nodeMemoryAvailableBytes": m.first.Available, "nodeMemoryAvailableLeastBytes": m.leastAvailable,

@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/observe"
 )
 
-// memories are counters of a node with so much memory at each look, and with the last amount from then on.
+// memories are counters of a node that has these amounts of memory at one look after the other, and the last amounts from then on.
 type memories struct {
 	counters
 	looks [][2]int64 // available and ARC
@@ -48,7 +48,7 @@ func TestMemoryWhileMeasured(t *testing.T) {
 	}
 }
 
-// TestMemoryOfAPhase: a phase has it, of the whole time: the workload takes memory after it has begun.
+// TestMemoryOfAPhase: a phase reports the memory of its whole time, because a workload takes more memory after it has begun.
 func TestMemoryOfAPhase(t *testing.T) {
 	b := newBench(t)
 	b.valid(fillPhase("50%"))

@@ -44,7 +44,7 @@ type metadata struct {
 	crew []*clerk
 	// rounds have the latencies of each round, by kind of operation.
 	rounds []latencies
-	// done are the operations of all workers in this round; before the first one, the files that they have created.
+	// done counts the operations of all workers in this round; before the first one, it counts the files that they have created.
 	done atomic.Int64
 	// slowest is the latency of the slowest operation since the last point of the series.
 	slowest atomic.Int64
@@ -55,7 +55,7 @@ type metadata struct {
 // latencies by kind of operation.
 type latencies map[string]*fio.Latency
 
-// of returns the latencies of a kind, which has no operations at first.
+// of returns the latencies of a kind, which are empty at first.
 func (l latencies) of(kind string) *fio.Latency {
 	if l[kind] == nil {
 		l[kind] = &fio.Latency{}
@@ -94,7 +94,7 @@ func (m *metadata) prepare(_ context.Context, s *session) error {
 	}
 	if needed := int64(m.workers) * int64(m.files) * m.size; needed > room/2 {
 		return invalidf(ReasonVolumeFull,
-			"%d workers with %d files of %d bytes each need %d bytes, and half of the %d bytes that are free is less: "+
+			"%d workers with %d files of %d bytes each need %d bytes, but at most half of the %d free bytes may be used: "+
 				"use fewer or smaller files, or make the volume larger", m.workers, m.files, m.size, needed, room)
 	}
 	return os.RemoveAll(m.folder)
@@ -172,7 +172,7 @@ func late(made, all int64, spent, left time.Duration) bool {
 	return spent > (spent+left)/lateShare && rest > float64(left)
 }
 
-// leastTime is how long a phase measures at least.
+// leastTime returns the minimum time that a phase measures.
 func leastTime(phase v1alpha1.Phase, round time.Duration) time.Duration {
 	switch {
 	case workload.EndsWithOperation(&phase):
@@ -233,7 +233,7 @@ type clerk struct {
 	content []byte
 	number  int
 	created uint64
-	// slot is the file that is worked on, and step the next operation with it. The next round continues from there.
+	// slot is the current file, and step the next operation on it. The next round continues from there.
 	slot, step int
 }
 
@@ -252,8 +252,8 @@ func (c *clerk) randomise(seed int64) {
 	}
 }
 
-// refresh turns the content into that of the next file. All of each 4 KiB is random, so that it does not compress, and a part of it is new,
-// so that deduplication finds no equal blocks in several files.
+// refresh turns the content into that of the next file. Each block of 4 KiB is random, so that it does not compress, and begins with a new
+// number, so that deduplication finds no equal blocks in several files.
 func (c *clerk) refresh() {
 	c.created++
 	for at := 0; at+8 <= len(c.content); at += 4 << 10 {
@@ -292,7 +292,7 @@ func (c *clerk) populate(ctx context.Context, inTime func() error) error {
 	return nil
 }
 
-// turn is what is done with each file: a new one takes its place and is looked up. A folder is listed after its last file.
+// turn has the operations on each file: it is removed, created again and looked up. A folder is listed after its last file.
 var turn = []struct {
 	kind string
 	do   func(c *clerk, path string) error
@@ -341,7 +341,7 @@ func (c *clerk) timed(kind, path string, do func(c *clerk, path string) error) (
 	return ended, nil
 }
 
-// create makes a file that was not there.
+// create creates a file, which must not exist.
 func (c *clerk) create(path string, durable bool) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

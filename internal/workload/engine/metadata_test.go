@@ -67,7 +67,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// observed are operations of one kind that took so long.
+// observed returns the latencies of operations of one kind that took these times.
 func observed(kind string, nanoseconds ...int64) latencies {
 	l := latencies{}
 	for _, one := range nanoseconds {
@@ -76,7 +76,7 @@ func observed(kind string, nanoseconds ...int64) latencies {
 	return l
 }
 
-// TestMetadataFigures: workers with different amounts of work, and three rounds, whose last two count.
+// TestMetadataFigures: the workers do different amounts of work, and only the last two of three rounds count.
 func TestMetadataFigures(t *testing.T) {
 	m := &metadata{workers: 2, folder: filepath.Join(t.TempDir(), "files"), crew: make([]*clerk, 2)}
 	var last figures
@@ -123,7 +123,7 @@ func inFakeTime(t *testing.T, do func(t *testing.T, b *bench)) {
 	})
 }
 
-// TestMetadataHasNoBursts: creates take all of the time, and the rate is the same wherever the end cuts the way through the files.
+// TestMetadataHasNoBursts: creates take all of the time, and the rate is the same, no matter at which file the measurement ends.
 func TestMetadataHasNoBursts(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, b *bench) {
 		const workers, files, slow = 2, 100, 2 * time.Millisecond
@@ -148,7 +148,7 @@ func TestMetadataHasNoBursts(t *testing.T) {
 }
 
 // TestMetadataMix: all files are there when the measurement begins. At each moment no worker has begun more operations of one kind than of
-// another, except for the file that it is at, and each second has as many operations.
+// another, except for its current file, and each second has the same number of operations.
 func TestMetadataMix(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, b *bench) {
 		const workers, files = 2, 40
@@ -188,7 +188,7 @@ func TestMetadataMix(t *testing.T) {
 	})
 }
 
-// filesOf the workers.
+// filesOf returns the paths of the files of all workers.
 func filesOf(t *testing.T, b *bench) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(b.request.Path, "storagebench.metadata", "*", "*", "file.*"))
@@ -208,7 +208,7 @@ func toldOf(details Details, kinds ...string) (count int64) {
 	return count
 }
 
-// TestMetadataRounds: rounds are added, and each goes on where the one before has stopped: here between an unlink and a create.
+// TestMetadataRounds: rounds are added up, and each continues where the previous one stopped: here between an unlink and a create.
 func TestMetadataRounds(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, b *bench) {
 		var lock sync.Mutex
@@ -248,7 +248,8 @@ func TestMetadataRounds(t *testing.T) {
 	})
 }
 
-// TestMetadataStops: a worker can be stopped after each operation, and goes on with the next one. Each turn replaces a file by another one.
+// TestMetadataStops: a worker can be stopped after each operation, and continues with the next one. Each turn replaces a file with a new
+// one.
 func TestMetadataStops(t *testing.T) {
 	const files = 102
 	var done []string

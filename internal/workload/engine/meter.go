@@ -33,7 +33,8 @@ func newMeter(report func(results.Progress)) *meter {
 	return &meter{report: report}
 }
 
-// stretch begins a part of the phase, from one share of the progress to another, that ends after so many bytes or so much time.
+// stretch begins a part of the phase that takes the progress from one share to another. The part ends after this number of bytes, or after
+// this time.
 func (m *meter) stretch(message string, from, to float64, bytes int64, lasting time.Duration) {
 	m.mutex.Lock()
 	now := time.Now()
@@ -45,7 +46,7 @@ func (m *meter) stretch(message string, from, to float64, bytes int64, lasting t
 	m.report(progress)
 }
 
-// watch is called by fio's runner while fio is at work.
+// watch reports the progress. It is called regularly while fio or another workload is running.
 func (m *meter) watch(usage fio.Usage) {
 	m.mutex.Lock()
 	now := time.Now()

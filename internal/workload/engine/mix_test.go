@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestUpdateMix: to 100 reads come so many writes as the update percentage says, for the jobs that oltp makes. They run on fio's own
-// null device here, which does millions of operations: chance alone stays far below 1%.
+// TestUpdateMix: the jobs that oltp creates make as many writes to 100 reads as the update percentage says. They run on fio's own null
+// device here, which does millions of operations: chance alone stays far below 1%.
 func TestUpdateMix(t *testing.T) {
 	engine := regexp.MustCompile(`(?m)^ioengine=.*$`)
 	length := regexp.MustCompile(`(?m)^runtime=.*$`)

@@ -24,7 +24,7 @@ type oltp struct {
 	given v1alpha1.OLTPWorkload
 	warm  bool
 	jobs  []fio.Job
-	// writes is the requested share of writes, and planned the share that fio's whole percents come to.
+	// writes is the requested share of writes, and planned the share that fio can reach with whole percentages.
 	writes, planned float64
 }
 
@@ -54,9 +54,9 @@ func (o *oltp) ramped() {
 	}
 }
 
-// divide lets all workers use all data, or gives each its own files. It gives none a region of a file: a worker whose region fits into the
-// cache of ZFS does not wait for the disks, reads its blocks more often than the others, and so keeps them cached. In the lab, with half of
-// the data fitting into the cache, 98% of the reads came from it, and the CPU determined the rate.
+// divide lets all workers use all data, or gives each its own files. No worker gets its own region of a file: a worker whose region fits
+// into the cache of ZFS does not wait for the disks, reads its blocks more often than the others, and so keeps them cached. In the lab,
+// with half of the data fitting into the cache, 98% of the reads came from it, and the CPU determined the rate.
 func (o *oltp) divide(job fio.Job, extents []extent) error {
 	workers, files := defaultWorkers, len(extents)
 	if o.given.Workers > 0 {

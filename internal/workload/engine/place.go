@@ -20,7 +20,8 @@ import (
 
 const (
 	mib = 1 << 20
-	// reserved is how much at each end of a device workloads leave alone: signatures of whatever uses the device are there, and the marker.
+	// reserved is the size of the area at each end of a device that workloads do not touch: it has the signatures of whatever uses the
+	// device, and the marker.
 	reserved = 2 * mib
 )
 
@@ -30,12 +31,12 @@ type place struct {
 	block    bool
 	mount    mountinfo.Mount
 	promised int64
-	// total is the size of the volume. If the file system is shared with others, it is what was requested.
+	// total is the size of the volume. If the file system is shared with others, it is at most what was requested.
 	total  int64
 	shared bool
 }
 
-// String is its name in checks and refusals.
+// String describes the place in checks and refusals.
 func (p place) String() string {
 	if p.block {
 		return fmt.Sprintf("the block device %s of %d bytes", p.path, p.total)
@@ -150,7 +151,7 @@ func (p place) measureFolder(plain bool, source string) (place, error) {
 	return p, nil
 }
 
-// capacity is how much can be allocated on the volume; what only root may use does not count, as in df.
+// capacity is how much can be allocated on the volume. Space that only root may use does not count, as in df.
 func (p place) capacity() (int64, error) {
 	if p.block || p.shared {
 		return p.total, nil
@@ -170,7 +171,7 @@ func (p place) used() (int64, error) {
 
 // room is how much a phase may still write. On a file system that others use, some is left to them.
 func (p place) room() (int64, error) {
-	free, least, err := p.othersRoom()
+	free, least, err := p.freeAndReserve()
 	if err != nil || !p.shared {
 		return free, err
 	}
@@ -178,13 +179,13 @@ func (p place) room() (int64, error) {
 	return max(0, min(free-least, p.total-used)), err
 }
 
-// othersRoom is how much space is free, and how much of it has to be left to others.
-func (p place) othersRoom() (free, least int64, err error) {
+// freeAndReserve is how much space is free, and how much of it has to be left to others.
+func (p place) freeAndReserve() (free, least int64, err error) {
 	total, _, free, err := statfs(p.path)
 	return free, min(total/20, 1<<30), err
 }
 
-// statfs is the size of a file system in bytes, what of it is free, and what of that is available to users other than root.
+// statfs returns the size of a file system in bytes, its free space, and the part of that which users other than root may use.
 func statfs(path string) (total, free, available int64, err error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(path, &stat); err != nil {
@@ -193,7 +194,7 @@ func statfs(path string) (total, free, available int64, err error) {
 	return int64(stat.Blocks) * stat.Frsize, int64(stat.Bfree) * stat.Frsize, int64(stat.Bavail) * stat.Frsize, nil
 }
 
-// allocatedBelow adds up what files take on the disk, which is not their size.
+// allocatedBelow adds up the space that files take on the disk, which is not their size.
 func allocatedBelow(folder string) (int64, error) {
 	var sum int64
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {

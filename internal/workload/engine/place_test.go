@@ -17,7 +17,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// mountMemory mounts a small file system of its own, as a volume of a pod is.
+// mountMemory mounts a small separate file system, like a volume of a pod.
 func mountMemory(t *testing.T, options string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -32,13 +32,13 @@ func mountMemory(t *testing.T, options string) string {
 	return folder
 }
 
-// onVolume puts the bench on a file system of its own, which is promised.
+// onVolume puts the bench on a separate file system, as the request then promises.
 func (b *bench) onVolume(megabytes string) *bench {
 	b.request.Path, b.request.Promised = mountMemory(b.t, "size="+megabytes+"m"), ""
 	return b
 }
 
-// newDeviceBench stands on a sparse file in the place of a device.
+// newDeviceBench returns a bench on a sparse file instead of a device.
 func newDeviceBench(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t)
@@ -108,7 +108,7 @@ func touch(t *testing.T, path, text string) {
 	}
 }
 
-// TestAnotherVolume: what a later phase finds has to be what the fill has left.
+// TestAnotherVolume: later phases refuse a volume that is not as the fill has left it.
 func TestAnotherVolume(t *testing.T) {
 	oltp := oltpPhase(2, 0, 0.2)
 	b := newBench(t)
@@ -128,11 +128,12 @@ func TestAnotherVolume(t *testing.T) {
 	b.refused(oltp, ReasonWrongPlace, "which this program did not write")
 }
 
-// TestFillBehindLogs: the logs of redo count too, and a fill that finds the volume above its share by them says so, and not to try again.
+// TestFillBehindLogs: the logs of redo count too. If they already take more than the share of a fill, the fill says so, because another
+// attempt would not help.
 func TestFillBehindLogs(t *testing.T) {
 	b := newBench(t).onVolume("64")
 	b.valid(redoPhase(2, "dsync", 0.3)) // they take half of it
-	b.refused(fillPhase("40%"), ReasonNotPossible, "but 40% were requested: nothing is left to write, for files of earlier phases take")
+	b.refused(fillPhase("40%"), ReasonNotPossible, "but 40% were requested: nothing is left to write, because files of earlier phases take")
 	more, _ := b.valid(fillPhase("70%"))
 	if share := 100 * more.Metrics["allocatedBytes"] / more.Metrics["volumeBytes"]; share < 69 || share > 71 {
 		t.Errorf("%d%% are allocated: %v", share, more.Metrics)
@@ -209,7 +210,7 @@ func writeTo(t *testing.T, path string, offset int64, text string) {
 	}
 }
 
-// TestDevice does everything on a device and finds both ends as they were, but for the marker.
+// TestDevice runs phases of each kind on a device, and finds both ends unchanged except for the marker.
 func TestDevice(t *testing.T) {
 	b := newDeviceBench(t)
 	filled, _ := b.valid(fillPhase("50%"))
@@ -230,6 +231,14 @@ func TestDevice(t *testing.T) {
 	b.refused(scanPhase(4), ReasonNoData, "add a fill phase before") // claimed again: the data of an earlier run is useless
 	b.request.VolumeSizeBytes = 1 << 30
 	b.refused(fillPhase("50%"), ReasonWrongPlace, "it is another device")
+}
+
+// TestErasedDevice: flash that was erased contains 0xff, and phases after the first find their own marker there.
+func TestErasedDevice(t *testing.T) {
+	b := newDeviceBench(t)
+	writeTo(t, b.request.Path, 0, strings.Repeat("\xff", 48*mib))
+	b.valid(fillPhase("50%"))
+	b.valid(scanPhase(4))
 }
 
 func FuzzDecodeMarker(f *testing.F) {

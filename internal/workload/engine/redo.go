@@ -57,7 +57,7 @@ func (r *redo) prepare(ctx context.Context, s *session) error {
 	if len(r.job.BlockSizes) > 0 {
 		least = slices.MinFunc(r.job.BlockSizes, func(a, b fio.BlockShare) int { return int(a.Bytes - b.Bytes) }).Bytes
 	}
-	kept, err := r.keep(s)
+	kept, err := r.findKeptLogs(s)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (r *redo) removeOld(s *session) error {
 	return nil
 }
 
-// layOut writes the logs once, as a database makes its logs before it uses them: appends then cost no allocation.
+// layOut writes the logs once, as a database makes its logs before it uses them: appends then need no allocation.
 func (r *redo) layOut(ctx context.Context, s *session) error {
 	var jobs []fio.Job
 	var bytes int64

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestTimesOfRegions: fio tells in whole milliseconds when a read ended. Regions that take only some of these are still as long as they
-// were, and all together as long as the scan.
+// TestTimesOfRegions: fio reports the end of a read in whole milliseconds. Regions that take only a few milliseconds still get their true
+// length, and all of them together the length of the scan.
 func TestTimesOfRegions(t *testing.T) {
 	const regions, reads = 128, 8
 	for name, c := range map[string]struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/storagebench/storagebench/internal/fio"
 )
 
-// expectation is what is known of a job before it runs.
+// expectation is what is known about a job before it runs.
 type expectation struct {
 	// lasting is how long it runs by the clock; 0 if it ends with its data.
 	lasting time.Duration
@@ -63,8 +63,8 @@ func (s *session) runFIO(ctx context.Context, file fio.File, expected expectatio
 }
 
 // runToDisk runs a job file that writes, and counts the time until the data is flushed, and on a file system of ZFS until its transaction
-// group is written. There, the end_fsync of a job waits for the intent log only, and with sync=disabled for nothing. It is no
-// flushNanoseconds, which is the time after what was measured.
+// group is written. There, the end_fsync of a job waits for the intent log only, and with sync=disabled for nothing. This time is not part
+// of flushNanoseconds, which is the time after the measured part.
 func (s *session) runToDisk(ctx context.Context, file fio.File) (fio.Sum, error) {
 	sum, _, err := s.runFIO(ctx, file, expectation{})
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *session) runToDisk(ctx context.Context, file fio.File) (fio.Sum, error)
 	return sum, err
 }
 
-// overhead is the time that fio takes to start and to end, and to notice that one section is over and the next one can begin. The start was
-// timed on this node, because it can take half as long as a job.
+// overhead returns the longest time that fio may take to start and to end, and to notice that one section is over and the next one can
+// begin. The start was timed on this node, because it can take half as long as a job.
 func (s *session) overhead(wall time.Duration, sections int) time.Duration {
 	return 5*time.Second + 3*s.startup + wall/20 + time.Duration(sections)*250*time.Millisecond
 }
@@ -85,16 +85,16 @@ func (s *session) overhead(wall time.Duration, sections int) time.Duration {
 // compareClocks compares fio's time with ours, because a rate is as wrong as the time that it was divided by, and fio may count ticks of
 // the CPU.
 func (s *session) compareClocks(told, wall time.Duration, sections int, expected expectation) error {
-	words := fmt.Sprintf("fio reports that it worked for %s, and its process ran for %s", told, wall.Round(time.Millisecond))
+	words := fmt.Sprintf("the load generator reports %s of work, and its process ran for %s", told, wall.Round(time.Millisecond))
 	wrong := ""
 	switch {
 	case told > wall+wall/1000+20*time.Millisecond:
 		wrong = "it cannot have worked longer than that"
 	case told <= 0 && !expected.aside:
-		wrong = "it did not measure"
+		wrong = "it reports no measured time"
 	case expected.free:
 	case wall-told > s.overhead(wall, sections):
-		wrong = "too much of the time is not covered"
+		wrong = "the difference is too large"
 	case expected.lasting > 0 && told < expected.lasting-expected.lasting/100-50*time.Millisecond:
 		wrong = fmt.Sprintf("it was asked to work for %s", expected.lasting)
 	}
@@ -117,7 +117,7 @@ func (v *volume) crowded() error {
 	if v.block || !v.shared {
 		return nil
 	}
-	free, least, err := v.othersRoom()
+	free, least, err := v.freeAndReserve()
 	if err != nil || free >= min(least, v.freeAtFirst-16*mib) { // a disk that was full before is not our doing
 		return err
 	}
@@ -138,7 +138,7 @@ func inBackground(ctx context.Context, do func() error) error {
 }
 
 // crewed runs several workers at once until all are done or one fails. A call that the storage never answers cannot be stopped: the runner
-// ends without it.
+// ends without waiting for it.
 func crewed(ctx context.Context, workers int, work func(ctx context.Context, number int) error) error {
 	return inBackground(ctx, func() error {
 		group, ctx := errgroup.WithContext(ctx)

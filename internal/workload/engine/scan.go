@@ -77,7 +77,7 @@ func (c *scan) choose(seed func() int64) (chosen []int, used int64) {
 	return order[:min(int(*c.given.RandomRegions), c.regions)], used
 }
 
-// pieces are where a region lies: it may begin in one file and end in another.
+// pieces returns the extents of a region, which may begin in one file and end in another.
 func (c *scan) pieces(region int) (pieces []extent) {
 	from, to := int64(region)*c.each, int64(region+1)*c.each
 	var start int64
@@ -195,8 +195,8 @@ func (c *scan) readTimes(folder string, jobs int) error {
 }
 
 // share divides the time of the scan among its regions. fio truncates the times at which reads ended to whole milliseconds, so the time
-// between two of them may be up to one too long: sure is the time without that millisecond, or the sum of the latencies if that is longer.
-// The total is known much better. The rest of it, such as the time that fio takes between reads, is divided among the regions in
+// between two of them may be up to one millisecond too long: sure is the time without that millisecond, or the sum of the latencies if that
+// is longer. The total is known much better. The rest of it, such as the time that fio takes between reads, is divided among the regions in
 // proportion.
 func (c *scan) share(waited []int64) {
 	var sure, whole int64
@@ -243,7 +243,7 @@ func (c *scan) oneByOne(ctx context.Context, s *session, message string, bytes i
 		c.timed[owners[i]].Nanoseconds += took(job.Read)
 	}
 	s.note("between %d pieces, fio paused for %s in all, which is not counted: storage with a burst allowance recovers meanwhile and "+
-		"looks faster; larger regions make that small", len(jobs), s.idle.Round(time.Millisecond))
+		"looks faster; larger regions reduce this effect", len(jobs), s.idle.Round(time.Millisecond))
 	return sum, nil
 }
 

@@ -51,7 +51,7 @@ type Point struct {
 	// LatencyMaxNanoseconds is the latency of the slowest operation that ended in this time, or near it if the log of latencies is coarser.
 	// Missing if none ended, or if it is unknown.
 	LatencyMaxNanoseconds int64 `json:"latencyMaxNanoseconds,omitempty"`
-	// LatencyMeanNanoseconds is what pgbench says of its transactions.
+	// LatencyMeanNanoseconds is the mean latency of transactions, as pgbench reports it.
 	LatencyMeanNanoseconds int64 `json:"latencyMeanNanoseconds,omitempty"`
 	seconds                int
 }
@@ -99,7 +99,7 @@ func (r *recorder) sample(usage fio.Usage) {
 	r.last, r.at, r.slowest = usage, at, 0
 }
 
-// took records how long an operation took that has just ended.
+// took records the latency of an operation that has just ended.
 func (r *recorder) took(nanoseconds int64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -107,8 +107,8 @@ func (r *recorder) took(nanoseconds int64) {
 }
 
 // tookWithin records the latency of the slowest operation that ended between two moments. It is recorded in the point that contains the
-// middle of that time, and in others whose own middle lies in that time. A point without one saw no operation end. Latencies after the last
-// point are dropped.
+// middle of that time, and in others whose own middle lies in that time. A point without a latency saw no operation end. Latencies after
+// the last point are dropped.
 func (r *recorder) tookWithin(from, to time.Duration, nanoseconds int64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -162,7 +162,7 @@ func (p *Point) join(other Point) {
 	p.seconds += other.seconds
 }
 
-// work is what the rate of a point counts: operations where the kernel counts them, else bytes.
+// work is the amount of work in a point: operations if they are counted, otherwise bytes.
 func (p Point) work() float64 {
 	if p.Operations > 0 {
 		return float64(p.Operations)
@@ -186,7 +186,8 @@ func (r *recorder) document(counting []bracket) *Series {
 	return series
 }
 
-// steadyPart divides a round into equal parts, and finds the first of them from which on the rate satisfies the rule of steady state.
+// steadyPart divides a round into equal parts, and finds the first part from which on the rate satisfies the rule of steady state until the
+// end of the round. It returns the span from there to the end, or nil if there is none.
 func steadyPart(points []Point, round Span) *Span {
 	var within []Point
 	for _, point := range points {
@@ -243,7 +244,7 @@ func (s *session) addSeries(counting []bracket, rounds []figures) {
 	}
 	s.details.Series = series
 	if series.Steady == nil {
-		s.note("no part of the series is marked as steady: the rate changes by more than the rule allows, or there is less than %s of it",
+		s.note("no part of the series is marked as steady: the rate changes by more than the rule allows, or the series is shorter than %s",
 			leastPart*leastPartCount)
 	}
 }

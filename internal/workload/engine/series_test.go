@@ -16,7 +16,7 @@ import (
 	"github.com/storagebench/storagebench/internal/postgres"
 )
 
-// fakeClock goes on when a test sets it.
+// fakeClock returns a clock that only moves when a test sets it.
 func fakeClock() (clock, *time.Duration) {
 	now := new(time.Duration)
 	return clock{day: func() time.Time { return time.Unix(0, 0).Add(*now) }, elapsed: func() time.Duration { return *now }}, now
@@ -113,7 +113,7 @@ func TestSeriesIsDated(t *testing.T) {
 	}
 }
 
-// TestEveryWorkloadHasASeries, whose sum is what the workload did.
+// TestEveryWorkloadHasASeries: the sum of the series of each workload is about the work that it did.
 func TestEveryWorkloadHasASeries(t *testing.T) {
 	if missing := len(loads) - 6; missing != 0 {
 		t.Errorf("%d workloads are new: add them", missing)
@@ -145,7 +145,7 @@ func TestEveryWorkloadHasASeries(t *testing.T) {
 			}
 			m := document.Metrics
 			all, count := m["readBytes"]+m["writtenBytes"], m["readOperations"]+m["writeOperations"]+m["metadataOperations"]
-			// What fio does in its last part of a second is in no point, and what it reads to start is in the first one.
+			// No point contains what fio does in its last fraction of a second, and the first one also contains what fio reads to start.
 			for what, c := range map[string][3]int64{"bytes": {bytes, all, 8 << 20}, "operations": {operations, count, 500}} {
 				if least := c[1] * 6 / 10; c[0] < least || c[0] > c[1]*105/100+c[2] {
 					t.Errorf("%d %s in the series, of %d in all", c[0], what, c[1])
@@ -155,7 +155,7 @@ func TestEveryWorkloadHasASeries(t *testing.T) {
 	}
 }
 
-// TestSeriesOfADatabase takes over what pgbench has said.
+// TestSeriesOfADatabase: the series of a database has the rates and latencies that pgbench has reported.
 func TestSeriesOfADatabase(t *testing.T) {
 	clock, now := fakeClock()
 	var r recorder
@@ -171,8 +171,8 @@ func TestSeriesOfADatabase(t *testing.T) {
 	}
 }
 
-// TestLatencyOverTime: one read of 1000 takes 300 ms, and the others 4 ms. Two workers come to it about every two seconds, and the points
-// of these seconds say so, and no others.
+// TestLatencyOverTime: one read of 1000 takes 300 ms, and the others 4 ms. Two workers make such a read about every two seconds, and only
+// the points of these seconds show it.
 func TestLatencyOverTime(t *testing.T) {
 	const usual, rarely, every = 4 * time.Millisecond, 300 * time.Millisecond, 1000
 	b := newBench(t)
@@ -191,7 +191,7 @@ func TestLatencyOverTime(t *testing.T) {
 		}
 		most = max(most, point.LatencyMaxNanoseconds)
 	}
-	// The last one may be behind the last point, or two may be in one.
+	// The last slow read may be after the last point, or two may be in one point.
 	if happened := int(document.Metrics["readOperations"] / every); happened < 2 || slow < happened-1 || slow > happened ||
 		slow > len(points)-2 {
 		t.Errorf("%d of %d points have a slow read, and %d reads were slow: %+v", slow, len(points), happened, points)
@@ -201,7 +201,8 @@ func TestLatencyOverTime(t *testing.T) {
 	}
 }
 
-// TestSlowestIsWhereItHappened, also when points are joined: the mean by the number of operations, of the slowest the slowest.
+// TestSlowestIsWhereItHappened: the slowest operation stays in its place, even when points are joined. Joined points have the mean weighted
+// by the number of operations, and the larger of their maximum latencies.
 func TestSlowestIsWhereItHappened(t *testing.T) {
 	clock, now := fakeClock()
 	var r recorder
@@ -230,8 +231,8 @@ func TestSlowestIsWhereItHappened(t *testing.T) {
 	}
 }
 
-// TestLongWindowsLeaveNoGaps: with hundreds of workers, the log has a value for some seconds together, and each of them has it. Where the
-// log has none, no operation ended.
+// TestLongWindowsLeaveNoGaps: with hundreds of workers, each value of the log covers several seconds, and each of these seconds has it.
+// Where the log has no value, no operation ended.
 func TestLongWindowsLeaveNoGaps(t *testing.T) {
 	for _, milliseconds := range []int64{10, 990, 1260, 2500, 7000} {
 		window := time.Duration(milliseconds) * time.Millisecond
@@ -259,7 +260,7 @@ func TestLongWindowsLeaveNoGaps(t *testing.T) {
 	}
 }
 
-// TestWindowsAreBounded: a day of many workers has as many entries in its log as there is memory for.
+// TestWindowsAreBounded: the log of a day with many workers has no more entries than there is memory for.
 func TestWindowsAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		job     fio.Job
@@ -277,7 +278,7 @@ func TestWindowsAreBounded(t *testing.T) {
 	}
 }
 
-// TestNoSeriesOfBatches: what is submitted in batches is in no counter, and is not shown as nothing.
+// TestNoSeriesOfBatches: requests that are submitted in batches are in no counter. Their series is left out, because it would show no work.
 func TestNoSeriesOfBatches(t *testing.T) {
 	clock, now := fakeClock()
 	s := &session{clock: clock}

@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// awaitStart waits once for the start time of the runs of a group, after everything else is ready. It goes by the clock of the node: nodes
+// awaitStart waits once for the start time of the runs of a group, after everything else is ready. It uses the clock of the node: nodes
 // whose clocks differ begin that far apart. A late node begins at once, and a metric reports its lag. A ramp begins earlier, and ends at
 // that time.
 func (s *session) awaitStart(ctx context.Context, ramp time.Duration) error {

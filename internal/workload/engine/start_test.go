@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// TestAgreedStart: a runner that is early waits, whoever is late begins at once and says so.
+// TestAgreedStart: an early runner waits, and a late one begins at once and says so.
 func TestAgreedStart(t *testing.T) {
 	b := newBench(t)
 	at := time.Now().Add(2 * time.Second)

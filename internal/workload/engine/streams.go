@@ -16,8 +16,9 @@ import (
 	"github.com/storagebench/storagebench/internal/fio"
 )
 
-// readers are the streams of a scan. Each takes the next region that none has begun, until none is left, as the workers of a parallel query
-// do. So a stream that the storage serves less often reads fewer regions, and all end together. Jobs of fio cannot share regions like that.
+// readers are the streams of a scan. Like the workers of a parallel query, each takes the next region that no stream has begun, until none
+// is left. So a stream that the storage serves less often reads fewer regions, and all end together. Jobs of fio cannot share regions like
+// that.
 type readers struct {
 	*scan
 	files map[string]*os.File
@@ -27,7 +28,7 @@ type readers struct {
 	begun, read, operations, slowest atomic.Int64
 }
 
-// reader is one of them.
+// reader is one of the streams.
 type reader struct {
 	*readers
 	number  int
@@ -69,7 +70,7 @@ func (c *scan) inStreams(ctx context.Context, s *session, message string, bytes 
 	return sum, nil
 }
 
-// open opens the data, and drops what the page cache has of it, as fio does before a job.
+// open opens the files of the data and, unless the cache has to be warm, drops them from the page cache, as fio does before a job.
 func (a *readers) open(s *session) error {
 	for _, e := range a.extents {
 		flags := os.O_RDONLY | unix.O_NOFOLLOW
@@ -154,7 +155,7 @@ const (
 )
 
 // judge returns how long the scan took until the last stream ended, and checks that the streams ended together. A stream that finds no more
-// regions leaves the storage to the others, whose rates are then no longer those of so many streams.
+// regions leaves the storage to the others, and the rate is then no longer that of all streams.
 func (c *scan) judge(s *session, crew []*reader) time.Duration {
 	earlier := func(a, b *reader) int { return cmp.Compare(a.ended, b.ended) }
 	common, longest := slices.MinFunc(crew, earlier).ended, slices.MaxFunc(crew, earlier).ended

@@ -23,8 +23,8 @@ func streamsPhase(streams, regions int32) v1alpha1.Phase {
 	return phase
 }
 
-// TestKnownStreams: of reads that take a known time, so many streams make so many times the rate of one, and each region takes as long as with
-// one stream. A busy machine adds to the times of reads, and to all figures alike.
+// TestKnownStreams: if each read takes a known time, several streams together have the rate of one stream times their number, and each
+// region takes as long as with one stream. A busy machine makes reads longer, which changes all figures alike.
 func TestKnownStreams(t *testing.T) {
 	const took, block, regions = 20 * time.Millisecond, 128 << 10, 8
 	b := newBench(t)
@@ -96,8 +96,8 @@ func TestSlowStream(t *testing.T) {
 	}
 }
 
-// TestSlowRegionOfStreams: the time of a region is that of the place where it lies, and the rate of streams that end at different times is no
-// rate of so many.
+// TestSlowRegionOfStreams: a slow place only makes its own region slow. If streams end at different times, the rate is not that of all of
+// them, and the phase is Invalid.
 func TestSlowRegionOfStreams(t *testing.T) {
 	b := newBench(t)
 	b.executor.judge = func(string, int64, observe.Delta) (bool, string) { return true, "not judged here" }

@@ -19,14 +19,14 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// beside is what a workload knows about those that run together with it.
+// beside is what a workload knows about the workloads that run together with it.
 type beside struct {
 	name string
 	// lasting is how long all of them are measured, and ramp how long all of them work before that.
 	lasting, ramp time.Duration
-	// alone says that no other of them works on the same volume or disks: the counters of its devices are of this workload.
+	// alone says that none of the others works on the same volume or disks, so the counters of its devices belong to this workload.
 	alone bool
-	// operated says that an operation works on the pool of this one meanwhile.
+	// operated says that an operation works on the pool of this workload meanwhile.
 	operated bool
 	// archives says that this workload copies the segments of another one, and switching is what these two share.
 	archives  bool
@@ -34,12 +34,13 @@ type beside struct {
 	*meeting
 }
 
-// repeated are the workloads that by themselves end with their data. Beside others they repeat, and last as long as the others.
+// repeated are the workloads that end with their data if they run alone. Beside others they start again and again, and last as long as the
+// others.
 var repeated = map[string]func(v1alpha1.MeasurePhase) load{
 	"scan": func(phase v1alpha1.MeasurePhase) load { return &stream{given: *phase.Workload.Scan} },
 }
 
-// meeting is a place where several workloads wait for each other, as often as they like.
+// meeting is a barrier for several workloads, which can be used any number of times.
 type meeting struct {
 	mutex      sync.Mutex
 	size, came int
@@ -48,7 +49,7 @@ type meeting struct {
 
 func newMeeting(size int) *meeting { return &meeting{size: size, open: make(chan struct{})} }
 
-// meet returns when all have come, or when one of them has failed.
+// meet returns when all workloads have called it, or when one of them has failed.
 func (m *meeting) meet(ctx context.Context) error {
 	m.mutex.Lock()
 	open := m.open
@@ -76,7 +77,7 @@ func (s *session) meet(ctx context.Context) error {
 // together runs several workloads at the same time, each in a session of its own, with the counters of its own volume. Their places are
 // verified one after another, because two workloads may share one.
 func (s *session) together(ctx context.Context) error {
-	if problem := workload.Apart(workload.PartsOf(&s.request.Phase)); problem != "" {
+	if problem := workload.WhyApart(workload.PartsOf(&s.request.Phase)); problem != "" {
 		return invalidf(ReasonNotPossible, "%s", problem)
 	}
 	parts := s.parts()
@@ -168,12 +169,12 @@ func (s *session) namedChecks() []results.Check {
 	return named
 }
 
-// ofVolume reports whether a counter is of the devices of one volume. The others are of the node, or of all processes of the pod.
+// ofVolume reports whether a counter belongs to the devices of one volume. The others belong to the node, or to all processes of the pod.
 func ofVolume(metric string) bool {
 	return strings.HasPrefix(metric, "device") || strings.HasPrefix(metric, "disk") || strings.HasSuffix(metric, "PerApplicationByteMilli")
 }
 
-// keepOwn keeps the counters that belong to this workload. Those of a volume on which others work too belong to none of them.
+// keepOwn keeps the counters that belong to this workload. The counters of a volume that others use too belong to none of them.
 func (s *session) keepOwn(delta observe.Delta) {
 	if !s.beside.alone {
 		s.note("the counters of the devices are left out: other workloads of the phase use the same disks")
@@ -248,7 +249,7 @@ func aboutDisks(facts map[string]string) []string {
 var added = []string{"readBytesPerSecond", "writeBytesPerSecond", "readOperationsPerSecond", "writeOperationsPerSecond", "readBytes",
 	"writtenBytes", "readOperations", "writeOperations", "ioErrors"}
 
-// gatherDetails keeps the details of a workload under its name; its latencies are where those of other phases are.
+// gatherDetails keeps the details of a workload under its name, except its latencies, which are where other phases have theirs.
 func (s *session) gatherDetails(name string, details Details) {
 	for operation, bins := range details.Latencies {
 		if s.details.Latencies == nil {

@@ -41,7 +41,7 @@ func (b *bench) together(log string, given ...v1alpha1.NamedWorkload) v1alpha1.P
 	return phase
 }
 
-// partsOf asks for the workloads of a phase.
+// partsOf puts the workloads of a phase into the request.
 func (b *bench) partsOf(phase v1alpha1.Phase, log string) {
 	b.request.Parts = nil
 	for _, part := range workload.PartsOf(&phase) {
@@ -63,7 +63,7 @@ func logLoad(name string, lasting float64) v1alpha1.NamedWorkload {
 		Redo: &v1alpha1.RedoWorkload{Writers: 2, Duration: seconds(lasting)}}
 }
 
-// counted is what fio says that a workload did, and when it ended.
+// counted returns the number of operations of a workload as fio reports it, and when the workload ended.
 func counted(t *testing.T, details Details) (ended time.Time, reads, writes int64) {
 	t.Helper()
 	if len(details.FIO) != 1 {
@@ -185,7 +185,7 @@ func TestAloneOnItsDisks(t *testing.T) {
 	}
 }
 
-// TestNotTogether: who begins late has the storage for itself at the end, and no number counts.
+// TestNotTogether: a workload that begins late has the storage for itself at the end, so no number counts.
 func TestNotTogether(t *testing.T) {
 	b, log := newTogether(t)
 	late := filepath.Join(t.TempDir(), "fio")
@@ -201,7 +201,7 @@ func TestNotTogether(t *testing.T) {
 	}
 }
 
-// TestTogetherFails: the failure of one workload ends the others at once, and is what the phase says.
+// TestTogetherFails: the failure of one workload ends the others at once, and is the message of the phase.
 func TestTogetherFails(t *testing.T) {
 	b, log := newTogether(t)
 	began := time.Now()
@@ -213,7 +213,7 @@ func TestTogetherFails(t *testing.T) {
 	b.refused(b.together(log, dataLoad("data", 0, 2), logLoad("redo", 4)), ReasonNotPossible, "write the same duration")
 }
 
-// TestTogetherIsBounded: what several workloads leave behind fits into a document.
+// TestTogetherIsBounded: the details of several workloads fit into a document.
 func TestTogetherIsBounded(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{})
 	noise := make([]byte, 2*maxCompressed)
@@ -235,7 +235,7 @@ type degraded struct{ counters }
 
 func (degraded) PoolState() string { return "DEGRADED" }
 
-// TestTogetherBesideAnOperation: who measures beside the replacement of a disk wants to see a pool that lacks one, on that pool and no other.
+// TestTogetherBesideAnOperation: beside the replacement of a disk, its pool may lack a disk, but no other pool may.
 func TestTogetherBesideAnOperation(t *testing.T) {
 	for name, c := range map[string]struct {
 		operate *v1alpha1.PoolAction

@@ -14,8 +14,8 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// TestUntilOperationEnds: a workload that learns that its operation is over ends at the time that it reads, not before, and its numbers are
-// of what it did until then.
+// TestUntilOperationEnds: a workload that learns that its operation is over ends at the time that it reads, not before, and its numbers
+// cover its work until then.
 func TestUntilOperationEnds(t *testing.T) {
 	b := newBench(t)
 	b.valid(fillPhase("50%"))
@@ -55,7 +55,7 @@ func TestUntilOperationEnds(t *testing.T) {
 	}
 }
 
-// TestUntilTheLongestTime: without word of the end, or with that of another run, a workload lasts for its duration, and says so.
+// TestUntilTheLongestTime: a workload that does not learn of the end, or only of that of another run, lasts for its duration, and says so.
 func TestUntilTheLongestTime(t *testing.T) {
 	b := newBench(t)
 	b.valid(fillPhase("50%"))

@@ -162,7 +162,7 @@ func (u *userJobs) finish(s *session, _ fio.Sum) error {
 	return nil
 }
 
-// atOncePercent of the longest job's time count as all of it.
+// atOncePercent of the time of the longest job is enough for a job to count as running for all of it.
 const atOncePercent = 90
 
 func atOnce(one, longest time.Duration) bool { return one >= longest*atOncePercent/100 }
@@ -190,7 +190,7 @@ func apart(jobs []fio.JobReport, stages []int) string {
 	return ""
 }
 
-// readPhaseFile reads what the phase names in a ConfigMap, and records its digest.
+// readPhaseFile reads the file that the phase refers to in a ConfigMap, and records its digest.
 func (s *session) readPhaseFile() ([]byte, error) {
 	file, err := os.Open(s.executor.File)
 	if err != nil {

@@ -49,8 +49,8 @@ func TestFiguresOfJobs(t *testing.T) {
 	}
 }
 
-// TestJobsThatEndEarlier: what a job wrote is on the disk when it ends, which the sync after another job is no part of. Figures of all jobs
-// would be those of a time in which only one of them ran.
+// TestJobsThatEndEarlier: the writes of a job are on the disk when it ends, so the sync after another job is not part of it. Figures of all
+// jobs together would include a time in which only one of them ran.
 func TestJobsThatEndEarlier(t *testing.T) {
 	b := newBench(t)
 	b.slowSync(300 * time.Millisecond)
@@ -79,8 +79,8 @@ func TestJobsThatEndEarlier(t *testing.T) {
 	}
 }
 
-// TestSyncsOfLibaioHaveNoLatency: fio counts the write before into such a sync, so the latencies of writes and syncs add up to more than
-// the time there was, and the run was Invalid.
+// TestSyncsOfLibaioHaveNoLatency: fio includes the preceding write in the time of such a sync, so the latencies of writes and syncs added
+// up to more than the elapsed time, and the run was Invalid.
 func TestSyncsOfLibaioHaveNoLatency(t *testing.T) {
 	for options, known := range map[string]bool{"ioengine=libaio\nfdatasync=1": false, "ioengine=libaio\nfsync=4": false,
 		"ioengine=psync\nfdatasync=1": true, "fsync=4": true} {
@@ -97,7 +97,7 @@ func TestSyncsOfLibaioHaveNoLatency(t *testing.T) {
 	}
 }
 
-// TestPacedJobsHaveNoLatency: fio shows 0.1 µs for requests that may have waited for seconds behind a stop.
+// TestPacedJobsHaveNoLatency: fio shows 0.1 µs for requests that may have waited for seconds behind a stall.
 func TestPacedJobsHaveNoLatency(t *testing.T) {
 	b := newBench(t)
 	for name, c := range map[string]struct {

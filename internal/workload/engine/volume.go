@@ -27,7 +27,7 @@ const (
 type volume struct {
 	place
 	marker marker
-	// freeAtFirst is what was free on the file system when the phase began.
+	// freeAtFirst is how much of the file system was free when the phase began.
 	freeAtFirst int64
 }
 
@@ -37,7 +37,8 @@ type extent struct {
 	offset, bytes int64
 }
 
-// claim checks that the volume belongs to this run, or is empty and unclaimed, and marks it. Nothing is written before that.
+// claim checks that the volume belongs to this run, was left by the run whose data it keeps, or is empty, and marks it. Nothing is written
+// before that.
 func claim(p place, request workload.Request) (*volume, error) {
 	read := func() (marker, bool, error) { return readFolderMarker(p.path) }
 	if p.block {
@@ -49,7 +50,7 @@ func claim(p place, request workload.Request) (*volume, error) {
 	}
 	v := &volume{place: p, marker: found}
 	if !p.block {
-		if v.freeAtFirst, _, err = p.othersRoom(); err != nil {
+		if v.freeAtFirst, _, err = p.freeAndReserve(); err != nil {
 			return nil, err
 		}
 	}
@@ -67,10 +68,10 @@ func claim(p place, request workload.Request) (*volume, error) {
 	return v, v.mark()
 }
 
-// sameAsMarked compares the volume with what its marker says of it.
+// sameAsMarked compares the volume with its marker.
 func (v *volume) sameAsMarked() error {
 	m := v.marker
-	varies := v.shared || compresses(v.mount.FSType) // what others write counts there too
+	varies := v.shared || compresses(v.mount.FSType) // their size depends on what others write
 	if m.FileSystem != v.mount.FSType || !varies && (v.total < m.TotalBytes-m.TotalBytes/50 || v.total > m.TotalBytes+m.TotalBytes/50) {
 		return wrongPlace("the volume %s was %q with %d bytes when it was marked and is %q with %d bytes now: it is another one, or was "+
 			"changed in between",
@@ -99,7 +100,7 @@ func (v *volume) dataPath(i int) string {
 	return filepath.Join(v.path, fmt.Sprintf("%sdata.%04d", namePrefix, i))
 }
 
-// data returns the extents of what was filled, after checking that they are still as they were left.
+// data returns the extents of the filled data, after checking that they were not changed since.
 func (v *volume) data() ([]extent, error) {
 	d := v.marker.Data
 	if d == nil {
@@ -139,7 +140,8 @@ func grow(path string, bytes int64) error {
 	return errors.Join(err, file.Close())
 }
 
-// allocation is what a file takes on the disk, and where it has its first hole; the end of the file counts as one.
+// allocation returns the space that a file takes on the disk, the offset of its first hole, and its size. The end of the file counts as a
+// hole.
 func allocation(path string) (allocated, hole, size int64, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -185,8 +187,8 @@ func (v *volume) sync() error {
 	return err
 }
 
-// commit waits until all writes to our files are in their final place on ZFS, and counted. A sync only makes them safe in the intent log,
-// which is enough elsewhere. When ZFS searches a changed file for a hole, it waits for the transaction group.
+// commit waits until all writes to our files are in their final place on ZFS, and counted. On ZFS, a sync only makes them safe in the
+// intent log. When ZFS searches a changed file for a hole, it waits for the transaction group. Other file systems need only the sync.
 func (v *volume) commit() error {
 	return v.eachFile(func(path string) error {
 		_, _, _, err := allocation(path)
@@ -194,7 +196,7 @@ func (v *volume) commit() error {
 	})
 }
 
-// eachFile visits all files that are ours. One may be removed meanwhile.
+// eachFile visits all files that are ours. A file that is removed meanwhile is skipped.
 func (v *volume) eachFile(visit func(path string) error) error {
 	ours, err := filepath.Glob(filepath.Join(v.path, namePrefix+"*"))
 	for _, top := range ours {
@@ -211,7 +213,7 @@ func (v *volume) eachFile(visit func(path string) error) error {
 	return err
 }
 
-// takesDirect tries whether transfers of this size may bypass the page cache.
+// takesDirect reports whether transfers of this size can bypass the page cache, by trying one.
 func takesDirect(e extent, blockSize int64) bool {
 	file, err := os.OpenFile(e.path, os.O_RDONLY|unix.O_DIRECT, 0)
 	if err != nil {
@@ -224,8 +226,8 @@ func takesDirect(e extent, blockSize int64) bool {
 	return err == nil && int64(read) == blockSize
 }
 
-// pages is page-aligned memory, as transfers that bypass the page cache need it. It is not mapped: a worker that the storage has not
-// answered may still use its memory when the phase is over, so it could not be unmapped.
+// pages returns page-aligned memory, as transfers that bypass the page cache need it. It does not use mmap: a worker that still waits for
+// the storage may use its memory after the phase is over, so the memory could not be unmapped.
 func pages(bytes int64) []byte {
 	page := int64(os.Getpagesize())
 	all := make([]byte, bytes+page)

@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/internal/host/mountinfo"
 )
 
-// TestPages: a part of a page at the beginning would be refused by transfers that bypass the page cache.
+// TestPages: transfers that bypass the page cache refuse memory that does not begin with a page.
 func TestPages(t *testing.T) {
 	for _, bytes := range []int64{512, 4096, 12288, 1 << 20} {
 		if got := pages(bytes); int64(len(got)) != bytes || uintptr(unsafe.Pointer(&got[0]))%uintptr(os.Getpagesize()) != 0 {

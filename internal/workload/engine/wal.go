@@ -13,16 +13,16 @@ import (
 )
 
 // walVolume is a separate volume for the write-ahead log of a database. Its place is verified like that of the phase, and its counters are
-// taken at the same moments. It is nil, and its methods do nothing, if the log is on the volume of the phase.
+// taken at the same moments. It is nil if the log is on the volume of the phase; begin, end and roomFor then do nothing.
 type walVolume struct {
 	*session
 
-	// shares says that it is on the disks of the volume of the phase.
+	// shares says that it is on the same disks as the volume of the phase.
 	shares        bool
 	before, after observe.Snapshot
 }
 
-// prepareWAL verifies the place of the write-ahead log, if it has one.
+// prepareWAL verifies the place of the write-ahead log, if that is on a separate volume.
 func (s *session) prepareWAL(ctx context.Context) error {
 	request := s.request.WAL
 	if request == nil {
@@ -62,7 +62,7 @@ func (s *session) adoptChecks(wal *session) {
 // folder is where PostgreSQL creates its log.
 func (w *walVolume) folder() string { return filepath.Join(w.volume.path, namePrefix+"postgres") }
 
-// roomFor refuses a volume that the log can fill, because PostgreSQL would stop. What an earlier attempt has left counts as free.
+// roomFor refuses a volume that the log can fill, because PostgreSQL would stop. Leftovers of an earlier attempt count as free space.
 func (w *walVolume) roomFor(bytes int64) error {
 	if w == nil {
 		return nil
@@ -91,7 +91,7 @@ func (w *walVolume) end() {
 	}
 }
 
-// addWAL adds what its devices did to the figures of the phase.
+// addWAL adds the counters of the devices of the write-ahead log to the figures of the phase.
 func (s *session) addWAL() {
 	if s.wal == nil {
 		return

@@ -17,7 +17,7 @@ import (
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
-// walApart is a small database with its log on another volume, and asks for that.
+// walApart returns a phase with a small database whose log is on another volume, and puts it into the request.
 func (b *bench) walApart(folder string) v1alpha1.Phase {
 	b.t.Helper()
 	phase := postgresPhase(v1alpha1.PostgresWorkload{DatabaseSize: &v1alpha1.Size{Quantity: resource.MustParse("16Mi")}, Clients: 2,
@@ -44,8 +44,8 @@ func (c busyCounters) Between(before, after observe.Snapshot) observe.Delta {
 
 func (c busyCounters) PoolState() string { return observe.PoolOnline }
 
-// TestWALApart: a real PostgreSQL has its log on the other volume, whose place is proven and whose devices are counted. The next phase makes
-// both parts of the cluster again.
+// TestWALApart: a real PostgreSQL has its log on the other volume, whose place is proven and whose devices are counted. The next phase
+// recreates both parts of the cluster.
 func TestWALApart(t *testing.T) {
 	b, here := withPostgres(t)
 	if !here {
@@ -104,7 +104,7 @@ func TestWALApart(t *testing.T) {
 	b.refusedPhase(ReasonVolumeFull, "write a smaller max_wal_size")
 }
 
-// refusedPhase is a phase as it was asked for.
+// refusedPhase executes the phase of the request, which has to be refused.
 func (b *bench) refusedPhase(reason, says string) {
 	b.t.Helper()
 	document, err := b.executor.Execute(b.t.Context(), b.request, nil)
@@ -113,7 +113,7 @@ func (b *bench) refusedPhase(reason, says string) {
 	}
 }
 
-// TestWALOnTheSameDisks: what the disks did cannot be told apart there.
+// TestWALOnTheSameDisks: the work of shared disks for the log and for the data cannot be told apart.
 func TestWALOnTheSameDisks(t *testing.T) {
 	on := func(path, source string, disks ...workload.Disk) workload.Request {
 		return workload.Request{Path: path, Source: source, Disks: disks}

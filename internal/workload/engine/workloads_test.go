@@ -40,8 +40,9 @@ func fragmentPhase(rounds int32) v1alpha1.Phase {
 	return v1alpha1.Phase{Name: "age", Fragment: &v1alpha1.FragmentPhase{Until: v1alpha1.FragmentUntilRounds, Rounds: ptr.To(rounds)}}
 }
 
-// TestTranslation: U percent updates are 100 reads to U writes, within 1%. fio throws dice for each operation, so that only
-// many of them can show that: small blocks in memory, and on a slow machine what chance explains is allowed besides.
+// TestTranslation: U percent updates are 100 reads to U writes, within 1%. fio chooses each operation at random, so only a large number of
+// operations can show that: the blocks are small and in memory, and the deviation that chance explains on a slow machine is allowed as
+// well.
 func TestTranslation(t *testing.T) {
 	b := newBenchAlone(t)
 	b.request.VolumeSizeBytes = 16 << 20
@@ -77,7 +78,7 @@ func TestWholePercents(t *testing.T) {
 	}
 }
 
-// TestDivide: workers share all data, or have files of their own. One with a region of its own that fits into a cache would dominate the
+// TestDivide: workers share all data, or have files of their own. A worker with its own region that fits into a cache would dominate the
 // rate.
 func TestDivide(t *testing.T) {
 	files := func(count int) (extents []extent) {
@@ -157,7 +158,7 @@ func TestFillCompressible(t *testing.T) {
 	phase := v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("2Mi"), Compressibility: "50%", BlockSize: block("64Ki")}}
 	b.valid(phase)
 	phase.Name = "more"
-	b.valid(phase) // a second fill goes on behind the first
+	b.valid(phase) // a second fill continues after the first
 	data, err := os.ReadFile(filepath.Join(b.request.Path, "storagebench.data.0000"))
 	if err != nil || len(data) != 4<<20 {
 		t.Fatalf("%v, %d bytes", err, len(data))
@@ -174,7 +175,8 @@ func TestFillCompressible(t *testing.T) {
 	}
 }
 
-// TestOverwritesCompressAsFilled: what overwrites the data compresses like it, unless the phase says otherwise; workloads go on from that.
+// TestOverwritesCompressAsFilled: overwrites compress like the data that they replace, unless the phase says otherwise. Later workloads
+// then use the new compressibility.
 func TestOverwritesCompressAsFilled(t *testing.T) {
 	b := newBench(t)
 	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("2Mi"), Compressibility: "75%", BlockSize: block("64Ki")}})
@@ -240,8 +242,8 @@ func TestFragment(t *testing.T) {
 	}
 }
 
-// TestFragmentLastsUntilAllIsWritten: what is in memory or in a log when fio ends is still to be written, and each fill and each round
-// contains that.
+// TestFragmentLastsUntilAllIsWritten: each fill and each round includes the time to write the data that is still in memory or in a log when
+// fio ends.
 func TestFragmentLastsUntilAllIsWritten(t *testing.T) {
 	b := newBench(t)
 	const sync = 700 * time.Millisecond
@@ -267,7 +269,7 @@ func TestFragmentLastsUntilAllIsWritten(t *testing.T) {
 	}
 }
 
-// TestFragmentConverges has rounds of known lengths, which only an imitation of fio and of the clock gives: each sync takes 100 ms.
+// TestFragmentConverges needs rounds of known lengths, which only a fake fio and a fake clock can give: each sync takes 100 ms.
 func TestFragmentConverges(t *testing.T) {
 	b := newBench(t)
 	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("4Mi")}})
@@ -280,7 +282,7 @@ func TestFragmentConverges(t *testing.T) {
 		len(details.Rounds) != 5 {
 		t.Errorf("%+v, %v", details.Rounds, m)
 	}
-	// The sixth round is as fast as the second one: only then do five of them hold the rule.
+	// The first round is faster than all others, so only the second to the sixth are five rounds that satisfy the rule.
 	rounds := filepath.Join(t.TempDir(), "rounds")
 	b.fakeFIO("echo >> " + rounds + "\ncase $(wc -l < " + rounds + ") in 1) R=50;; *) R=100;; esac\n" +
 		strings.Replace(reportOf(fmt.Sprintf(pass, "$R")), "'EOF'", "EOF", 1) + "sleep 0.2")
@@ -295,7 +297,7 @@ func TestFragmentConverges(t *testing.T) {
 	}
 }
 
-// tickingClock goes on by one tick whenever it is read.
+// tickingClock advances by one tick whenever it is read.
 func (b *bench) tickingClock(tick time.Duration) {
 	now := time.Duration(0)
 	b.executor.clock = func() clock {
@@ -412,7 +414,7 @@ func TestUserJobs(t *testing.T) {
 	}
 }
 
-// TestCacheHonesty: what the counters say decides, not what the job asked for.
+// TestCacheHonesty: the counters decide, and not what the job asked for.
 func TestCacheHonesty(t *testing.T) {
 	b := newBench(t)
 	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("8Mi")}})
@@ -433,7 +435,7 @@ func TestCacheHonesty(t *testing.T) {
 	}
 }
 
-// TestLoadHonesty: numbers of a CPU limit, or of a disk that others used, are not those of the storage.
+// TestLoadHonesty: numbers that were limited by the CPU, or measured on a disk that others used, are not numbers of the storage.
 func TestLoadHonesty(t *testing.T) {
 	b := newBench(t)
 	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("8Mi")}})
@@ -477,7 +479,7 @@ func (p *poolStates) PoolState() string {
 	return state
 }
 
-// TestPoolState: what is measured on a pool that has lost a disk is of another pool, also if it was lost on the way.
+// TestPoolState: a measurement on a pool that has lost a disk is refused, even if the disk was lost during the phase.
 func TestPoolState(t *testing.T) {
 	for name, c := range map[string]struct {
 		states []string
@@ -503,7 +505,7 @@ func TestPoolState(t *testing.T) {
 	}
 }
 
-// TestPoolStateBesideAnOperation: workloads together are measured on a pool whose disk is replaced, as a single one is.
+// TestPoolStateBesideAnOperation: workloads that run together are measured on a pool whose disk is being replaced, like a single one.
 func TestPoolStateBesideAnOperation(t *testing.T) {
 	for operated, want := range map[bool]string{true: "", false: ReasonPoolUnhealthy} {
 		phase := v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{}}
@@ -521,7 +523,7 @@ func TestPoolStateBesideAnOperation(t *testing.T) {
 	}
 }
 
-// TestQuietBefore: what the disk still does when the workload begins belongs to what was before it.
+// TestQuietBefore: a workload waits for the work that the disk still does for whatever was before it.
 func TestQuietBefore(t *testing.T) {
 	b := newBench(t)
 	b.valid(v1alpha1.Phase{Name: "fill", Fill: &v1alpha1.FillPhase{Size: amount("8Mi")}})
@@ -581,7 +583,8 @@ func TestWarmAndCold(t *testing.T) {
 	cold, warm := scanPhase(2), scanPhase(2)
 	cold.Measure.Cache, warm.Measure.Cache = v1alpha1.CacheCold, v1alpha1.CacheWarm
 	first := b.execute(warm)
-	// A kernel that pages out what looks idle (DAMON) takes some of what was just read: refused rightly, so it gets two more chances.
+	// A kernel that pages out memory that looks idle (DAMON) takes some of the data that was just read. The phase is rightly refused then,
+	// so it gets two more chances.
 	for range 2 {
 		if first.Reason == ReasonCacheMismatch {
 			first = b.execute(warm)

@@ -20,7 +20,7 @@ type property struct {
 	values values
 	// only is the kind of dataset that has it. Empty for both.
 	only string
-	// once says that it is set when the dataset is made, and never again.
+	// once says that the property can be set only when the dataset is created.
 	once bool
 	// refused says why a benchmark cannot set it, and what to do.
 	refused string
@@ -39,7 +39,7 @@ const (
 	keyless   = "remove it: an encrypted dataset needs a key, and the operator gives it none"
 )
 
-// Operators are the properties that only the operator sets: where datasets are mounted, and what the node may do with their contents.
+// Operators returns the properties that only the operator sets: where datasets are mounted, and what the node may do with their contents.
 func Operators() []string {
 	return []string{"mountpoint", "canmount", "zoned", "zoned_uid", "sharenfs", "sharesmb", "keylocation", "setuid", "devices", "exec",
 		"volmode", "snapdir"}
@@ -75,7 +75,7 @@ func allProperties() map[string]property {
 	return all
 }
 
-// commonProperties are those that volumes have too, and those of the size of a block.
+// commonProperties are the properties of both kinds of datasets, and some of a single kind, which the field only then names.
 func commonProperties() map[string]property {
 	return map[string]property{
 		"recordsize":   {values: blocks, only: Filesystem},
@@ -140,7 +140,7 @@ func compressions() []string {
 	return append(known, "zstd-fast-500", "zstd-fast-1000")
 }
 
-// short are names that ZFS takes too, but never prints: what was set could not be compared with what is there.
+// short are names that ZFS accepts too, but never prints: the value that was set could not be compared with the value that ZFS reports.
 var short = map[string]string{"compress": "compression", "recsize": "recordsize", "volblock": "volblocksize", "reserv": "reservation",
 	"refreserv": "refreservation", "rdonly": "readonly"}
 
@@ -169,7 +169,7 @@ func Dataset(name, value string) Answer {
 	return known.values.check(value)
 }
 
-// Change is Dataset for a dataset that exists.
+// Change says what is wrong with a new value for a property of a dataset that exists.
 func Change(name, value string) Answer {
 	if properties[name].once {
 		return refused("it cannot be changed once a dataset exists: set it in the properties of the dataset")
@@ -177,7 +177,7 @@ func Change(name, value string) Answer {
 	return Dataset(name, value)
 }
 
-// On says why a dataset of that kind does not have a property, and which it has instead. Empty if it has it.
+// On says why a dataset of that kind does not have a property, and which one it has instead. It is empty if the dataset has the property.
 func On(name, kind string) string {
 	switch only := properties[name].only; {
 	case only == "" || only == kind:
@@ -191,16 +191,17 @@ func On(name, kind string) string {
 	}
 }
 
-// unknown refuses what is most likely a slip, and warns of other names: a newer OpenZFS may have them.
+// unknown refuses a name that is most likely a typing error, and warns of other names: a newer OpenZFS may have them.
 func unknown(of, name string, known []string) Answer {
 	if meant := spelling.Slip(name, known); meant != "" {
 		return refused("a %s has no such property: did you mean %s?", of, meant)
 	}
-	return Answer{Warning: fmt.Sprintf("no %s has such a property up to OpenZFS %s: if that of the node has none either, no run can begin", of,
+	return Answer{Warning: fmt.Sprintf("no %s has such a property up to OpenZFS %s: if the OpenZFS of the node does not have it either, "+
+		"no run can begin", of,
 		Newest)}
 }
 
-// settable are the names of the properties that a benchmark can set.
+// settable returns the names of the properties that a benchmark can set.
 func settable() []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(properties)) {

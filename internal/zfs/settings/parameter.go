@@ -16,7 +16,7 @@ import (
 //go:embed parameters.txt
 var parameterList string
 
-// What a parameter takes.
+// The kinds of values of a parameter.
 const (
 	aNumber        = "number"
 	onlyWhenLoaded = "load" // others take a word
@@ -24,7 +24,7 @@ const (
 
 var (
 	parameters, parameterNames = readParameters(parameterList)
-	// plainNumber leaves out what the kernel reads differently: it takes 010 for 8.
+	// plainNumber does not match numbers that the kernel reads differently: it takes 010 for 8.
 	plainNumber = regexp.MustCompile(`^(0|[1-9][0-9]*)$`)
 )
 
@@ -69,7 +69,7 @@ func checkNumber(value string) Answer {
 	return refused("%q is not one of its values: write a whole number in plain digits", value)
 }
 
-// least are the bounds of the ARC below which ZFS ignores a parameter, so that the agent sets it back. 0 is ZFS's own choice.
+// least are the values below which ZFS ignores a bound of the ARC, so that the agent sets it back. 0 leaves the bound to ZFS.
 var least = map[string]uint64{"zfs_arc_max": 64 << 20, "zfs_arc_min": 32 << 20}
 
 func checkBound(name, value string) Answer {

@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/spelling"
 )
 
-// poolProperties are the properties that a pool can be given. Others have effects outside the pool, or are the agent's.
+// poolProperties are the properties that can be set on a pool. Others have effects outside the pool, or belong to the agent.
 var poolProperties = map[string]values{
 	"autoexpand":        onOff,
 	"autotrim":          onOff,
@@ -18,11 +18,11 @@ var poolProperties = map[string]values{
 	"failmode":          words{known: []string{"wait", "continue"}},
 }
 
-// nodesOwn are properties of pools that no benchmark sets, and no dataset has.
+// nodesOwn are properties of pools that no benchmark can set, and that datasets do not have.
 var nodesOwn = strings.Fields(`allocated altroot autoreplace bootfs cachefile capacity delegation expandsize fragmentation free health
 	listsnapshots multihost`)
 
-// Place is the path of a setting of ZFS by which the matrix sets it. Empty if this release does not know the name.
+// Place returns the path at which the matrix sets a setting of ZFS. It is empty if this release does not know the name.
 func Place(name string) string {
 	_, ofPool := poolProperties[name]
 	_, ofDataset := properties[name]
@@ -40,7 +40,7 @@ func Place(name string) string {
 	return ""
 }
 
-// PoolNames are those that a pool can be given.
+// PoolNames returns the names of the properties that can be set on a pool.
 func PoolNames() []string { return slices.Sorted(maps.Keys(poolProperties)) }
 
 // Pool says what is wrong with a property of a pool.

@@ -1,5 +1,6 @@
-// Package settings knows the names and values of ZFS properties and of the parameters of the ZFS module, those of OpenZFS 2.1 to 2.4, so
-// that a slip is found before anything runs. A later OpenZFS may have more of them: what only that could know is a warning.
+// Package settings knows the names and values of the properties of ZFS and of the parameters of its module in OpenZFS 2.1 to 2.4, so that a
+// typing error is found before anything runs. A later OpenZFS may have more of them: for names and values that only a later version could
+// know, there is only a warning.
 package settings
 
 import (
@@ -16,7 +17,7 @@ import (
 // Newest is the version of OpenZFS whose names and values this release knows.
 const Newest = "2.4"
 
-// Answer says what is wrong with a setting, and what to write instead. Both are empty if it is known to be right.
+// Answer says what is wrong with a setting, and what to write instead. Both fields are empty if the setting is known to be right.
 type Answer struct {
 	// Refusal says why no version of OpenZFS accepts it.
 	Refusal string
@@ -33,7 +34,8 @@ type values interface {
 	check(value string) Answer
 }
 
-// words are the values of a property. More may come if OpenZFS has added some since its first release.
+// words are the values of a property. more says that later versions may have more values, because OpenZFS has added some since its first
+// release.
 type words struct {
 	known []string
 	more  bool
@@ -50,7 +52,7 @@ func (w words) check(value string) Answer {
 		list = listed(w.known)
 	}
 	meant := spelling.Slip(value, w.known)
-	if meant == "" && w.more { // no newer OpenZFS takes them either
+	if meant == "" && w.more { // no newer OpenZFS accepts yes, true, no or false either
 		meant = Switch(value, w.known)
 	}
 	if meant != "" {
@@ -63,7 +65,7 @@ func (w words) check(value string) Answer {
 	return refused("%q is not one of its values: write %s", value, list)
 }
 
-// Switch is on for yes and true, and off for no and false, if that is one of the values. Else it is empty.
+// Switch returns on for yes and true, and off for no and false, if that is one of the values. Otherwise it is empty.
 func Switch(value string, known []string) string {
 	meant := map[string]string{"yes": "on", "true": "on", "no": "off", "false": "off"}[strings.ToLower(value)]
 	if !slices.Contains(known, meant) {
@@ -112,14 +114,14 @@ func (c count) check(value string) Answer {
 	return Answer{}
 }
 
-// anything is what only the node can judge.
+// anything accepts any value: only the node can judge it.
 type anything struct{}
 
 func (anything) check(string) Answer { return Answer{} }
 
 var sizePattern = regexp.MustCompile(`^([0-9]+)([kmgtp]?)(i?b)?$`)
 
-// Bytes reads a size as ZFS does: 8k, 8K, 8KiB and 8192 are the same. Fractions are not read.
+// Bytes reads a size as ZFS does: 8k, 8K, 8KiB and 8192 are the same. It does not accept fractions.
 func Bytes(text string) (bytes uint64, valid bool) {
 	parts := sizePattern.FindStringSubmatch(strings.ToLower(text))
 	if parts == nil || parts[2] == "" && parts[3] == "ib" {
@@ -145,7 +147,7 @@ func Size(bytes uint64) string {
 	return strconv.FormatUint(bytes, 10) + []string{"", "k", "M", "G", "T", "P"}[unit]
 }
 
-// listed is "a, b or c".
+// listed returns "a, b or c".
 func listed(names []string) string {
 	if len(names) == 1 {
 		return names[0]

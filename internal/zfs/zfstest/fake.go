@@ -1,4 +1,4 @@
-// Package zfstest stands in for the programs of a node.
+// Package zfstest has a fake for the programs of a node.
 package zfstest
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// Fake records every command and answers with what was prepared.
+// Fake records every command and returns the prepared answers.
 type Fake struct {
 	mutex    sync.Mutex
 	commands []zfs.Command
@@ -28,7 +28,7 @@ var _ zfs.Runner = (*Fake)(nil)
 // Answer prepares an output for commands that begin with prefix. The latest match is used.
 func (f *Fake) Answer(prefix, output string) { f.add(answer{prefix: prefix, output: output}) }
 
-// Fail prepares a failure of a kind, with what the program would say.
+// Fail prepares a failure of a kind for commands that begin with prefix, with the message of the program.
 func (f *Fake) Fail(prefix string, kind zfs.Kind, stderr string) {
 	f.add(answer{prefix: prefix, err: &zfs.Error{Kind: kind, Command: prefix, ExitCode: 1, Stderr: stderr}})
 }
@@ -39,7 +39,7 @@ func (f *Fake) add(prepared answer) {
 	f.answers = append(f.answers, prepared)
 }
 
-// Run records a command and gives its answer; a command without one succeeds and prints nothing.
+// Run records a command and returns its answer; a command without one succeeds and prints nothing.
 func (f *Fake) Run(ctx context.Context, command zfs.Command) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, &zfs.Error{Kind: zfs.Cancelled, Command: command.String(), ExitCode: -1, Err: err}
@@ -72,7 +72,7 @@ func (f *Fake) record(command zfs.Command) answer {
 	return answer{}
 }
 
-// Commands are those run so far, as a person would type them.
+// Commands returns the commands that were run so far, as a person would type them.
 func (f *Fake) Commands() []string {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -83,7 +83,7 @@ func (f *Fake) Commands() []string {
 	return commands
 }
 
-// Argv are the programs run so far with their arguments.
+// Argv returns the programs that were run so far, with their arguments.
 func (f *Fake) Argv() [][]string {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

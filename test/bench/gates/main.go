@@ -1,5 +1,5 @@
-// Command gates simulates experiments whose truth is known, has them judged by the product's own gates, and prints how often the
-// verdict is wrong beside how often it may be. It fails if that is more often than promised, beyond the error of the simulation.
+// Command gates simulates experiments whose truth is known, judges them with the product's own gates, and prints how often the verdict is
+// wrong next to how often it may be. It fails if a verdict is wrong more often than promised, beyond the error of the simulation.
 package main
 
 import (
@@ -38,19 +38,20 @@ func main() {
 	}
 }
 
-// table prints figures beside promises, and collects those that are broken.
+// table prints figures next to promises, and collects the broken promises.
 type table struct {
 	out         io.Writer
 	experiments int
 	broken      []string
 }
 
-// error of the simulation of a share: with hundreds of figures, only one in a hundred tables has one that is further off.
+// error returns the error of a simulated share. It is so large that of all tables with hundreds of figures, only one in a hundred has a
+// figure that is further off.
 func (t *table) error(share float64) float64 {
 	return 4*math.Sqrt(share*(1-share)/float64(t.experiments)) + 3/float64(t.experiments)
 }
 
-// atMost prints a share with what is promised.
+// atMost prints a share and its promised maximum.
 func (t *table) atMost(what string, share, promised float64) {
 	mark := " "
 	if share > promised+t.error(promised)+1e-9 {
@@ -88,7 +89,7 @@ func report(out io.Writer, experiments int, seed uint64) ([]string, error) {
 	return t.broken, nil
 }
 
-// way in which the runs are compared.
+// way returns how the runs are compared.
 func (w world) way() string {
 	switch {
 	case w.baseline:

@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestPromises is the report in small: make bench-gate does it with more experiments.
+// TestPromises is a small report: make bench-gate makes it with more experiments.
 func TestPromises(t *testing.T) {
 	var first, second strings.Builder
 	broken, err := report(&first, 60, 7)
@@ -27,8 +27,8 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// TestABrokenPromiseIsSeen: variants measured one after the other, on storage that drifts, look different though they are not. What holds
-// less often than the simulation can tell is not seen as broken.
+// TestABrokenPromiseIsSeen: variants measured one after the other, on storage that drifts, look different though they are not. An excess
+// within the error of the simulation does not count as broken.
 func TestABrokenPromiseIsSeen(t *testing.T) {
 	drifting := world{name: "drifting", spread: normal(0.01), drift: 0.02, order: v1alpha1.OrderSequential}
 	s := &simulation{experiments: 300, seed: 1}
@@ -47,7 +47,7 @@ func TestABrokenPromiseIsSeen(t *testing.T) {
 	}
 }
 
-// TestFound is the lower end: what there is, is found, and what is the same passes.
+// TestFound checks the lower limits: losses are found, and equal variants pass.
 func TestFound(t *testing.T) {
 	hanging := bimodal(0.02, 0.1, 0.05)
 	for _, c := range []struct {

@@ -14,16 +14,16 @@ type promise struct {
 	// promised is the largest rate; with atLeast, the smallest one.
 	promised float64
 	atLeast  bool
-	// series says that one simulation is a long one: fewer of them are made.
+	// series marks a long simulation: fewer of them are made.
 	series bool
-	// happens simulates once.
+	// happens runs one simulation, and reports whether the event happened.
 	happens func(random *rand.Rand) (bool, error)
 }
 
-// seriesShare is how many simulations one series stands for.
+// seriesShare is how many ordinary simulations one series replaces.
 const seriesShare = 40
 
-// simulations that are made for so many of the others.
+// simulations returns how many simulations to make, given their number for ordinary promises.
 func (p promise) simulations(others int) int {
 	if p.series {
 		return max(10, others/seriesShare)
@@ -31,7 +31,7 @@ func (p promise) simulations(others int) int {
 	return others
 }
 
-// measure is the rate over so many simulations.
+// measure returns the rate over a number of simulations.
 func (p promise) measure(random *rand.Rand, simulations int) (float64, error) {
 	count := 0
 	for range simulations {
@@ -46,7 +46,7 @@ func (p promise) measure(random *rand.Rand, simulations int) (float64, error) {
 	return float64(count) / float64(simulations), nil
 }
 
-// broken says that a measured rate does not hold the promise, by more than chance explains with so many simulations.
+// broken reports whether a measured rate breaks the promise by more than chance explains with this number of simulations.
 func (p promise) broken(measured float64, simulations int) bool {
 	chance := 3 * math.Sqrt(p.promised*(1-p.promised)/float64(simulations))
 	return p.atLeast && measured < p.promised-chance || !p.atLeast && measured > p.promised+chance

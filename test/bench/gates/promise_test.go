@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestHistoryPromises are those of make bench-gate in small.
+// TestHistoryPromises checks the history promises of make bench-gate with fewer simulations.
 func TestHistoryPromises(t *testing.T) {
 	var out strings.Builder
 	broken, err := keep(&out, historyPromises(), 300, 3)
@@ -19,7 +19,7 @@ func TestHistoryPromises(t *testing.T) {
 	}
 }
 
-// TestKeepSeesABrokenPromise: one that is too high, one that is too low, and none that holds.
+// TestKeepSeesABrokenPromise: keep returns a promise whose rate is too high and one whose rate is too low, but none that holds.
 func TestKeepSeesABrokenPromise(t *testing.T) {
 	half := func(random *rand.Rand) (bool, error) { return random.IntN(2) == 0, nil }
 	broken, err := keep(io.Discard, []promise{
@@ -31,7 +31,7 @@ func TestKeepSeesABrokenPromise(t *testing.T) {
 	}
 }
 
-// TestNightlyIsAsStated: the noise and the correlation of the simulated nights, without which the promises would be about nothing.
+// TestNightlyIsAsStated checks the noise and the correlation of the simulated nights: if they were wrong, the promises would mean nothing.
 func TestNightlyIsAsStated(t *testing.T) {
 	series := nightly{noise: 0.02, correlation: 0.6}.series(rand.New(rand.NewPCG(1, 1)), 20_000)
 	var squares, products float64
@@ -54,7 +54,7 @@ func TestNightlyIsAsStated(t *testing.T) {
 	}
 }
 
-// TestBaselinePromises are those of make bench-gate in small.
+// TestBaselinePromises checks the baseline promises of make bench-gate with fewer simulations.
 func TestBaselinePromises(t *testing.T) {
 	var out strings.Builder
 	broken, err := keep(&out, baselinePromises(), 400, 3)
@@ -64,7 +64,7 @@ func TestBaselinePromises(t *testing.T) {
 	}
 }
 
-// TestASingleDayIsWrong: why a baseline of one experiment decides only if the gate accepts that.
+// TestASingleDayIsWrong shows why a baseline of one experiment decides only if the gate accepts that.
 func TestASingleDayIsWrong(t *testing.T) {
 	of := daily{day: 0.04, within: 0.01, experiments: 1, acceptSingleDay: true}
 	failed, err := promise{happens: of.is(v1alpha1.VerdictFailed)}.measure(rand.New(rand.NewPCG(1, 1)), 1000)

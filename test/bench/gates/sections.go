@@ -9,14 +9,14 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// simulation runs all figures at once, each with random numbers of its own.
+// simulation runs all figures in parallel, each with its own random numbers.
 type simulation struct {
 	experiments int
 	seed        uint64
 	figures     []*figure
 }
 
-// figure is what becomes of many experiments in a world with a loss.
+// figure is the outcome of many experiments in a world with a loss.
 type figure struct {
 	world world
 	worse float64
@@ -54,7 +54,7 @@ func (s *simulation) run() error {
 	return nil
 }
 
-// comparisons of two things, that are the same, or worse by the tolerance, or by twice as much.
+// comparisons simulates two variants that are the same, or one is worse by the tolerance, or by twice as much.
 func (s *simulation) comparisons(t *table, title string, worlds []world) func() {
 	var rows [][3]*figure
 	for _, w := range worlds {
@@ -80,7 +80,7 @@ func (s *simulation) comparisons(t *table, title string, worlds []world) func() 
 	}
 }
 
-// families of gates: nothing beyond the tolerance, and one, or all, worse by twice as much.
+// families simulates many gates: nothing is beyond the tolerance, or one gate or all gates are worse by twice as much.
 func (s *simulation) families(t *table, worlds []world) func() {
 	var rows [][4]*figure
 	for _, w := range worlds {
@@ -101,7 +101,7 @@ func (s *simulation) families(t *table, worlds []world) func() {
 	}
 }
 
-// bounds at the true median, and 10% above and below it.
+// bounds simulates bounds at the true median, and 10% above and below it.
 func (s *simulation) bounds(t *table, what string, worlds []world) func() {
 	var rows [][3]*figure
 	for _, w := range worlds {
@@ -119,7 +119,7 @@ func (s *simulation) bounds(t *table, what string, worlds []world) func() {
 	}
 }
 
-// growth of what is found with the number of repetitions: it must not fall.
+// growth shows how the share of losses found depends on the number of repetitions: it must not fall.
 func (s *simulation) growth(t *table) func() {
 	worlds, losses := growing()
 	rows := make([][]*figure, len(worlds))

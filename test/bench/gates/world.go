@@ -14,7 +14,7 @@ import (
 
 const (
 	metric = "readBytesPerSecond"
-	// phase is the only one of worlds with a single gate.
+	// phase is the only phase of worlds with a single gate.
 	phase     = "p0"
 	tolerance = 0.05
 	// repetitions is the default of the API.
@@ -34,7 +34,7 @@ func logNormal(deviation float64) spread {
 	return func(random *rand.Rand) float64 { return math.Exp(deviation * random.NormFloat64()) }
 }
 
-// bimodal is of a disk that is slower in one run of so many, as after its cache was full, or when it hangs.
+// bimodal returns the spread of a disk that is slower in a share of the runs, for example after its cache was full, or when it hangs.
 func bimodal(deviation, slower, often float64) spread {
 	return func(random *rand.Rand) float64 {
 		value := 1 + deviation*random.NormFloat64()
@@ -50,7 +50,7 @@ func measured(values []float64) spread {
 	return func(random *rand.Rand) float64 { return values[random.IntN(len(values))] }
 }
 
-// world is a storage and the way in which it is measured.
+// world is a storage and how it is measured.
 type world struct {
 	name   string
 	spread spread
@@ -59,11 +59,12 @@ type world struct {
 	order v1alpha1.RunOrder
 	// baseline compares with stored results instead of a variant.
 	baseline bool
-	// repetitions, if not the default. mostRepetitions is how many adaptive adds up to, if it is used.
+	// repetitions is their number if it is not the default. mostRepetitions is the total with adaptive repetitions, if they are used.
 	repetitions, mostRepetitions int
 	// noise is the floor of a calibration, if there is one.
 	noise float64
-	// gates is the number of phases with a gate each, if not one. Their noise has this correlation; only the first is worse, unless all are.
+	// gates is the number of phases with a gate each, if not one. correlation is that of their noise. Only the first phase is worse, unless
+	// allWorse is set.
 	gates       int
 	correlation float64
 	allWorse    bool
@@ -73,7 +74,7 @@ type world struct {
 	ratio bool
 }
 
-// runs is the number of runs of each variant.
+// runs returns the number of runs of each variant.
 func (w world) runs() int { return max(w.mostRepetitions, cmp.Or(w.repetitions, repetitions)) }
 
 func phaseName(i int) string { return fmt.Sprintf("p%d", i) }
@@ -87,7 +88,7 @@ func (w world) gatesOf() (*gate.Set, error) {
 		of := v1alpha1.MetricPath(phaseName(i) + "." + metric)
 		one := v1alpha1.Gate{Name: v1alpha1.GateName(phaseName(i))}
 		switch compare := (v1alpha1.CompareGate{Metric: of, To: "Variant", Variant: "old", Tolerance: "5%"}); {
-		case w.ratio && i > 0: // the first gate asks for this phase
+		case w.ratio && i > 0: // the first gate refers to this phase
 			phases = append(phases, v1alpha1.Phase{Name: v1alpha1.PhaseName(phaseName(i))})
 			continue
 		case w.ratio:
@@ -106,7 +107,7 @@ func (w world) gatesOf() (*gate.Set, error) {
 	return gate.Compile(gates, phases, variants)
 }
 
-// turns is the order of the runs: variants by repetition.
+// turns returns the order of the runs: variants by repetition.
 func (w world) turns(random *rand.Rand) [][]string {
 	var turns [][]string
 	switch {
@@ -151,7 +152,7 @@ func (w world) measure(random *rand.Rand, worse float64) []results.RunResult {
 	return runs
 }
 
-// evidence is what gates see of runs, up to a repetition.
+// evidence returns what gates see of the runs up to a repetition.
 func (w world) evidence(runs []results.RunResult, repetitions int, share float64) gate.Evidence {
 	evidence := gate.Evidence{Order: w.order, Share: share}
 	if w.noise > 0 {
@@ -176,7 +177,7 @@ func (w world) evidence(runs []results.RunResult, repetitions int, share float64
 	return evidence
 }
 
-// judge is the outcome of one experiment: at two looks, if it is adaptive.
+// judge returns the outcome of one experiment. An adaptive one is judged again with more repetitions if it is inconclusive.
 func (w world) judge(set *gate.Set, random *rand.Rand, worse float64) []v1alpha1.GateStatus {
 	runs, first := w.measure(random, worse), cmp.Or(w.repetitions, repetitions)
 	if w.mostRepetitions == 0 {
@@ -192,11 +193,11 @@ func (w world) judge(set *gate.Set, random *rand.Rand, worse float64) []v1alpha1
 // tallied are shares of experiments.
 type tallied struct {
 	failed, passed float64
-	// held is how often the interval of the first comparison holds the truth, and promised the mean of its confidence.
+	// held is the share of intervals of the first comparison that contain the truth, and confidence the mean of their confidence.
 	held, confidence float64
 }
 
-// tally judges so many experiments.
+// tally judges a number of experiments.
 func (w world) tally(random *rand.Rand, worse float64, experiments int) (tallied, error) {
 	set, err := w.gatesOf()
 	if err != nil {

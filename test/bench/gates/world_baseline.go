@@ -10,11 +10,11 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
-// daily is a storage whose days differ, and a baseline of some of them.
+// daily is a storage whose days differ, and a baseline of experiments on some days.
 type daily struct {
 	// day and within are the deviations of a day, and of a run within a day, as shares.
 	day, within float64
-	// experiments in the baseline, each on a day of its own, and in the calibration.
+	// experiments is their number in the baseline, each on its own day, and calibrated their number in the calibration.
 	experiments, calibrated int
 	// worse is the true loss now.
 	worse float64
@@ -22,7 +22,7 @@ type daily struct {
 	acceptSingleDay bool
 }
 
-// experiment has the values of the runs of one day.
+// experiment returns the values of the runs of one day.
 func (d daily) experiment(random *rand.Rand, worse float64) []int64 {
 	level := typical * (1 - worse) * math.Exp(d.day*random.NormFloat64())
 	var values []int64
@@ -71,7 +71,7 @@ func (d daily) judge(random *rand.Rand) (v1alpha1.GateStatus, error) {
 	return set.Judge(evidence)[0], nil
 }
 
-// is counts a verdict.
+// is returns a function that simulates once and reports whether the verdict was this one.
 func (d daily) is(verdict v1alpha1.Verdict) func(*rand.Rand) (bool, error) {
 	return func(random *rand.Rand) (bool, error) {
 		status, err := d.judge(random)
@@ -79,7 +79,7 @@ func (d daily) is(verdict v1alpha1.Verdict) func(*rand.Rand) (bool, error) {
 	}
 }
 
-// covered counts intervals that hold the true change.
+// covered simulates once and reports whether the interval contains the true change.
 func (d daily) covered(random *rand.Rand) (bool, error) {
 	status, err := d.judge(random)
 	if err != nil || len(status.Comparisons) != 1 || status.Comparisons[0].LowPartsPerMillion == nil {
@@ -89,7 +89,7 @@ func (d daily) covered(random *rand.Rand) (bool, error) {
 	return *shown.LowPartsPerMillion <= truth && truth <= *shown.HighPartsPerMillion, nil
 }
 
-// baselinePromises are what the docs say of gates that compare with a baseline, on storage whose days differ.
+// baselinePromises returns the promises of the docs about gates that compare with a baseline, on storage whose days differ.
 func baselinePromises() []promise {
 	const passed, failed = v1alpha1.VerdictPassed, v1alpha1.VerdictFailed
 	worse := func(d daily, share float64) daily {

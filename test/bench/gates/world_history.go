@@ -19,11 +19,11 @@ type nightly struct {
 	noise, correlation float64
 	// steady nights come before the level changes.
 	steady int
-	// level so many nights after the change, as a share of the level before.
+	// level returns the level a number of nights after the change, as a share of the level before.
 	level func(after int) float64
 }
 
-// series are so many nights.
+// series returns the values of a number of nights.
 func (n nightly) series(random *rand.Rand, nights int) []float64 {
 	values := make([]float64, nights)
 	deviation := random.NormFloat64()
@@ -38,13 +38,13 @@ func (n nightly) series(random *rand.Rand, nights int) []float64 {
 	return values
 }
 
-// historyGate compares with earlier experiments.
+// historyGate returns a gate that compares with earlier experiments.
 func historyGate() (*gate.Set, error) {
 	compare := v1alpha1.CompareGate{Metric: phase + "." + metric, To: "History", Tolerance: "5%"}
 	return gate.Compile([]v1alpha1.Gate{{Name: "g", Compare: &compare}}, []v1alpha1.Phase{{Name: phase}}, []string{"new"})
 }
 
-// judged is the verdict on the last night of a series, which a history cuts to the newest points.
+// judged returns the verdict on the last night of a series. It cuts the series to the newest points, as a history does.
 func judged(set *gate.Set, series []float64) v1alpha1.Verdict {
 	series = series[max(0, len(series)-history.MaxPoints):]
 	value := int64(series[len(series)-1])
@@ -59,7 +59,7 @@ func judged(set *gate.Set, series []float64) v1alpha1.Verdict {
 	return set.Judge(evidence)[0].Verdict
 }
 
-// ever reports whether a verdict comes in any night from one to another, each counted from 1.
+// ever returns a function that simulates once and reports whether a verdict comes in any night from one to another, both counted from 1.
 func (n nightly) ever(verdict v1alpha1.Verdict, from, to int) func(*rand.Rand) (bool, error) {
 	return func(random *rand.Rand) (bool, error) {
 		set, err := historyGate()
@@ -76,12 +76,12 @@ func (n nightly) ever(verdict v1alpha1.Verdict, from, to int) func(*rand.Rand) (
 	}
 }
 
-// on reports whether a verdict comes on a night.
+// on is like ever for a single night.
 func (n nightly) on(verdict v1alpha1.Verdict, night int) func(*rand.Rand) (bool, error) {
 	return n.ever(verdict, night, night)
 }
 
-// historyPromises are what the docs say of gates that compare with the history.
+// historyPromises returns the promises of the docs about gates that compare with the history.
 func historyPromises() []promise {
 	const passed, failed = v1alpha1.VerdictPassed, v1alpha1.VerdictFailed
 	const first, whole, steady = gate.LeastHistory, 33, 40 // whole is the first night with the largest reference

@@ -12,17 +12,18 @@ import (
 	"github.com/storagebench/storagebench/internal/stats"
 )
 
-// What is promised, as shares of experiments.
+// The promises, as shares of experiments.
 const (
-	// mostFalseFailures of what is the same, of what is worse by exactly the tolerance, and of families in which nothing is beyond it.
+	// The largest shares of Failed: for equal variants, for a variant that is worse by exactly the tolerance, and for families of gates in
+	// which nothing is beyond the tolerance.
 	mostFalseFailures, mostFailuresAtTolerance, mostFamilyFailures = 0.01, 0.02, 0.05
-	// mostFalsePasses of what is worse by the tolerance or more.
+	// mostFalsePasses is the largest share of Passed for variants that are worse by the tolerance or more.
 	mostFalsePasses = 0.05
-	// mostAtBound of medians that are at their bound, for each verdict.
+	// mostAtBound is the largest share of each verdict for medians that are at their bound.
 	mostAtBound = 0.05
 )
 
-// measuredRuns are figures of runs of the same thing in the lab, by what was measured.
+// measuredRuns has figures of repeated measurements in the lab, by the name of the measurement.
 //
 //go:embed measured.json
 var measuredRuns []byte
@@ -47,7 +48,7 @@ func spreads() ([]world, error) {
 	return worlds, nil
 }
 
-// comparisons are the worlds of single comparisons.
+// comparisons returns the worlds of single comparisons.
 func comparisons() ([]world, error) {
 	spreads, err := spreads()
 	var worlds []world
@@ -68,7 +69,7 @@ func comparisons() ([]world, error) {
 		world{name: "normal 2%, calibrated", spread: normal(0.02), noise: 0.055}), err
 }
 
-// adaptive worlds are judged after 6 repetitions, and if need be after 12.
+// adaptive returns worlds that are judged after 6 repetitions, and if necessary after 12.
 func adaptive() ([]world, error) {
 	worlds, err := spreads()
 	for i := range worlds {
@@ -77,7 +78,7 @@ func adaptive() ([]world, error) {
 	return worlds, err
 }
 
-// families have many gates.
+// families returns worlds with many gates.
 func families() []world {
 	var worlds []world
 	for _, noise := range []float64{0.01, 0.05, 0.2} {
@@ -91,7 +92,7 @@ func families() []world {
 	return worlds
 }
 
-// bounded are worlds whose new variant has a bound.
+// bounded returns worlds whose new variant has a bound.
 func bounded() []world {
 	var worlds []world
 	for _, n := range []int{6, 8, 12} {
@@ -103,7 +104,8 @@ func bounded() []world {
 	return worlds
 }
 
-// divided are worlds in which two phases of the same runs are compared. Each run has a mood that both phases share, besides their own noise.
+// divided returns worlds in which two phases of the same runs are compared. Each run has a deviation that both phases share, besides their
+// own noise.
 func divided() []world {
 	var worlds []world
 	for _, n := range []int{6, 12} {
@@ -115,7 +117,7 @@ func divided() []world {
 	return worlds
 }
 
-// growing are worlds in which more repetitions must not find less, with the loss to be found.
+// growing returns worlds in which more repetitions must not find less, with the losses to find.
 func growing() (worlds []world, losses []float64) {
 	return []world{
 		{name: "1 in 20 hangs, 30% worse", spread: bimodal(0.02, 0.1, 0.05)}, {name: "1 in 10 hangs, 30% worse", spread: bimodal(0.02, 0.1, 0.1)},
@@ -124,10 +126,10 @@ func growing() (worlds []world, losses []float64) {
 	}, []float64{0.3, 0.3, 0.1, 0.12, 0.2}
 }
 
-// sizes are the numbers of repetitions that growing worlds are measured with.
+// sizes returns the numbers of repetitions of growing worlds.
 func sizes() []int { return []int{6, 7, 8, 9, 10, 11, 12, 16, 24} }
 
-// aroundMedian are the values as factors around their median.
+// aroundMedian returns the values as factors of their median.
 func aroundMedian(values []float64) []float64 {
 	median := stats.Median(values)
 	factors := make([]float64, 0, len(values))

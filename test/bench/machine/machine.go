@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package machine says on what a benchmark of the operator was run, and what it took.
+// Package machine describes the machine on which a benchmark of the operator ran, and measures the memory and processor time that it used.
 package machine
 
 import (
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Describe is a line with processor, memory, kernel, Go version and commit.
+// Describe returns a line with processor, memory, kernel, Go version and commit.
 func Describe(ctx context.Context) string {
 	return fmt.Sprintf("machine: %s, %d CPUs used, %s of memory, Linux %s, %s; commit: %s", cpu(), runtime.GOMAXPROCS(0), memory(),
 		strings.TrimSpace(read("/proc/sys/kernel/osrelease")), runtime.Version(), commit(ctx))
@@ -40,7 +40,7 @@ func memory() string {
 	return fmt.Sprintf("%.1f GiB", float64(kib)/(1<<20))
 }
 
-// field of a file of lines "name: value".
+// field returns the value of a field in a file with lines "name: value", or missing.
 func field(path, name, missing string) string {
 	for line := range strings.Lines(read(path)) {
 		key, value, _ := strings.Cut(line, ":")
@@ -51,7 +51,7 @@ func field(path, name, missing string) string {
 	return missing
 }
 
-// commit of the checkout, with what is not committed; from the build if there is no checkout.
+// commit returns the commit of the checkout, marked if there are uncommitted changes, or that of the build if there is no checkout.
 func commit(ctx context.Context) string {
 	text, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--abbrev=12").Output()
 	if err == nil {
@@ -67,7 +67,7 @@ func commit(ctx context.Context) string {
 	return "unknown"
 }
 
-// PeakBytes is the most memory that this process has had resident.
+// PeakBytes returns the peak resident memory of this process.
 func PeakBytes() (int64, error) {
 	kib, err := strconv.ParseInt(strings.TrimSuffix(field("/proc/self/status", "VmHWM", ""), " kB"), 10, 64)
 	if err != nil {
@@ -76,7 +76,7 @@ func PeakBytes() (int64, error) {
 	return kib << 10, nil
 }
 
-// ProcessorTime that this process has used, of all its threads.
+// ProcessorTime returns the processor time that all threads of this process have used.
 func ProcessorTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

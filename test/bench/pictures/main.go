@@ -14,9 +14,9 @@ import (
 	"github.com/storagebench/storagebench/test/bench"
 )
 
-// series is what one picture shows: the runs of several experiments beside each other.
+// series is the content of one picture: the runs of several experiments side by side.
 type series struct {
-	// Title, and what the figures are.
+	// Title of the picture, and the unit of its figures.
 	Title string `json:"title"`
 	Unit  string `json:"unit"`
 	// TolerancePercent is the band below the median of the first group.
@@ -24,7 +24,7 @@ type series struct {
 	Groups           []group `json:"groups"`
 }
 
-// group are the runs of one experiment, with what was said of it.
+// group has the runs of one experiment, and its verdict.
 type group struct {
 	Name    string    `json:"name"`
 	Values  []float64 `json:"values"`
@@ -71,7 +71,7 @@ func pictureOf(file string) (string, error) {
 	return s.draw()
 }
 
-// The measures of a picture, in pixels.
+// The dimensions of a picture, in pixels.
 const (
 	left, top, bottom  = 70, 60, 70
 	groupWidth, height = 150, 260
@@ -79,7 +79,7 @@ const (
 
 var colours = map[string]string{"Passed": "#1a7f37", "Failed": "#cf222e", "Inconclusive": "#9a6700"}
 
-// draw makes a dot of each run, a line at the median of the first group, and a band of what is tolerated.
+// draw draws a dot for each run, a line at the median of the first group, and a band for the tolerance.
 func (s series) draw() (string, error) {
 	if len(s.Groups) == 0 || slices.ContainsFunc(s.Groups, func(g group) bool { return len(g.Values) == 0 }) {
 		return "", fmt.Errorf("%s: a picture needs groups, and each of them values", s.Title)
@@ -120,7 +120,7 @@ func (s series) draw() (string, error) {
 	return out.String(), nil
 }
 
-// draw makes the dots of a group from left to right in the order of execution, with its name and verdict below.
+// draw draws the dots of a group from left to right in the order of execution, with its name and verdict below.
 func (g group) draw(out *strings.Builder, x int, at func(float64) float64) {
 	colour := colours[g.Verdict]
 	if colour == "" {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestPicturesAreDrawn: what the documents show is what the figures beside it say.
+// TestPicturesAreDrawn checks that the pictures of the documentation show the figures next to them.
 func TestPicturesAreDrawn(t *testing.T) {
 	files, err := filepath.Glob("../../../docs/pictures/*.json")
 	if err != nil || len(files) == 0 {

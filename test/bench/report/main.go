@@ -25,9 +25,10 @@ import (
 )
 
 const (
-	// mostBytes is what 10,000 runs may take. Their time is reported only, because other work on the machine extends it: 10 s are to reach.
+	// mostBytes is the memory that 10,000 runs may take. Their time is only reported, because other work on the machine makes it longer;
+	// the goal is 10 s.
 	mostBytes = 300 << 20
-	// maxResultsBytes is that of the manager.
+	// maxResultsBytes is the manager's limit.
 	maxResultsBytes = 500 << 10
 )
 
@@ -71,11 +72,11 @@ func compare(ctx context.Context, sizes []string) error {
 	return errors.Join(table.Flush(), broken)
 }
 
-// measured is what one experiment took.
+// measured has the costs of one experiment.
 type measured struct {
 	runs                       int
 	read, judge, write, render time.Duration
-	// processor is the time of all threads: what the whole takes on one core if nothing else runs.
+	// processor is the time of all threads: the time on one core if nothing else runs.
 	processor time.Duration
 	peak      int64
 }
@@ -90,7 +91,7 @@ func (m measured) String() string {
 	return strings.Join(append(cells, fmt.Sprintf("%d MiB", m.peak>>20)), "\t") + "\t\n"
 }
 
-// measure goes through the end of an experiment as the manager does. It fails if the verdict is none, or a limit is broken.
+// measure goes through the end of an experiment as the manager does. It fails if there is no verdict, or if a limit is exceeded.
 func measure(ctx context.Context, count int) (measured, error) {
 	m := measured{runs: count}
 	stored, err := newStore()

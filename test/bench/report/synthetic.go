@@ -21,7 +21,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// kinds of documents: each run has one, so that equal figures repeat, but not within a pair.
+// kinds is the number of different documents. Each run has one of them, so that equal figures repeat, but not within a pair.
 const kinds = 64
 
 var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -81,7 +81,7 @@ func document(kind int) results.PhaseDocument {
 		Environment: environment, Raw: raw}
 }
 
-// distribution has about as many bins as fio fills.
+// distribution returns about as many bins as fio fills.
 func distribution(random *rand.Rand) results.Distribution {
 	d := results.Distribution{Unit: results.UnitNanoseconds}
 	for i := range 400 {
@@ -91,7 +91,7 @@ func distribution(random *rand.Rand) results.Distribution {
 	return d
 }
 
-// details have the form of those of the workloads.
+// details returns details in the form of those of the workloads.
 func details(random *rand.Rand) map[string]any {
 	var bins []fio.Bin
 	var samples []fio.Sample
@@ -108,7 +108,7 @@ func details(random *rand.Rand) map[string]any {
 // repetitions of each variant. Gates compare at most a few hundred pairs.
 const repetitions = 250
 
-// variants are as many as the number of runs needs.
+// variants returns as many names as the number of runs needs.
 func variants(runs int) []string {
 	names := []string{"old"}
 	for len(names) < runs/repetitions {
@@ -117,7 +117,7 @@ func variants(runs int) []string {
 	return names
 }
 
-// runs of equal variants, interleaved.
+// runs returns runs of equal variants, interleaved.
 func (s *store) runs(count int) []v1alpha1.BenchmarkRun {
 	made, names := make([]v1alpha1.BenchmarkRun, count), variants(count)
 	for i := range made {

@@ -34,7 +34,7 @@ const (
 	class     = "scale"
 )
 
-// field is where the work is done: nodes, and what the watches have shown.
+// field is where the work is done: its nodes, and the observations of the watches.
 type field struct {
 	live  client.WithWatch
 	logs  kubernetes.Interface
@@ -83,8 +83,8 @@ func newField(ctx context.Context, config *rest.Config, n, nodes int) (*field, e
 
 func (f *field) close() { f.sim.Close() }
 
-// watch notes when Leases come and go, and when benchmarks and Jobs are done. An API server ends a watch whose client is slow: it begins again
-// with all that exists.
+// watch records when Leases come and go, and when benchmarks and Jobs are done. An API server ends a watch whose client is slow; watch then
+// starts a new one, which begins with all existing objects.
 func (f *field) watch(ctx context.Context) error {
 	for _, list := range []client.ObjectList{&coordinationv1.LeaseList{}, &v1alpha1.StorageBenchmarkList{}, &batchv1.JobList{}} {
 		watching, err := f.live.Watch(ctx, list)
@@ -152,7 +152,7 @@ const phases = `
 - {name: read, measure: {workload: {oltp: {workers: 2}}}}
 `
 
-// benchmark is one with a single run of two phases.
+// benchmark returns a benchmark with a single run of two phases.
 func (f *field) benchmark(namespace, name, node string) (*v1alpha1.StorageBenchmark, error) {
 	benchmark := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	benchmark.Spec.Repetitions = 1
@@ -178,7 +178,8 @@ func (f *field) create(ctx context.Context) error {
 	return nil
 }
 
-// bareJobs does the same work without the manager: on each node one after another a claim, two Jobs and their logs.
+// bareJobs does the same work without the manager: on each node, one after another, a claim, two Jobs and their logs. It returns how many
+// per second.
 func (f *field) bareJobs(ctx context.Context) (float64, error) {
 	began := time.Now()
 	errs := make([]error, len(f.nodes))

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command scale measures the manager against a real kube-apiserver and etcd, with a simulated cluster around them: many benchmarks on
-// some nodes, and beside them the same work as bare claims and Jobs. `make bench-scale` runs it.
+// Command scale measures the manager against a real kube-apiserver and etcd, with a simulated cluster around them: many benchmarks on some
+// nodes, and for comparison the same work as bare claims and Jobs. `make bench-scale` runs it.
 package main
 
 import (
@@ -104,7 +104,7 @@ func run(asked settings) error {
 	return field.restart(ctx, config)
 }
 
-// measure lets the manager work, and prints what that cost.
+// measure lets the manager work, and prints the costs.
 func (f *field) measure(ctx context.Context, asked settings, count *counter, bareRate float64) error {
 	stopProfile, err := startProfile(asked.profile)
 	if err != nil {
@@ -159,8 +159,8 @@ func startProfile(path string) (stop func(), err error) {
 	return func() { pprof.StopCPUProfile(); _ = file.Close() }, pprof.StartCPUProfile(file)
 }
 
-// startManager starts the real manager, without limits for namespaces, and waits for its caches. The returned function stops it, and waits for
-// that.
+// startManager starts the real manager, without limits for namespaces, and waits for its caches. The returned function stops it, and waits
+// until it has stopped.
 func startManager(ctx context.Context, config *rest.Config, count *counter) (stop func(), err error) {
 	config = controllers.ClientConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -200,7 +200,7 @@ func startManager(ctx context.Context, config *rest.Config, count *counter) (sto
 	return func() { cancel(); <-stopped }, err
 }
 
-// counter counts the requests of the manager, but for its watches.
+// counter counts the requests of the manager, except its watches.
 type counter struct {
 	next  http.RoundTripper
 	mutex sync.Mutex

@@ -21,7 +21,7 @@ import (
 const otherNamespace = "scale-other"
 
 // queue lets all benchmarks join the queue while the first ones hold the nodes, and then one of another namespace. It prints the place of
-// that, and lets the work begin.
+// that last one, and lets the work begin.
 func (f *field) queue(ctx context.Context, count *counter) error {
 	f.sim.SetBehaviour(func(workload.Request, *corev1.Pod) sim.Script { return sim.Script{Hold: true} })
 	began := time.Now()
@@ -65,7 +65,7 @@ func until(ctx context.Context, what string, done func() bool) error {
 	return nil
 }
 
-// restart starts another manager, whose caches find what the first one has finished, and prints what that costs.
+// restart starts another manager, whose caches find the benchmarks that the first one has finished, and prints the costs.
 func (f *field) restart(ctx context.Context, config *rest.Config) error {
 	count, began := &counter{made: map[string]int{}}, time.Now()
 	if _, err := startManager(ctx, config, count); err != nil {
@@ -83,8 +83,8 @@ func (f *field) restart(ctx context.Context, config *rest.Config) error {
 	return err
 }
 
-// foreign creates pods and events of others, and prints how much of the memory of this program they take. The last of them may not have been
-// seen yet, which does not matter among many.
+// foreign creates pods and events that have nothing to do with benchmarks, and prints how much memory of this program they take. The caches
+// may not have seen the last of them yet, which does not matter among many.
 func (f *field) foreign(ctx context.Context, count int) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}}
 	if err := f.live.Create(ctx, namespace); err != nil {
@@ -125,7 +125,7 @@ func (f *field) stranger(ctx context.Context, name string) error {
 		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "foreign", Name: name, UID: pod.UID}})
 }
 
-// queued is how many benchmarks have been seen in the queue.
+// queued returns how many benchmarks have been seen in the queue.
 func (f *field) queued() int {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

@@ -12,13 +12,13 @@ import (
 	"github.com/storagebench/storagebench/test/bench/machine"
 )
 
-// ticksPerSecond of the times in /proc, on every Linux.
+// ticksPerSecond is the unit of the times in /proc, on every Linux.
 const ticksPerSecond = 100
 
 // usage is how much processor time was used, in seconds: by this program, and by the API server and etcd together.
 type usage struct{ own, servers float64 }
 
-// used measures it. Load by others changes it far less than times by the clock.
+// used measures the usage. Load by others changes it far less than it changes wall-clock times.
 func used() (now usage) {
 	now.own = machine.ProcessorTime().Seconds()
 	processes, _ := os.ReadDir("/proc")
@@ -43,7 +43,7 @@ func (u usage) since(before usage, count int) string {
 		1000*(u.servers-before.servers)/float64(count))
 }
 
-// heap is how many bytes are in use after a garbage collection.
+// heap returns how many bytes are in use after a garbage collection.
 func heap() uint64 {
 	var stats runtime.MemStats
 	runtime.GC()

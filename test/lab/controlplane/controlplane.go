@@ -22,7 +22,7 @@ import (
 
 // Addresses that are the same in every lab.
 const (
-	// HostForNodes is where a node's user network shows the loopback of the host.
+	// HostForNodes is the address at which a node's user network shows the loopback interface of the host.
 	HostForNodes = "10.0.2.2"
 	ServiceRange = "10.96.0.0/16"
 	KubernetesIP = "10.96.0.1"
@@ -30,7 +30,7 @@ const (
 	loopback     = "127.0.0.1"
 )
 
-// Ports are those that the parts listen on.
+// Ports are the ports on which the parts listen.
 type Ports struct {
 	API, Etcd, EtcdPeer, ControllerManager, Scheduler int
 }
@@ -44,18 +44,18 @@ type Plane struct {
 	Ports    Ports
 }
 
-// Kubeconfig is the path of the administrator's kubeconfig.
+// Kubeconfig returns the path of the administrator's kubeconfig.
 func (p Plane) Kubeconfig() string { return p.kubeconfig("admin") }
 
 func (p Plane) kubeconfig(user string) string { return filepath.Join(p.Folder, user+".kubeconfig") }
 func (p Plane) key(name string) string        { return filepath.Join(p.Folder, "pki", name) }
 
-// URL is where the API server is, seen from the host or from a node.
+// URL returns the address of the API server, seen from the host or from a node.
 func (p Plane) URL(host string) string {
 	return "https://" + net.JoinHostPort(host, strconv.Itoa(p.Ports.API))
 }
 
-// Start starts what does not run yet and waits until the API server is ready. Prepare comes first.
+// Start starts the parts that do not run yet, and waits until the API server is ready. Call Prepare first.
 func (p Plane) Start(ctx context.Context) error {
 	for _, part := range []struct {
 		name      string

@@ -12,8 +12,7 @@ import (
 	"github.com/storagebench/storagebench/test/lab/pki"
 )
 
-// makeKeys creates all keys that the control plane needs. etcd has an authority of its own: a node's certificate must not
-// give access to it.
+// makeKeys creates all keys that the control plane needs. etcd has its own authority: a node's certificate must not give access to it.
 func (p Plane) makeKeys() error {
 	store, err := pki.NewAuthority("storagebench-lab-etcd")
 	if err != nil {
@@ -71,7 +70,7 @@ func (p Plane) makeKeys() error {
 	return nil
 }
 
-// Authority is the cluster's authority, which Prepare has made.
+// Authority returns the cluster's authority, which Prepare has made.
 func (p Plane) Authority() (*pki.Authority, error) {
 	authority, err := pki.LoadAuthority(p.key(""), "ca")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 const crdResource = "customresourcedefinitions.apiextensions.k8s.io"
 
-// restless are kinds and namespaces in which the cluster itself makes and removes objects at any time.
+// The cluster itself makes and removes objects of these kinds, and in these namespaces, at any time.
 var (
 	restlessKinds      = []string{"events", "events.events.k8s.io", "componentstatuses"}
 	restlessNamespaces = []string{"kube-system", "kube-node-lease", "local-path-storage"}
@@ -54,7 +54,7 @@ func inventory(ctx context.Context) ([]string, error) {
 	return found, nil
 }
 
-// without returns what only the first list has.
+// without returns the entries that only the first list has.
 func without(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(one string) bool { return slices.Contains(other, one) })
 }

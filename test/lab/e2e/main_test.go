@@ -1,5 +1,5 @@
-// Package e2e tests the lab, and the operator in it: a real cluster whose nodes are virtual machines with OpenZFS (docs/tasks/lab.md).
-// It needs a lab that is up; LAB names it (default "lab").
+// Package e2e tests the lab, and the operator in it: a real cluster whose nodes are virtual machines with OpenZFS (docs/tasks/lab.md). It
+// needs a running lab; LAB names it (default "lab").
 package e2e
 
 import (
@@ -31,7 +31,7 @@ const root = "../../.."
 // The lab under test.
 var (
 	theLab  *lab.Lab
-	made    lab.Options // what the lab was made of
+	made    lab.Options // the options that the lab was made with
 	nodes   []string
 	config  *rest.Config
 	cluster client.Client
@@ -103,7 +103,7 @@ func open(name string) (err error) {
 	return nil
 }
 
-// restore undoes what killed tests may have left: nodes without power, broken disks, namespaces.
+// restore cleans up after killed tests: nodes without power, broken disks, namespaces.
 func restore(ctx context.Context) error {
 	for _, node := range nodes {
 		if err := theLab.Node(ctx, node, "on", io.Discard); err != nil {
@@ -121,7 +121,7 @@ func restore(ctx context.Context) error {
 	}
 	for i := range left.Items {
 		if left.Items[i].Name == systemNamespace {
-			continue // the manager in it has to clean up in the others first; TestOperator removes it
+			continue // the manager in it must clean up in the others first; TestOperator removes it
 		}
 		if err := cluster.Delete(ctx, &left.Items[i]); client.IgnoreNotFound(err) != nil {
 			return err
@@ -130,7 +130,7 @@ func restore(ctx context.Context) error {
 	return nil
 }
 
-// restoreDisk makes a disk what it was when the lab was made. Its content stays.
+// restoreDisk gives a disk the state that it had when the lab was made. Its content stays.
 func restoreDisk(ctx context.Context, node string, disk vm.Disk) error {
 	return errors.Join(
 		theLab.Disk(ctx, node, disk.Name, "heal"),
@@ -139,7 +139,7 @@ func restoreDisk(ctx context.Context, node string, disk vm.Disk) error {
 	)
 }
 
-// disks are all disks with limits that a node has.
+// disks returns all disks with limits that a node has.
 func disks() []vm.Disk {
 	return append(append(append([]vm.Disk{}, made.Disks...), made.Volumes...), made.Files)
 }

@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// getNode asks for a node.
+// getNode reads a node.
 func getNode(ctx context.Context, name string) (*corev1.Node, error) {
 	node := &corev1.Node{}
 	err := cluster.Get(ctx, client.ObjectKey{Name: name}, node)
 	return node, err
 }
 
-// bootOf is the identity of a node's present boot.
+// bootOf returns the ID of a node's present boot.
 func bootOf(t *testing.T, name string) string {
 	t.Helper()
 	node, err := getNode(t.Context(), name)
@@ -30,7 +30,7 @@ func bootOf(t *testing.T, name string) string {
 	return node.Status.NodeInfo.BootID
 }
 
-// act does something to a node and prints how long that took. Whatever happens, the node is on at the end of the test.
+// act performs an action on a node and prints how long that took. Whatever happens, the node is on at the end of the test.
 func act(t *testing.T, node, action string) {
 	t.Helper()
 	started := time.Now()
@@ -40,7 +40,7 @@ func act(t *testing.T, node, action string) {
 	fmt.Printf("node %s: %s took %.0f s\n", node, action, time.Since(started).Seconds())
 }
 
-// switchOn brings a node up that is off or whose QEMU hangs. hack/e2e searches the log for what is printed about a hang.
+// switchOn switches on a node that is off or whose QEMU hangs. hack/e2e searches the log for the message about a hang.
 func switchOn(t *testing.T, node string) {
 	t.Helper()
 	ctx, cancel := afterwards(t)
@@ -50,12 +50,12 @@ func switchOn(t *testing.T, node string) {
 	}
 }
 
-// switchOnAfterwards brings a node up at the end of a test that failed half way.
+// switchOnAfterwards switches a node on at the end of a test, in case the test failed halfway.
 func switchOnAfterwards(t *testing.T, node string) {
 	t.Cleanup(func() { switchOn(t, node) })
 }
 
-// containers are the running containers of a node by the UID of their pod. Pods whose containers are not restarted are left out.
+// containers returns the running containers of a node by the UID of their pod. Pods whose containers are not restarted are left out.
 func containers(ctx context.Context, node string) (map[string]string, error) {
 	var pods corev1.PodList
 	if err := cluster.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}); err != nil {
@@ -85,7 +85,7 @@ func runAgain(t *testing.T, node string, before map[string]string) {
 	fmt.Printf("node %s: its %d pods run again, %.0f s later\n", node, len(before), time.Since(started).Seconds())
 }
 
-// usable: a pod runs on the node, and a name resolves in it.
+// usable checks that a pod runs on the node, and that a name resolves in it.
 func (s *space) usable(node string) {
 	s.t.Helper()
 	pod := s.start("usable-"+node, on(node))
@@ -126,7 +126,7 @@ func TestNodeReset(t *testing.T) {
 	s.must(pod, `zpool destroy "$1"`, name)
 }
 
-// TestNodePower: a node whose power is cut is noticed as not ready; switched on again, it is ready and its pods run.
+// TestNodePower: a node whose power is cut becomes not ready; switched on again, it is ready and its pods run.
 func TestNodePower(t *testing.T) {
 	long(t)
 	node := nodes[len(nodes)-1]
@@ -154,7 +154,7 @@ func TestNodePower(t *testing.T) {
 	s.usable(node)
 }
 
-// TestNodeHangs: a node whose QEMU does not answer is off in all but name, and "on" brings it back in another boot.
+// TestNodeHangs: a node whose QEMU does not answer is as good as off, and "on" brings it back in another boot.
 func TestNodeHangs(t *testing.T) {
 	long(t)
 	node := nodes[len(nodes)-1]

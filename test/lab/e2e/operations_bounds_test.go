@@ -13,8 +13,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// lateOperation keeps the agent off its node past the deadline of an operation: when the agent is back, nothing is destroyed. Nor is a
-// dataset whose GUID is not the one that is meant, and no parameter goes beyond the bounds of its grant.
+// lateOperation keeps the agent off its node past the deadline of an operation: when the agent is back, it destroys nothing. It does not
+// destroy a dataset with another GUID than the intended one either, and sets no parameter beyond the bounds of its grant.
 func (p *pools) lateOperation() {
 	g := gomega.NewWithT(p.t)
 	pool := p.make("late", `{vdevs: [{devices: [$1]}], datasets: [{path: data}, {path: data/dear}]}`)
@@ -49,7 +49,7 @@ func (p *pools) lateOperation() {
 	p.remove(pool)
 }
 
-// agentAway takes the agent off the node, by the label, or brings it back.
+// agentAway removes the agent from the node, through the node's label, or brings it back.
 func (p *pools) agentAway(away bool) {
 	p.t.Helper()
 	label := func(value string) {

@@ -11,8 +11,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// crashedOperations are done one after another on a mirror of disks 1 and 2 with the dataset data, and a pool on disk 3. The agent
-// is killed in each. The script then shows that what was to be done has been done, once.
+// crashedOperations are executed one after another on a mirror of disks 1 and 2 with the dataset data, and a pool on disk 3. The agent is
+// killed in each. The script then shows that the operation took effect once.
 var crashedOperations = []struct{ name, action, outcome, script, shows string }{
 	{"snapshot", `snapshot: {dataset: data, name: one}`, "Succeeded", `zfs list -Ho name -t snapshot -r e2e-crashed`, "e2e-crashed/data@one"},
 	{"clone", `clone: {dataset: data, snapshot: one, to: clone}`, "Succeeded", `zfs get -Hpo value origin e2e-crashed/clone`,
@@ -109,7 +109,7 @@ func (p *pools) same(copied string) {
 		`" 2>/dev/null || true; zfs mount -a; cmp /e2e/file /e2e-copy/file; umount /e2e-copy; echo same`)).To(gomega.Equal("same"))
 }
 
-// unmountLeft unmounts what an import may have mounted.
+// unmountLeft unmounts datasets that an import may have mounted.
 func (p *pools) unmountLeft() {
 	p.script(`for path in /e2e /e2e-other /e2e-copy; do umount "$path" 2>/dev/null || true; done`)
 }
@@ -122,7 +122,7 @@ func (p *pools) operationsReset() {
 	parameter := p.begin("parameter-struck", pool, `moduleParameter: {name: zfs_txg_timeout, value: "7"}`)
 	p.slow(3)
 	send := p.begin("replicate-struck", pool, `replicate: {dataset: data, toPool: `+target.Name+`, to: copy}`)
-	p.underWay(send, "sends to")
+	p.underWay(send, "sending to")
 	scrub := p.submit("scrub-struck", pool, `scrub: {}`) // waits for the replication, and begins after the reset
 	act(p.t, p.node, "reset")
 	p.quick(3)

@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// Limits of a disk that is made slow, so that something on it lasts until it is interrupted.
+// Limits that make a disk so slow that work on it lasts until it is interrupted.
 const (
 	slowIOPS           = 60
 	slowBytesPerSecond = 1 << 20
@@ -29,7 +29,7 @@ func (p *pools) quick(disk int) {
 	}
 }
 
-// cancel tells an operation to end early.
+// cancel cancels an operation.
 func (p *pools) cancel(operation *v1alpha1.PoolOperation) {
 	p.t.Helper()
 	before := operation.DeepCopy()
@@ -96,7 +96,7 @@ func (p *pools) changes() {
 	p.remove(target, pool)
 }
 
-// cancels ends operations that take long, and operations that do not end by themselves.
+// cancels cancels operations that take long, and operations that do not end by themselves.
 func (p *pools) cancels(pool, target *v1alpha1.BenchmarkPool) {
 	p.t.Helper()
 	g, name := gomega.NewWithT(p.t), string(pool.Spec.PoolName)
@@ -110,7 +110,7 @@ func (p *pools) cancels(pool, target *v1alpha1.BenchmarkPool) {
 
 	p.slow(1) // otherwise the target's memory takes in everything at once, and nothing is left to cancel
 	send := p.begin("replicate-cancelled", pool, `replicate: {dataset: data, toPool: changes-to, to: copy}`)
-	p.underWay(send, "sends to")
+	p.underWay(send, "sending to")
 	p.cancel(send)
 	p.ended(send, "Cancelled")
 	p.quick(1)
@@ -146,16 +146,16 @@ func (p *pools) cleared(pool *v1alpha1.BenchmarkPool) *v1alpha1.PoolOperation {
 	return operation
 }
 
-// manyOperations is how many PoolOperations are done one after another.
+// manyOperations is how many PoolOperations are executed one after another.
 const manyOperations = 200
 
-// many does many operations, and compares what the agent holds before and after.
+// many executes many operations, and compares what the agent holds before and after.
 func (p *pools) many() {
 	g := gomega.NewWithT(p.t)
 	pool := p.make("many", `{vdevs: [{devices: [$1]}], datasets: [{path: data}]}`)
 	p.ready(pool)
 	p.operate("base", pool, `snapshot: {dataset: data, name: base}`, "Succeeded")
-	// Open files, threads, and KiB of memory of the agent; commands that it has begun; what it remembers on the node.
+	// Open files, threads, and KiB of memory of the agent; its running commands; its records on the node.
 	held := func() (files, threads, memory, commands, records int) {
 		p.t.Helper()
 		output := p.script(`for process in /proc/[0-9]*; do
@@ -190,7 +190,7 @@ func (p *pools) many() {
 	p.remove(pool)
 }
 
-// batch submits ten operations at once, which the agent does one after another, and deletes them afterwards.
+// batch submits ten operations at once, which the agent executes one after another, and deletes them afterwards.
 func (p *pools) batch(pool *v1alpha1.BenchmarkPool, action string) {
 	p.t.Helper()
 	var batch [10]*v1alpha1.PoolOperation

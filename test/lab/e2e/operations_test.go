@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// operations runs PoolOperations on real pools: most of them on a mirror with data, the others on what these produce.
+// operations runs PoolOperations on real pools: most of them on a mirror with data, the others on the results of these.
 func (p *pools) operations() {
 	g := gomega.NewWithT(p.t)
 	from := p.make("acts",
@@ -90,7 +90,7 @@ func (p *pools) operations() {
 	p.change(from, func() { from.Spec.Vdevs[0].Devices[1] = v1alpha1.DevicePath(p.on(4)) }) // otherwise its removal waits for the lost disk
 	p.ready(from)
 	p.unmountLeft()
-	p.run("zpool", "offline", name, p.on(4)) // it is released with its pool all the same, and the next pool gets it
+	p.run("zpool", "offline", name, p.on(4)) // it is released with its pool anyway, and the next pool gets it
 	p.remove(to, from)
 }
 
@@ -110,7 +110,8 @@ func (p *pools) breaksOff(from, to *v1alpha1.BenchmarkPool) {
 	p.run("umount", "/run/e2e-broken")
 }
 
-// losesASide takes a disk of the mirror offline, and checks that what it has missed is rebuilt. A pool without redundancy keeps its disk.
+// losesASide takes a disk of the mirror offline, and checks that the writes that it has missed are rebuilt. A pool without redundancy keeps
+// its disk.
 func (p *pools) losesASide(pool, alone *v1alpha1.BenchmarkPool) {
 	p.t.Helper()
 	g, name := gomega.NewWithT(p.t), string(pool.Spec.PoolName)
@@ -130,7 +131,7 @@ func (p *pools) losesASide(pool, alone *v1alpha1.BenchmarkPool) {
 	g.Expect(p.run("zpool", "status", string(alone.Spec.PoolName))).NotTo(gomega.ContainSubstring("OFFLINE"))
 }
 
-// copiesElsewhere copies to a dataset that it makes on another pool, and writes over files. Incompressible data is written once, with some
+// copiesElsewhere copies to a dataset that it makes on another pool, and overwrites files. Incompressible data is written once, with some
 // metadata; without a redundant disk that is all.
 func (p *pools) copiesElsewhere(from, to *v1alpha1.BenchmarkPool) {
 	p.t.Helper()
@@ -155,7 +156,7 @@ func (p *pools) copiesElsewhere(from, to *v1alpha1.BenchmarkPool) {
 	p.run("umount", "/run/e2e-files")
 }
 
-// setsProperties changes a dataset that is in use: its pool stays as it is, and a newer spec sets it back.
+// setsProperties changes a dataset that is in use: its pool stays as it is, and a newer spec resets the properties.
 func (p *pools) setsProperties(pool *v1alpha1.BenchmarkPool) {
 	p.t.Helper()
 	g := gomega.NewWithT(p.t)
@@ -183,7 +184,7 @@ func (p *pools) unmount() {
 	p.script(`umount /e2e /e2e-other`)
 }
 
-// repairs lets a scrub find what was written over one side of a mirror.
+// repairs lets a scrub find the damage after one side of a mirror was overwritten.
 func (p *pools) repairs(pool *v1alpha1.BenchmarkPool) {
 	p.t.Helper()
 	p.ready(pool)
@@ -212,7 +213,7 @@ func (p *pools) replaces(pool *v1alpha1.BenchmarkPool) {
 	g.Expect(tree).To(gomega.And(gomega.ContainSubstring(p.on(4)), gomega.Not(gomega.ContainSubstring(p.on(2)))))
 }
 
-// submit creates a PoolOperation. The text is its action, with the disks' paths as $1 to $4.
+// submit creates a PoolOperation. The text is its action, with the disks' paths as $1 to $5.
 func (p *pools) submit(name string, pool *v1alpha1.BenchmarkPool, action string) *v1alpha1.PoolOperation {
 	p.t.Helper()
 	operation := &v1alpha1.PoolOperation{}
@@ -244,7 +245,7 @@ func (p *pools) begin(name string, pool *v1alpha1.BenchmarkPool, action string) 
 	return operation
 }
 
-// ended waits for the outcome of an operation, which has to be one of these.
+// ended waits for the outcome of an operation, which must be one of these.
 func (p *pools) ended(operation *v1alpha1.PoolOperation, outcomes ...string) {
 	p.t.Helper()
 	eventually(p.t, "operation "+operation.Name+" has ended", func(g gomega.Gomega) {
@@ -267,7 +268,7 @@ func (p *pools) operate(name string, pool *v1alpha1.BenchmarkPool, action, outco
 	return operation
 }
 
-// metricOf is a metric of an operation's result, or -1 if there is none.
+// metricOf returns a metric of an operation's result, or -1 if there is none.
 func metricOf(operation *v1alpha1.PoolOperation, name string) int64 {
 	for _, metric := range operation.Status.Metrics {
 		if metric.Name == name {

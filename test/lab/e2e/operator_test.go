@@ -43,7 +43,7 @@ func TestOperator(t *testing.T) {
 		name string
 		test func(t *testing.T)
 		long bool
-		// turn of the short tests that it belongs to, if not to each.
+		// turn of the short tests in which it runs; 0 means every turn.
 		turn int
 	}{
 		{name: "default class", test: defaultClass},
@@ -67,7 +67,7 @@ func TestOperator(t *testing.T) {
 	}
 }
 
-// installOperator installs the operator for a test, and removes it at its end. Then nothing may be left of it.
+// installOperator installs the operator for a test, and removes it at the end of the test. Then nothing may be left of it.
 func installOperator(t *testing.T, values ...string) {
 	t.Helper()
 	rest.SetDefaultWarningHandler(rest.NoWarnings{}) // an inventory lists deprecated kinds too
@@ -78,7 +78,7 @@ func installOperator(t *testing.T, values ...string) {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			return // what is left over is a consequence
+			return // leftovers are a consequence of the failure
 		}
 		ctx, cancel := afterwards(t)
 		defer cancel()
@@ -96,7 +96,7 @@ func installOperator(t *testing.T, values ...string) {
 	managerAvailable(system)
 }
 
-// removeRemains removes what a killed run of this test has left. An operator installed by another user is left alone.
+// removeRemains removes the leftovers of a killed run of this test. An operator installed by another user is left alone.
 func removeRemains(t *testing.T) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}}
@@ -150,8 +150,8 @@ func helm(ctx context.Context, t *testing.T, words ...string) {
 	}
 }
 
-// uninstall does what docs/tasks/install.md says: first the benchmarks, for only the manager can let them go, then the release, then
-// the CRDs, which Helm keeps. CRDs that were there before the test stay.
+// uninstall does what docs/tasks/install.md says: it removes first the benchmarks, because only the manager can finalize them, then the
+// release, then the CRDs, which Helm keeps. CRDs that existed before the test stay.
 func uninstall(t *testing.T, before []string) {
 	ctx, cancel := afterwards(t)
 	defer cancel()

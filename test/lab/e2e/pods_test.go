@@ -16,7 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// image has what the tests need: fio, zfsutils, coreutils, curl, coredns. The lab brings it to its nodes; it has no registry.
+// image has the programs that the tests need: fio, zfsutils, coreutils, curl, coredns. The lab loads it into its nodes; there is no
+// registry.
 const image = "localhost/storagebench-lab:lab"
 
 // user is an ordinary user, the one that the operator's workloads run as.
@@ -25,7 +26,7 @@ const user = 65532
 // podOption changes a pod before it is made.
 type podOption func(*corev1.Pod)
 
-// newPod is an idle pod that the restricted level accepts.
+// newPod returns an idle pod that the restricted level accepts.
 func (s *space) newPod(name string, options ...podOption) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.name, Name: name, Labels: map[string]string{"app": name}},
@@ -56,7 +57,7 @@ func on(node string) podOption {
 	return func(pod *corev1.Pod) { pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node} }
 }
 
-// command is what the pod does instead of idling.
+// command makes the pod run a command instead of idling.
 func command(words ...string) podOption {
 	return func(pod *corev1.Pod) { pod.Spec.Containers[0].Command = words }
 }
@@ -159,7 +160,7 @@ func (s *space) try(pod, script string, arguments ...string) (string, error) {
 	return s.exec(webSocket, pod, nil, append([]string{"bash", "-euo", "pipefail", "-c", script, "bash"}, arguments...)...)
 }
 
-// must is try for a script that has to succeed. It trims white space around the output.
+// must is like try, for a script that must succeed. It trims white space around the output.
 func (s *space) must(pod, script string, arguments ...string) string {
 	s.t.Helper()
 	output, err := s.try(pod, script, arguments...)

@@ -16,7 +16,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// accidents happen to runs on pools: each run waits, or ends Invalid with the reason and is repeated within its limit. Nothing is left.
+// accidents lets accidents happen to runs on pools: each run waits, or ends Invalid with the reason and is repeated within its limit.
+// Nothing is left.
 func (p *pools) accidents() {
 	s := p.team()
 	before := s.settled()
@@ -36,8 +37,8 @@ func (p *pools) accidents() {
 	}
 }
 
-// unmountLoop keeps the dataset unmounted, so that the pod's data path leads to the node's own disk. It prints what the folder contains
-// meanwhile.
+// unmountLoop keeps the dataset unmounted, so that the pod's data path leads to the node's own disk. Meanwhile it prints the content of the
+// folder.
 const unmountLoop = `
 rm -f /run/e2e-stop
 while [ ! -e /run/e2e-stop ]; do
@@ -164,7 +165,7 @@ func (s *space) invalidRun(benchmark *v1alpha1.StorageBenchmark) (message string
 	return message
 }
 
-// repeated: the first attempt is Invalid for a reason, if one is given, and the second brings the numbers.
+// repeated checks that the first attempt is Invalid, for the given reason if there is one, and that the second provides the numbers.
 func (s *space) repeated(benchmark *v1alpha1.StorageBenchmark, reason string) {
 	s.t.Helper()
 	g := gomega.NewWithT(s.t)
@@ -185,7 +186,7 @@ func (p *pools) deletions() {
 	p.deleted(s, s.settled(), "{provisioner: Local}")
 }
 
-// deleted does so with the given dataset.
+// deleted deletes a benchmark with the given dataset at every point of its run.
 func (p *pools) deleted(s *space, before []string, dataset string) {
 	g := gomega.NewWithT(p.t)
 	spec := p.paths(`

@@ -22,7 +22,7 @@ import (
 // teamNamespace may use disks 1, 2 and 5.
 const teamNamespace = "e2e-team"
 
-// team is the namespace that may use a disk, once an earlier one of that name is gone.
+// team makes the namespace that may use these disks, once an earlier one with this name is gone.
 func (p *pools) team() *space {
 	p.t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: teamNamespace}}
@@ -49,7 +49,7 @@ phases:
 	s.leavesNothing(before, denied)
 }
 
-// benchmark does so with one StorageBenchmark. The evidence is in the documents of the phases.
+// benchmark takes one StorageBenchmark from a bare disk to its verdict. The evidence is in the documents of the phases.
 func (p *pools) benchmark(s *space, before []string, row openebs.Row, provisioner string) outcome {
 	p.t.Helper()
 	g := gomega.NewWithT(p.t)
@@ -64,7 +64,7 @@ func (p *pools) benchmark(s *space, before []string, row openebs.Row, provisione
 			}
 			// A phase of seconds, on an emulated node, may have too few samples for this ratio.
 			g.Expect(document.Omitted).To(gomega.Or(gomega.BeEmpty(),
-				gomega.HaveEach(gomega.HavePrefix("bytes of the disks for each byte of the workload: "))), name)
+				gomega.HaveEach(gomega.HavePrefix("disk bytes for each byte of the workload: "))), name)
 			g.Expect(document.Metrics).To(gomega.HaveKey("poolAllocatedBytes"), name)
 		}
 	}
@@ -118,7 +118,7 @@ phases:
 	g.Expect(p.run("zpool", "list", "-H")).To(gomega.BeEmpty())
 }
 
-// inFull is a part of a manifest that is left out if there is little time.
+// inFull returns a part of a manifest, or an empty text in short tests.
 func inFull(text string) string {
 	if testing.Short() {
 		return ""
@@ -126,9 +126,9 @@ func inFull(text string) string {
 	return strings.TrimPrefix(text, "\n")
 }
 
-// wholeDatabase runs PostgreSQL with its log on a dataset of its own, on a pool with a log device. It measures what operations make of the
-// data: a clone, a copy and a replica, also after the pool was exported. Before that replica, another one is sent beside a load. The clone
-// is destroyed while the others are still in use, and nothing is left.
+// wholeDatabase runs PostgreSQL with its log on its own dataset, on a pool with a log device. It measures the datasets that operations make
+// of the data: a clone, a copy and a replica, also after the pool was exported. Before that replica, another one is sent while a load runs.
+// The clone is destroyed while the others are still in use, and nothing is left.
 func (p *pools) wholeDatabase() {
 	s := p.team()
 	before := s.settled()
@@ -182,7 +182,7 @@ phases:
 	g.Expect(p.run("sh", "-c", "find /var/lib/storagebench/volumes -mindepth 1 2>/dev/null; true")).To(gomega.BeEmpty())
 }
 
-// madeIsTrue compares what the phases of wholeDatabase say with what they were to measure.
+// madeIsTrue compares what the phases of wholeDatabase report with what they should measure.
 func (p *pools) madeIsTrue(o outcome) {
 	g := gomega.NewWithT(p.t)
 	measured := map[string]string{"read-clone": "/cloned", "read-replica": "/sent"}
@@ -214,7 +214,7 @@ func (p *pools) madeIsTrue(o outcome) {
 		"a clone and a replica inherit from the root")
 }
 
-// Limits of the disk that ages: they, and not the emulated machine, decide how fast it is, also when others work beside it.
+// Limits of the disk that ages: they, and not the emulated machine, decide how fast it is, even if other programs run at the same time.
 const (
 	ageingIOPS           = 150
 	ageingBytesPerSecond = 6 << 20
@@ -222,8 +222,8 @@ const (
 	busyHost = 0.15
 )
 
-// ageing is, on a small scale, the experiment that the product is for: what is filled in order and then overwritten at random is read in
-// order much more slowly, and at random as fast as before. Layout score and request sizes say why.
+// ageing is a small version of the experiment that the product is for: data that is written in order and then overwritten at random is read
+// in order much more slowly, and at random as fast as before. Layout score and request sizes say why.
 func (p *pools) ageing() {
 	g := gomega.NewWithT(p.t)
 	s := p.team()
@@ -271,7 +271,7 @@ gates:
 	s.leavesNothing(before, benchmark)
 }
 
-// scrubbed measures the same with and without a scrub beside it.
+// scrubbed makes the same measurement with and without a scrub at the same time.
 func (p *pools) scrubbed() {
 	g := gomega.NewWithT(p.t)
 	s := p.team()

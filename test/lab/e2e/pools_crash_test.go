@@ -32,8 +32,8 @@ func (p *pools) killAgent() {
 // moment lets some time pass, so that each crash comes a little later than the last. It does not wait for anything.
 func moment(round int) { <-time.After(time.Duration(round) * 400 * time.Millisecond) }
 
-// agentKilled kills the agent at many moments while it creates and destroys a pool. Once the next agent has looked around, there
-// is never a pool without an owner, nor an object without its pool.
+// agentKilled kills the agent at many moments while it creates and destroys a pool. Once the next agent has taken over, there is never a
+// pool without an owner, nor an object without its pool.
 func (p *pools) agentKilled() {
 	g := gomega.NewWithT(p.t)
 	for round := range crashRounds {
@@ -55,7 +55,7 @@ func (p *pools) agentKilled() {
 	fmt.Printf("agent: killed %d times; every pool was made and destroyed\n", 2*crashRounds)
 }
 
-// nodeReset presses the reset button: the pool is imported with what was on it.
+// nodeReset presses the reset button: the pool is imported with its data.
 func (p *pools) nodeReset() {
 	g := gomega.NewWithT(p.t)
 	switchOnAfterwards(p.t, p.node)
@@ -77,7 +77,7 @@ func (p *pools) nodeReset() {
 	p.remove(pool)
 }
 
-// lostDisk takes the only disk of a pool away: the object cannot go, says what is left and where, and goes when released.
+// lostDisk removes the only disk of a pool: the object cannot be deleted, says what is left and where, and is deleted once it is released.
 func (p *pools) lostDisk() {
 	g := gomega.NewWithT(p.t)
 	pool := p.make("lost", `{vdevs: [{devices: [$3]}]}`)
@@ -102,10 +102,10 @@ const (
 	idleSeconds      = 130      // two looks at the pool
 	idleMemoryKiB    = 80 << 10 // at most, ever; half of it is the program itself
 	idleCPUPerMille  = 10
-	emulatedSlowdown = 10 // of a processor that is emulated, about
+	emulatedSlowdown = 10 // of an emulated processor, about
 )
 
-// idle checks what an agent that has nothing to do costs: memory, processor time, and not a single write to the API.
+// idle checks the costs of an idle agent: memory, processor time, and not a single write to the API.
 func (p *pools) idle() {
 	g := gomega.NewWithT(p.t)
 	pool := p.make("idle", `{vdevs: [{devices: [$1]}], datasets: [{path: data, properties: {recordsize: 8k}}]}`)
@@ -119,7 +119,7 @@ func (p *pools) idle() {
 		}
 		g.Expect(time.Since(since)).To(gomega.BeNumerically(">", 70*time.Second))
 	})
-	// Processor time of the agent and of what it starts, in microseconds, and its memory in KiB.
+	// Processor time of the agent and its commands, in microseconds, and its memory in KiB.
 	cost := func() (processor, memory int64) {
 		output := p.script(`for process in /proc/[0-9]*; do
 			[ "$(readlink "$process/exe" 2>/dev/null)" = /agent ] || continue

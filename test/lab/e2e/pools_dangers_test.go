@@ -19,29 +19,29 @@ import (
 // danger is a disk that must not be taken.
 type danger struct {
 	name string
-	// prepare is a script for the node; $2 is the disk that a pool is then asked for, $3 is free for whatever it needs.
+	// prepare is a script for the node; $2 is the disk that the pool then asks for, and $3 is free for the script.
 	prepare string
-	// device to ask for instead of $2: the last word of its name.
+	// device that the pool asks for instead of $2: the last word of its name.
 	device string
 	// more of the spec.
 	more string
-	// says is in the refusal.
+	// says is a part of the refusal.
 	says string
 	// undo is a script for the node, after the refusal.
 	undo string
-	// always, also if there is little time: these were taken once.
+	// always runs a row even in short tests: these disks were once taken.
 	always bool
 	// restless contents are written by the node itself; the others may not change by a byte.
 	restless bool
 }
 
-// twoPaths shows one disk as two, as a node does that has two paths to it and no multipathd. The one asked for is the second.
+// twoPaths shows one disk as two, as a node does that has two paths to it and no multipathd. The pool asks for the second.
 const twoPaths = `modprobe scsi_debug dev_size_mb=128 add_host=2 vpd_use_hostno=0; udevadm settle
 	set -- "$@" $(grep -l scsi_debug /sys/block/sd*/device/model | cut -d/ -f4); test $# -ge 7
 	ln -sf "/dev/$7" /dev/disk/by-id/virtio-$(hostname)-other
 `
 
-// onePath removes the two again.
+// onePath removes both again.
 const onePath = `rm -f /dev/disk/by-id/virtio-$(hostname)-other; udevadm settle; modprobe -r scsi_debug`
 
 // mark writes a magic number, in the notation of printf, to a place on the disk; from its end if negative.
@@ -55,8 +55,8 @@ const newPartition = mbr + `; blockdev --rereadpt "$2"; udevadm settle; test -b 
 // mbr is a partition table with one partition of type 83 from sector 2048 on.
 const mbr = `printf '\000\000\000\000\203\000\000\000\000\010\000\000\000\000\004\000' | dd of="$2" bs=1 seek=446 conv=notrunc status=none; printf '\125\252' | dd of="$2" bs=1 seek=510 conv=notrunc,fsync status=none`
 
-// The dangers. Those that the node's own programs can make are made by them. Other signatures are written to the places where the
-// programs that make them would write them.
+// The dangers. The node's own programs make those that they can make. Other signatures are written to the places where the programs that
+// make them would write them.
 var allDangers = []danger{
 	{name: "system disk", prepare: `ln -sf "$(readlink -f "/dev/block/$(mountpoint -d /)")" /dev/disk/by-id/virtio-$(hostname)-other`,
 		device: "other",
@@ -169,7 +169,7 @@ func noise(at, length int64) string {
 	return fmt.Sprintf(`at=%d; [ $at -ge 0 ] || at=$(($(blockdev --getsize64 "$2") + at)); yes | head -c %d | dd of="$2" bs=64k oflag=seek_bytes seek=$at iflag=fullblock conv=notrunc,fsync status=none`, at, length)
 }
 
-// alone leaves nothing on the disk but a piece of it.
+// alone clears the disk except for one piece of it.
 func alone(at, length int64) string { return aloneAt(fmt.Sprint(at), length) }
 
 func aloneAt(at string, length int64) string {
@@ -183,7 +183,7 @@ func foreign(vdevs string) string {
 	return create + ` || { udevadm settle; ` + create + `; }`
 }
 
-// dangers asks for each dangerous disk. All are refused with the reason, and nothing on them changes.
+// dangers requests a pool on each dangerous disk. All are refused with the reason, and nothing on them changes.
 func (p *pools) dangers() {
 	rows, undo := allDangers, ""
 	if testing.Short() {
@@ -198,7 +198,7 @@ func (p *pools) dangers() {
 		breakDisk(p.t, p.node, disk, "throttle", 0, 0)
 	}
 	for i, danger := range rows {
-		// Each script costs seconds on an emulated node, so what was done for the last disk is undone with the same.
+		// Each script costs seconds on an emulated node, so the same script also undoes the row before.
 		p.script(undo + "\n" + empty + "\n" + danger.prepare + "\n" + flushed)
 		undo = danger.undo
 		before := p.contents(2)
@@ -223,7 +223,7 @@ func (p *pools) dangers() {
 	}
 }
 
-// dangerous is the path to ask for: a disk of the test, or the last word of a name by which the node knows another.
+// dangerous returns the path to ask for: a disk of the test, or the last word of a name by which the node knows another.
 func (p *pools) dangerous(device string) string {
 	if device == "" {
 		return p.on(2)
@@ -231,7 +231,7 @@ func (p *pools) dangerous(device string) string {
 	return "/dev/disk/by-id/virtio-" + p.node + "-" + device
 }
 
-// flushed writes to the disk what the node still has in memory for it.
+// flushed writes to the disk the data that the node still has in memory for it.
 const flushed = `sync; blockdev --flushbufs "$2"`
 
 // empty makes the disks of the dangers as good as new.
@@ -239,7 +239,7 @@ const empty = blank + `blank "$2"
 blank "$3"
 udevadm settle`
 
-// contents is a checksum over all that was ever written to a disk, by its place.
+// contents returns a checksum of everything that was ever written to a disk, and of its place.
 func (p *pools) contents(disk int) string {
 	p.t.Helper()
 	path, err := theLab.DiskFile(p.node, p.disks[disk-1].Name)
@@ -253,7 +253,7 @@ func (p *pools) contents(disk int) string {
 	return sum
 }
 
-// sparseSum is a checksum over the data of a sparse file, without its zeros: holes may come and go.
+// sparseSum returns a checksum of the data of a sparse file, without its zeros: holes may come and go.
 func sparseSum(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -264,7 +264,7 @@ func sparseSum(path string) (string, error) {
 	hash, buffer, zeros := sha256.New(), make([]byte, block), make([]byte, block)
 	for at := int64(0); ; {
 		at, err = file.Seek(at, unix.SEEK_DATA)
-		if errors.Is(err, unix.ENXIO) { // no data behind it
+		if errors.Is(err, unix.ENXIO) { // no more data
 			return hex.EncodeToString(hash.Sum(nil)), nil
 		}
 		if err != nil {

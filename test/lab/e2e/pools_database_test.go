@@ -13,9 +13,9 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// database puts data and log on pools of their own, under load at the same time, with a StorageTarget that two variants use. Each workload
-// has its figures, its distributions and the counters of its own pool, and one variant changes its log in mid-run. A real PostgreSQL has
-// its log on the second pool.
+// database puts data and log on their own pools, under load at the same time, with a StorageTarget that two variants use. Each workload has
+// its figures, its distributions and the counters of its own pool, and one variant changes its log in mid-run. A real PostgreSQL has its
+// log on the second pool.
 func (p *pools) database() {
 	g := gomega.NewWithT(p.t)
 	s := p.team()
@@ -97,7 +97,7 @@ func (p *pools) togetherIsTrue(s *space, run results.RunResult) {
 	g.Expect(reads.Count()).To(gomega.Equal(metric("data.readOperations")))
 }
 
-// phaseOf is the document of a phase of a run.
+// phaseOf returns the document of a phase of a run.
 func (s *space) phaseOf(run results.RunResult, name string) results.PhaseDocument {
 	s.t.Helper()
 	g := gomega.NewWithT(s.t)

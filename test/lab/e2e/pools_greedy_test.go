@@ -83,7 +83,7 @@ phases:
 	modest.leavesNothing(before, benchmark)
 }
 
-// own are the objects of a namespace that its user may change, and whose deletion a run waits for.
+// own returns lists of the kinds in a namespace that its user may change, and whose deletion a run waits for.
 func (s *space) own() []client.ObjectList {
 	return []client.ObjectList{&corev1.PersistentVolumeClaimList{}, &corev1.PodList{}, &batchv1.JobList{}, &v1alpha1.StorageBenchmarkList{}}
 }
@@ -121,7 +121,7 @@ func (s *space) letGo() {
 	}).WithTimeout(benchmarkPatience).WithPolling(polling).Should(gomega.Succeed(), "all that the greedy user kept is gone")
 }
 
-// othersFinalizers are the finalizers that are not the tenant's.
+// othersFinalizers returns the finalizers that are not the tenant's.
 func othersFinalizers(finalizers []string) (left []string) {
 	for _, one := range finalizers {
 		if one != tenantFinalizer {
@@ -131,7 +131,8 @@ func othersFinalizers(finalizers []string) (left []string) {
 	return left
 }
 
-// each changes the objects of the namespace that its user may change. One that is gone or newer meanwhile is left to the next call.
+// each changes the objects of the namespace that its user may change. An object that is gone or has changed meanwhile is left to the next
+// call.
 func (s *space) each(change func(client.Object)) {
 	ctx, cancel := afterwards(s.t)
 	defer cancel()

@@ -15,11 +15,11 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// inStep is how far apart the nodes of a group may begin what is measured.
+// inStep is how far apart the nodes of a group may begin to measure.
 const inStep = 2 * time.Second
 
-// nodesAtOnce measures on two nodes at the same time, each with a disk of its own: they begin together, their figures are added, and
-// nothing is left on either.
+// nodesAtOnce measures on two nodes at the same time, each with its own disk: they begin together, their figures are added, and nothing is
+// left on either.
 func (p *pools) nodesAtOnce() {
 	pair := nodes[:2]
 	second := takeDisks(p.t, pair[1], 1)[0]
@@ -60,7 +60,7 @@ gates:
 	}
 }
 
-// only labels some nodes for the time of the test.
+// only labels some nodes until the end of the test, and returns a node selector for them.
 func (p *pools) only(some []string) map[string]string {
 	p.t.Helper()
 	const label = "storagebench.dev/e2e-pair"
@@ -94,7 +94,7 @@ func (p *pools) only(some []string) map[string]string {
 	return map[string]string{label: yes}
 }
 
-// checkGroup compares what the nodes did with what the results say of them together.
+// checkGroup compares the results of the single nodes with those of the group.
 func (p *pools) checkGroup(s *space, benchmark *v1alpha1.StorageBenchmark, pair []string) {
 	p.t.Helper()
 	g := gomega.NewWithT(p.t)
@@ -130,7 +130,7 @@ func (p *pools) checkGroup(s *space, benchmark *v1alpha1.StorageBenchmark, pair 
 		gomega.ContainSubstring("| "+pair[0]+" | "+pair[1]+" |")))
 }
 
-// phaseDocument is all that a node reported about a phase.
+// phaseDocument returns everything that a node reported about a phase.
 func (s *space) phaseDocument(phase results.RunPhase) results.PhaseDocument {
 	s.t.Helper()
 	stored := s.configMap(phase.ConfigMap)

@@ -11,7 +11,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// poolLayouts are tried on real disks. The second column is what 'zpool status' shows of the tree, in order.
+// poolLayouts are tried on real disks. tree is what 'zpool status' shows of the tree, in order.
 var poolLayouts = []struct{ name, spec, tree string }{
 	{"single", `{vdevs: [{devices: [$1]}], ashift: 9}`, "$1"},
 	{"stripe", `{vdevs: [{devices: [$1, $2]}], ashift: 13}`, "$1 $2"},
@@ -93,7 +93,8 @@ func (p *pools) life() {
 	p.grows()
 }
 
-// mounts checks a dataset that the agent keeps mounted: it is mounted again after an export, and goes with its pool unless it is in use.
+// mounts checks a dataset that the agent keeps mounted: it is mounted again after an export, and is removed with its pool unless it is in
+// use.
 func (p *pools) mounts() {
 	g := gomega.NewWithT(p.t)
 	pool := p.make("mounts", `{vdevs: [{devices: [$1]}], datasets: [{path: lab}, {path: lab/data, mounted: true}]}`)
@@ -156,7 +157,7 @@ func (p *pools) grows() {
 	p.remove(left, pool)
 }
 
-// rivals claim the same disk and the same name: the second waits, and gets them when the first is gone.
+// rivals claim the same disk and the same name: the second one waits, and gets them when the first one is gone.
 func (p *pools) rivals() {
 	g := gomega.NewWithT(p.t)
 	first := p.make("first", `{vdevs: [{devices: [$1]}]}`)
@@ -177,7 +178,7 @@ func (p *pools) rivals() {
 	p.remove(second)
 }
 
-// reuse takes a disk with old data if its serial number is named, and no other.
+// reuse: a disk with old data is taken if its serial number is named, and otherwise refused.
 func (p *pools) reuse() {
 	g := gomega.NewWithT(p.t)
 	p.script(`mkfs.ext4 -q -F -E nodiscard "$1" 64M`)

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// cloneInVolume clones a dataset to a place within itself, where a link to a folder of the node is waiting. Nothing is mounted there, and a
-// benchmark that does so ends and gives its node back.
+// cloneInVolume clones a dataset to a place within itself, where there is a link to a folder of the node. Nothing is mounted there, and a
+// benchmark that does this ends and releases its node.
 func (p *pools) cloneInVolume() {
 	g := gomega.NewWithT(p.t)
 	pool := p.make("inside", `{vdevs: [{devices: [$1]}], datasets: [{path: data, mounted: true}]}`)
@@ -60,8 +60,8 @@ phases:
 	s.leavesNothing(before, benchmark)
 }
 
-// bareFolder resets a node while a pod writes to a dataset and no agent is there to mount it: the pod waits, nothing reaches the node's own
-// disk, and with the agent the pod goes on.
+// bareFolder resets a node while a pod writes to a dataset, and no agent is there to mount it: the pod waits, and nothing reaches the
+// node's own disk. Once the agent is back, the pod continues.
 func (p *pools) bareFolder() {
 	g, s := gomega.NewWithT(p.t), newSpace(p.t, levelRestricted)
 	switchOnAfterwards(p.t, p.node)
@@ -117,7 +117,7 @@ func (p *pools) bareFolder() {
 	g.Expect(p.script(`ls -d ` + point + ` 2>/dev/null || echo gone`)).To(gomega.Equal("gone"))
 }
 
-// lab sets the label by which the node has an agent, or has none.
+// lab sets the label that decides whether the node has an agent.
 func (p *pools) lab(is bool) {
 	ctx, cancel := afterwards(p.t)
 	defer cancel()
@@ -132,7 +132,7 @@ func (p *pools) lab(is bool) {
 	}
 }
 
-// localVolume is a PersistentVolume at a path of a node, for one claim.
+// localVolume returns a PersistentVolume at a path of a node, for one claim.
 func localVolume(name, namespace, path, node string) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
 		Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("64Mi")},

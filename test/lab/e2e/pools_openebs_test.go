@@ -26,7 +26,7 @@ import (
 	"github.com/storagebench/storagebench/test/zfsdriver"
 )
 
-// driverProgram and driverUnit are the node's part of the stand-in on a node.
+// driverProgram and driverUnit are the program and the systemd unit of the stand-in's node service on a node.
 const (
 	driverProgram = "/var/lib/zfsdriver-node"
 	driverUnit    = "zfsdriver-node"
@@ -76,7 +76,7 @@ func (p *pools) openebs() {
 	}
 }
 
-// alike: whoever makes the dataset, it has the same properties and is equally fast on a disk whose limits decide.
+// alike: the dataset has the same properties whoever makes it, and is equally fast on a disk whose limits decide the speed.
 func (p *pools) alike(s *space, before []string) {
 	g := gomega.NewWithT(p.t)
 	breakDisk(p.t, p.node, p.disks[0], "throttle", ageingIOPS, ageingBytesPerSecond)
@@ -109,7 +109,7 @@ gates:
 	g.Expect(reads[volume.ProvisionerOpenEBS]).To(gomega.BeNumerically("~", local, local*busyHost))
 }
 
-// mistakenBlockSize is a size of blocks for which the stand-in makes a volume with the default one.
+// mistakenBlockSize is a block size for which the stand-in makes a volume with the default block size instead.
 const mistakenBlockSize = "32k"
 
 // otherwise: a volume that is not as requested is detected before anything is written to it, whatever mistake the driver has made.
@@ -130,7 +130,7 @@ phases:
 	s.leavesNothing(before, benchmark)
 }
 
-// driver installs the stand-in until the end of the test: its node service as a process on the node, all else here.
+// driver installs the stand-in until the end of the test: its node service as a process on the node, everything else in this process.
 func (p *pools) driver() {
 	p.t.Helper()
 	id := "id-of-" + p.node // some clusters give their nodes other names in the driver
@@ -154,7 +154,7 @@ func (p *pools) driver() {
 			p.t.Errorf("the stand-in for the driver: %v", err)
 		}
 	})
-	eventually(p.t, "the driver is furnished", func(g gomega.Gomega) { // what comes later would look like something left behind
+	eventually(p.t, "the driver is furnished", func(g gomega.Gomega) { // later objects would look like leftovers
 		found, err := inventory(p.t.Context())
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 		g.Expect(found).To(gomega.ContainElements("zfsnodes.zfs.openebs.io "+zfsdriver.Namespace+"/"+id,
@@ -183,7 +183,7 @@ func (p *pools) startNodeService(id string) {
 	p.run("systemd-run", "--quiet", "--collect", "--unit="+driverUnit, driverProgram, "--node-id", id)
 }
 
-// removeDriver removes what driver has installed.
+// removeDriver removes everything that driver has installed.
 func (p *pools) removeDriver() {
 	ctx, cancel := afterwards(p.t)
 	defer cancel()
@@ -193,7 +193,7 @@ func (p *pools) removeDriver() {
 			p.t.Errorf("%v", err)
 		}
 	}
-	// The kubelet leaves the driver's label, and would refuse a driver that knows the node by another name.
+	// The kubelet keeps the driver's label, and would refuse a driver that knows the node by another name.
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: p.node}}
 	unlabel := fmt.Appendf(nil, `{"metadata": {"labels": {%q: null}}}`, zfsdriver.Topology)
 	if err := cluster.Patch(ctx, node, client.RawPatch(types.MergePatchType, unlabel)); err != nil {

@@ -12,7 +12,7 @@ import (
 // plainCase is what a newcomer writes first: one workload on a new, empty volume, with a fill only where the workload needs one.
 type plainCase struct {
 	name string
-	// phases of the benchmark; the last one is called it.
+	// phases of the benchmark; the name of the last one is "it".
 	phases string
 	// metric of the last phase that must be more than 0.
 	metric string
@@ -20,7 +20,7 @@ type plainCase struct {
 	folderOnly bool
 }
 
-// oneJob and twoJobs are files as fio's own manual begins with.
+// oneJob and twoJobs have job files like the first ones in fio's own manual.
 const (
 	oneJob  = `{name: it, measure: {workload: {fio: {jobFile: "[job1]\nrw=%s\nbs=8k\nsize=32m\n"}}}}`
 	twoJobs = `{name: it, measure: {workload: {fio: {jobFile: "[global]\nbs=8k\nsize=16m\ntime_based=1\nruntime=5\n[writer]\nrw=randwrite\n[reader]\nrw=randread\n"}}}}`

@@ -10,7 +10,8 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// properties: what is requested is in effect, as ZFS itself says and as the counters show. One benchmark, a variant for each property.
+// properties: requested properties are in effect, according to ZFS itself and to the counters. It is one benchmark, with a variant for each
+// property.
 func (p *pools) properties() {
 	g := gomega.NewWithT(p.t)
 	s := p.team()
@@ -58,7 +59,7 @@ gates: # the disks are read in the ramp already, and the sizes of their requests
 	} {
 		g.Expect(property(want.variant, want.property)).To(gomega.Equal(want.value), want.variant)
 	}
-	// Blocks of 8 KiB: what is written on the way, the metadata, takes whole sectors.
+	// Blocks of 8 KiB: the metadata that is written with them takes whole sectors.
 	show := func(what, a, b string, phase, name string) (int64, int64) {
 		x, y := metric(a, phase, name), metric(b, phase, name)
 		fmt.Printf("properties: %s: %s %s of %s is %d, of %s %d\n", what, phase, name, a, x, b, y)
@@ -93,7 +94,7 @@ func medianFor(p *pools, experiment results.Experiment, variant, phase, name str
 	return 0
 }
 
-// writtenTo is how much was written to a disk while a phase ran, as its agent counted.
+// writtenTo returns how much was written to a disk while a phase ran, as its agent counted.
 func (p *pools) writtenTo(experiment results.Experiment, variant, phase string, disk int) int64 {
 	p.t.Helper()
 	s := &space{t: p.t, name: teamNamespace}

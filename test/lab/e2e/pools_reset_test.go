@@ -20,8 +20,8 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// resets keeps a pool from one repetition to the next: with Dataset the second begins on a new dataset, with None on what the first has
-// left. A pool on which another user has put something is not destroyed.
+// resets keeps a pool from one repetition to the next: with Dataset the second begins on a new dataset, with None on the data of the first.
+// A pool on which another user has put something is not destroyed.
 func (p *pools) resets() {
 	s := p.team()
 	before := s.settled()
@@ -60,7 +60,7 @@ func (p *pools) keptForSchedule(s *space, before []string) {
 	g.Expect(p.run("zpool", "list", "-H")).To(gomega.BeEmpty(), "the pool outlives its benchmark")
 }
 
-// twice makes a benchmark of two repetitions on a kept pool. Its last phase leaves the time for a look at the node.
+// twice makes a benchmark of two repetitions on a kept pool. Its last phase is long enough for a look at the node.
 func (p *pools) twice(s *space, name string, reset v1alpha1.ResetPolicy,
 	changes ...func(*v1alpha1.StorageBenchmarkSpec)) *v1alpha1.StorageBenchmark {
 	p.t.Helper()
@@ -88,7 +88,7 @@ maxAttempts: 2
 	return benchmark
 }
 
-// keptDataset is what ZFS says of the dataset of a repetition that is being measured.
+// keptDataset is what ZFS reports about the dataset of the repetition that is being measured.
 type keptDataset struct{ pool, poolGUID, guid, run string }
 
 // repetition waits until a repetition is measured, and looks at the node.
@@ -133,8 +133,8 @@ func (p *pools) kept(s *space, before []string, reset v1alpha1.ResetPolicy) {
 	s.leavesNothing(before, benchmark)
 }
 
-// keptWithAStranger puts a dataset on the kept pool by hand. The next run does not begin on it, and it is not destroyed with it, until it
-// is taken away. Then the run goes on, on a new pool.
+// keptWithAStranger puts a dataset on the kept pool by hand. The next run does not begin on this pool, and the pool is not destroyed, until
+// the dataset is removed. Then the run continues on a new pool.
 func (p *pools) keptWithAStranger(s *space, before []string) {
 	g := gomega.NewWithT(p.t)
 	benchmark := p.twice(s, "kept-stranger", v1alpha1.ResetNone)

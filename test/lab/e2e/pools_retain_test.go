@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// retained is a pool that stays when its object goes, and that the next object of the name takes over as its message says.
+// retained makes a pool that stays when its object is deleted, and that the next object with this name takes over as its message says.
 func (p *pools) retained() {
 	g := gomega.NewWithT(p.t)
 	const spec = `{deletionPolicy: Retain, vdevs: [{type: mirror, devices: [$1, $2]}], datasets: [{path: data, mounted: true}]}`
@@ -37,8 +37,8 @@ func (p *pools) retained() {
 	p.remove(next)
 }
 
-// restored is a pool that is newer than its object, as after etcd was restored from a backup. All that the agent sees of this is that the
-// mark on the pool is of a later generation.
+// restored makes a pool that is newer than its object, as after etcd was restored from a backup. The agent only sees that the mark on the
+// pool has a later generation.
 func (p *pools) restored() {
 	g := gomega.NewWithT(p.t)
 	pool := p.make("restored", `{vdevs: [{type: mirror, devices: [$1, $2]}]}`)

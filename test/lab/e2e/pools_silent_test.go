@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// releasePatience is ample for a release, which waits for nothing on the node: less than any look at a disk may take.
+// releasePatience is ample for a release, which waits for nothing on the node. It is less than a look at a disk may take.
 const releasePatience = 25 * time.Second
 
 // silentDisk makes two disks stop answering: one with a pool on it, and one that a pool is to be made on. Other pools of the node

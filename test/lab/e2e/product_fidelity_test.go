@@ -33,11 +33,11 @@ const (
 	fidelityRate    = 16 << 20
 )
 
-// logged is where a job writes its log, which is another folder each time.
+// logged matches the line that says where a job writes its log: this is another folder each time.
 var logged = regexp.MustCompile(`(?m)^write_lat_log=.*$`)
 
-// TestFidelity compares fio as the runner runs it with plain fio and the same options: in one pod, in pairs, each first in turn.
-// The runner reports what plain fio reports.
+// TestFidelity compares fio as the runner runs it with plain fio and the same options: in one pod, in pairs, with each first in turn. The
+// runner reports what plain fio reports.
 func TestFidelity(t *testing.T) {
 	onlyAsBench(t, "fidelity")
 	needsBlockVolume(t, 400, fidelityRate)
@@ -122,7 +122,7 @@ func (f *fidelity) run(phase v1alpha1.Phase) results.PhaseDocument {
 	return document
 }
 
-// jobFile is the only job file that the runner gave to fio, with another name for its log.
+// jobFile returns the only job file that the runner gave to fio, with another name for its log.
 func (f *fidelity) jobFile(document results.PhaseDocument) string {
 	f.t.Helper()
 	var details engine.Details
@@ -132,7 +132,7 @@ func (f *fidelity) jobFile(document results.PhaseDocument) string {
 	return logged.ReplaceAllString(details.JobFiles[0], "write_lat_log=/tmp/plain")
 }
 
-// plainJob is what fio says about a group of jobs.
+// plainJob is what fio reports about a group of jobs.
 type plainJob struct {
 	Error       int `json:"error"`
 	Read, Write struct {

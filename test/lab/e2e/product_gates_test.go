@@ -18,7 +18,7 @@ import (
 // gatedIOPS is the limit of the disk that gates judge: an emulated machine reaches it with ease.
 const gatedIOPS = 300
 
-// writes measures what the limit applies to. It needs no data to be there before.
+// writes measures what the limit applies to. It needs no existing data.
 const writes = `
 target: {storageClass: {name: ` + lab.BlockClass + `, volumeMode: Block, size: 64Mi}}
 phases:
@@ -55,7 +55,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// sameThings: four variants that are the same are compared with each other by twenty gates, one at a time, and none may be Failed.
+// sameThings: twenty gates, one at a time, compare four equal variants with each other, and none may be Failed.
 func sameThings(t *testing.T) {
 	needsBlockVolume(t, gatedIOPS, 10<<20)
 	s := newSpace(t, levelRestricted)
@@ -164,7 +164,7 @@ func (s *space) change(benchmark *v1alpha1.StorageBenchmark, do func()) {
 	}
 }
 
-// valuesOf are those of all valid runs, in the order of execution.
+// valuesOf returns the values of all valid runs, in the order of execution.
 func valuesOf(experiment results.Experiment, phase, metric string) (values []int64) {
 	for _, run := range experiment.Runs {
 		for _, measured := range run.Phases {

@@ -17,7 +17,7 @@ import (
 	"github.com/storagebench/storagebench/internal/verdict/history"
 )
 
-// goodExperiments come before the disk is made slower. The change has to be found within allExperiments. A reference needs at least ten.
+// goodExperiments come before the disk is made slower. The change must be found within allExperiments. A reference needs at least ten.
 const goodExperiments, allExperiments = 11, 16
 
 const declining = "writeOperationsPerSecond"
@@ -64,7 +64,7 @@ gates: [{name: no-decline, compare: {metric: writes.`+declining+`, to: History}}
 	s.stop(benchmark)
 }
 
-// changeOf is the newest change that the history knows. Nil if there is none.
+// changeOf returns the newest change that the history knows, or nil if there is none.
 func changeOf(t *testing.T, series *history.Series) *history.Change {
 	t.Helper()
 	changes, _, err := history.Changes(series, 1)
@@ -95,7 +95,7 @@ func (s *space) pointsOf(benchmark *v1alpha1.StorageBenchmark) []history.Point {
 	return s.historyOf(benchmark).Points
 }
 
-// pointMedian is the median of a metric in the one phase of an experiment; 0 if it was not measured.
+// pointMedian returns the median of a metric in the one phase of an experiment; 0 if it was not measured.
 func pointMedian(point history.Point, metric string) int64 {
 	for _, one := range point.Metrics {
 		if one.Metric == metric {

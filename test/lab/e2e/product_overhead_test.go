@@ -26,7 +26,7 @@ const (
 	// overheadReach is how much longer than bare Jobs a StorageBenchmark may take, and verdictReach how long after its last pod.
 	overheadReach = 1.10
 	verdictReach  = 2 * time.Second
-	// overheadPolling is how often either side is looked at. It bounds the error of a single time.
+	// overheadPolling is how often either side is polled. It bounds the error of a single time.
 	overheadPolling = 100 * time.Millisecond
 	overheadSpec    = `
 target: {storageClass: {name: %s, volumeMode: Block, size: 64Mi}}
@@ -38,7 +38,7 @@ phases:
 )
 
 // TestOverhead compares the time from a StorageBenchmark to its verdict with that of a bare claim and the same Jobs, one after the other,
-// with their logs read: in pairs, each first in turn.
+// with their logs read: in pairs, with each first in turn.
 func TestOverhead(t *testing.T) {
 	onlyAsBench(t, "overhead")
 	needsBlockVolume(t, 400, 16<<20)
@@ -89,7 +89,7 @@ const (
 
 var partsOfTime = []string{partPrepare, partStart, partWork, partBetween, partVerdict}
 
-// learn takes the Jobs of a benchmark that keeps them. It also warms the caches for both sides.
+// learn copies the Jobs of a benchmark that keeps them. It also warms the caches for both sides.
 func (o *overhead) learn() {
 	benchmark := o.benchmark("template", fmt.Sprintf(overheadSpec, lab.BlockClass, v1alpha1.RetainAlways))
 	o.ended(benchmark, v1alpha1.VerdictPassed)
@@ -102,7 +102,7 @@ func (o *overhead) learn() {
 	o.emptied()
 }
 
-// benchmarked runs a benchmark, and notes the parts of its time while its pods exist.
+// benchmarked runs a benchmark, and records the parts of its time while its pods exist.
 func (o *overhead) benchmarked(pair int) {
 	o.t.Helper()
 	started := time.Now()
@@ -191,7 +191,7 @@ func (o *overhead) bare(pair int) {
 	o.emptied()
 }
 
-// emptied waits until the volumes of the lab can be used again: neither side waits for what the other one has left.
+// emptied waits until the volumes of the lab can be used again, so that neither side waits for the leftovers of the other.
 func (o *overhead) emptied() {
 	o.t.Helper()
 	eventually(o.t, "the block volumes are available again", func(g gomega.Gomega) {
@@ -208,7 +208,7 @@ func (o *overhead) emptied() {
 	})
 }
 
-// like is a Job that does what another one did, on another claim.
+// like returns a Job that does the same as another one, on another claim.
 func (o *overhead) like(template *batchv1.Job, claim string) *batchv1.Job {
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: claim + "-" + template.Labels[v1alpha1.LabelPhase]},

@@ -24,11 +24,11 @@ spec:
   repetitions: 3
 `
 
-// Limits of the slow disk. They are far below those of the others, so that emulation cannot make these look alike, and let it do more than
+// Limits of the slow disk. They are far below those of the others, so that emulation cannot make them look alike. Yet they allow more than
 // the 1,000 operations that a P99 needs.
 const sweptIOPS, sweptBytesPerSecond = 250, 5 << 20
 
-// slowNode: of two nodes with the same disks but one slowed down, sweep names that one.
+// slowNode: one of two nodes with the same disks is slowed down, and sweep names that one.
 func slowNode(t *testing.T) {
 	if len(nodes) < 2 {
 		t.Skip("a sweep compares nodes, and this lab has one: make it with NODES=2")
@@ -40,7 +40,7 @@ func slowNode(t *testing.T) {
 	said, code := s.plugin("sweep", "-f", file, "--nodes", "kubernetes.io/os=linux")
 	fmt.Print(said)
 	g.Expect(code).To(gomega.Equal(1), "there is an outlier")
-	g.Expect(said).To(gomega.ContainSubstring("2 places, 1 unlike the others, 0 lacking numbers"))
+	g.Expect(said).To(gomega.ContainSubstring("2 places, 1 unlike the others, 0 without results"))
 	g.Expect(said).To(gomega.MatchRegexp(`OUTLIER  %s: scan.readBytesPerSecond .*, which is worse`, nodes[1]))
 }
 

@@ -37,7 +37,7 @@ func (s *space) benchmark(name, spec string) *v1alpha1.StorageBenchmark {
 	return made
 }
 
-// parsed is a StorageBenchmark with that spec.
+// parsed returns a StorageBenchmark with that spec.
 func (s *space) parsed(name, spec string) *v1alpha1.StorageBenchmark {
 	s.t.Helper()
 	parsed := &v1alpha1.StorageBenchmark{}
@@ -48,7 +48,7 @@ func (s *space) parsed(name, spec string) *v1alpha1.StorageBenchmark {
 	return parsed
 }
 
-// ended waits for the verdict on a benchmark. It checks the verdict, and everything that says the same in other words.
+// ended waits for the verdict on a benchmark. It checks the verdict, and everything else that reports it.
 func (s *space) ended(benchmark *v1alpha1.StorageBenchmark, verdict v1alpha1.Verdict) outcome {
 	s.t.Helper()
 	g := gomega.NewWithT(s.t)
@@ -96,7 +96,7 @@ func (s *space) over(benchmark *v1alpha1.StorageBenchmark) {
 		"benchmark "+benchmark.Name+" is complete")
 }
 
-// completed waits for the results of a benchmark without given-up runs.
+// completed waits for the results of a benchmark whose runs have all completed.
 func (s *space) completed(benchmark *v1alpha1.StorageBenchmark) results.Experiment {
 	s.t.Helper()
 	s.over(benchmark)
@@ -155,7 +155,7 @@ func (s *space) outcome(benchmark *v1alpha1.StorageBenchmark) outcome {
 	return o
 }
 
-// experiment is a benchmark's results.json.
+// experiment returns a benchmark's results.json.
 func (s *space) experiment(benchmark *v1alpha1.StorageBenchmark) (experiment results.Experiment) {
 	s.t.Helper()
 	g := gomega.NewWithT(s.t)
@@ -173,7 +173,7 @@ func (s *space) configMap(name string) *corev1.ConfigMap {
 	return found
 }
 
-// settled lists what is in the cluster, once a new namespace has what every namespace gets.
+// settled lists the objects in the cluster, once a new namespace has the objects that every namespace gets.
 func (s *space) settled() []string {
 	s.t.Helper()
 	var found []string
@@ -186,7 +186,7 @@ func (s *space) settled() []string {
 	return found
 }
 
-// leavesNothing deletes benchmarks and waits until the cluster has nothing that it did not have before them: no runs, Jobs, pods,
+// leavesNothing deletes benchmarks and waits until the cluster has no objects that it did not have before them: no runs, Jobs, pods,
 // claims, volumes, Leases, ConfigMaps. The manager's own pod may be another one, and its Lease is made once it leads.
 func (s *space) leavesNothing(before []string, benchmarks ...*v1alpha1.StorageBenchmark) {
 	s.t.Helper()
@@ -208,7 +208,7 @@ func (s *space) leavesNothing(before []string, benchmarks ...*v1alpha1.StorageBe
 	fmt.Printf("nothing is left of %d benchmarks %.0f s after they were deleted\n", len(benchmarks), time.Since(started).Seconds())
 }
 
-// working waits until the pod of a phase is in the middle of its work: it reports that so many percent are done.
+// working waits until the pod of a phase is in the middle of its work: it reports at least this percentage.
 func (s *space) working(benchmark *v1alpha1.StorageBenchmark, phase string, percent int) *corev1.Pod {
 	s.t.Helper()
 	found := &corev1.Pod{}
@@ -226,7 +226,7 @@ func (s *space) working(benchmark *v1alpha1.StorageBenchmark, phase string, perc
 	return found
 }
 
-// progressIn is the last percentage that a runner's log reports.
+// progressIn returns the last percentage that a runner's log reports.
 func progressIn(log string) int {
 	percent := 0
 	for line := range strings.Lines(log) {
@@ -250,7 +250,7 @@ func (s *space) phasePods(benchmark *v1alpha1.StorageBenchmark, phase string) []
 	return pods.Items
 }
 
-// jobs are those of a benchmark that keeps them (retain: Always).
+// jobs returns the Jobs of a benchmark that keeps them (retain: Always).
 func (s *space) jobs(benchmark *v1alpha1.StorageBenchmark) []batchv1.Job {
 	s.t.Helper()
 	var jobs batchv1.JobList
@@ -261,8 +261,8 @@ func (s *space) jobs(benchmark *v1alpha1.StorageBenchmark) []batchv1.Job {
 	return jobs.Items
 }
 
-// needsBlockVolume gives the disk behind the block volume of the first node other limits until the end of the test, and returns
-// it. A disk that was broken is whole again then too.
+// needsBlockVolume changes the limits of the disk behind the block volume of the first node until the end of the test, and returns the
+// disk. If the test breaks the disk, it is also restored then.
 func needsBlockVolume(t *testing.T, iops, bytesPerSecond int64) vm.Disk {
 	t.Helper()
 	if len(made.Volumes) == 0 {

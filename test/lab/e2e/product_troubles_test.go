@@ -18,7 +18,7 @@ import (
 	"github.com/storagebench/storagebench/test/lab"
 )
 
-// managerRestarted: a phase that is under way does not notice that the manager dies.
+// managerRestarted: a running phase does not notice that the manager dies.
 func managerRestarted(t *testing.T) {
 	g, s := gomega.NewWithT(t), newSpace(t, levelRestricted)
 	before := s.settled()
@@ -66,7 +66,7 @@ func managerPod(t *testing.T) *corev1.Pod {
 	return nil
 }
 
-// twoBenchmarks: the second one for a node waits in line, says so, and never runs at the same time as the first.
+// twoBenchmarks: the second benchmark for a node waits in the queue, says so, and never runs at the same time as the first.
 func twoBenchmarks(t *testing.T) {
 	const spec = `
 target: {storageClass: {size: 64Mi}}
@@ -104,8 +104,8 @@ phases:
 	s.leavesNothing(before, first, second)
 }
 
-// podTimes are when the first pod of a benchmark that keeps its pods began to work and when the last one ended. The times of its Jobs
-// would not do: a Job is marked as complete some time after its pod has ended.
+// podTimes returns when the first pod of a benchmark that keeps its pods began to work and when the last one ended. The times of its Jobs
+// are not suitable: a Job is marked as complete some time after its pod has ended.
 func (s *space) podTimes(benchmark *v1alpha1.StorageBenchmark) (start, end time.Time) {
 	s.t.Helper()
 	for _, phase := range benchmark.Spec.Phases {
@@ -124,7 +124,7 @@ func (s *space) podTimes(benchmark *v1alpha1.StorageBenchmark) (start, end time.
 	return start, end
 }
 
-// volumeTooSmall: what does not fit is reported before anything is written, and gives no numbers.
+// volumeTooSmall: data that does not fit is reported before anything is written, and gives no numbers.
 func volumeTooSmall(t *testing.T) {
 	s := newSpace(t, levelRestricted)
 	before := s.settled()
@@ -174,7 +174,7 @@ gates:
 	s.leavesNothing(before, benchmark)
 }
 
-// brokenDisk: a disk that breaks in the middle of a measurement gives no numbers, but the reason.
+// brokenDisk: a disk that breaks in the middle of a measurement gives a reason and no numbers.
 func brokenDisk(t *testing.T) {
 	disk := needsBlockVolume(t, 300, 10<<20)
 	s := newSpace(t, levelRestricted)
@@ -197,7 +197,8 @@ gates:
 	s.leavesNothing(before, benchmark)
 }
 
-// broken: the only run is Invalid because of a phase, with the reason in words everywhere, and without any number of it.
+// broken checks that the only run is Invalid because of a phase, that the reason is given in words everywhere, and that there is no number
+// of this phase.
 func (o outcome) broken(t *testing.T, phase, reason, words string) {
 	t.Helper()
 	g := gomega.NewWithT(t)

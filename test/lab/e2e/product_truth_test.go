@@ -13,7 +13,8 @@ import (
 	"github.com/storagebench/storagebench/test/lab/vm"
 )
 
-// benchVariable names the bench that is asked for. Benches take minutes, and prove nothing new about a cluster.
+// benchVariable is the environment variable with the name of the requested bench. Benches take minutes, and prove nothing new about a
+// cluster.
 const benchVariable = "BENCH"
 
 func onlyAsBench(t *testing.T, name string) {
@@ -23,15 +24,15 @@ func onlyAsBench(t *testing.T, name string) {
 	}
 }
 
-// truthSettings are the limits that the product has to find. An emulated machine has to reach them with ease: otherwise the
-// machine is measured instead of the disk.
+// truthSettings are the limits that the product must find. An emulated machine must reach them with ease: otherwise the machine is measured
+// instead of the disk.
 var truthSettings = []struct{ iops, bytesPerSecond int64 }{{400, 16 << 20}, {150, 6 << 20}}
 
-// truthSeconds is how long each phase works. After a pause a disk does some work at once, before its throttle takes hold, and
-// each worker has a request under way at the end: both together are then less than 1% of all.
+// truthSeconds is how long each phase works. After a pause a disk does some work at once, before its throttle takes hold, and each worker
+// has a request in flight at the end: with this duration, both together are less than 1% of the total.
 const truthSeconds = 20
 
-// truthPoints are what phases measure, and the limit that this has to reach: operations or bytes per second.
+// truthPoints are the figures that phases measure, each with the limit that it must reach: operations or bytes per second.
 var truthPoints = []struct {
 	phase, name string
 	metrics     []string
@@ -45,10 +46,10 @@ var truthPoints = []struct {
 	{"writes", "fio, 4 KiB random writes", []string{"writeOperationsPerSecond"}, true},
 }
 
-// truthWorkers of the random reads have one request under way each.
+// truthWorkers of the random reads have one request in flight each.
 const truthWorkers = 8
 
-// truthTargets are what the disks are measured through: as they are, and through a file system.
+// truthTargets are the ways in which the disks are measured: directly, and through a file system.
 var truthTargets = []struct{ name, target string }{
 	{"block", "{name: " + lab.BlockClass + ", volumeMode: Block, size: %d}"},
 	{"files", "{name: " + lab.PathClass + ", size: %d}"},
@@ -130,7 +131,7 @@ phases:
 		}
 		points = append(points, point)
 	}
-	// With all workers waiting all the time, the throttle says how long each of them waits.
+	// All workers wait all the time, so the throttle determines how long each of them waits.
 	waits, found := medianOf(o, "reads", "readLatencyMeanNanoseconds")
 	if !found {
 		s.t.Fatalf("phase reads has no mean latency: %s", o.report)
@@ -217,7 +218,7 @@ func (point latencyPoint) check(t *testing.T, o outcome, disk vm.Disk) {
 	}
 }
 
-// medianOf finds a figure where the report takes it from.
+// medianOf returns a figure from the place from which the report takes it.
 func medianOf(o outcome, phase, metric string) (int64, bool) {
 	for _, variant := range o.experiment.Variants {
 		for _, measured := range variant.Phases {

@@ -48,8 +48,8 @@ gates:
 }
 
 // blockVolume: on a whole disk, random and sequential reads find the limits of the disk. An emulated machine reaches them with ease, even
-// when others work beside it, so that the disk is measured and not the machine. A busy machine may be slower, so a lower figure is measured
-// again; a higher one is wrong at once.
+// if other programs run at the same time, so that the disk is measured and not the machine. A busy machine may be slower, so a lower figure
+// is measured again; a higher one is wrong at once.
 func blockVolume(t *testing.T) {
 	disk := needsBlockVolume(t, 300, 10<<20)
 	g, s := gomega.NewWithT(t), newSpace(t, levelRestricted)
@@ -89,7 +89,7 @@ gates:
 		plausible(g, document, disk)
 	}
 	g.Expect(o.documents["scan"].Metrics["readBytes"]).To(gomega.BeEquivalentTo(100 << 20))
-	random := o.documents["oltp"].Metrics // each read of 8 KiB is one of the disk, which has a limit and so is always busy
+	random := o.documents["oltp"].Metrics // each read of 8 KiB is one read of the disk, which has a limit and so is always busy
 	g.Expect(random["diskReadsPerReadMilli"]).To(gomega.BeNumerically("~", 1000, 50))
 	g.Expect(random["diskReadRequestBytes"]).To(gomega.BeNumerically("~", 8<<10, 400))
 	g.Expect(random["diskBusyPartsPerMillion"]).To(gomega.BeNumerically(">", 500_000))
@@ -124,7 +124,8 @@ gates:
 	s.leavesNothing(before, benchmark)
 }
 
-// plausible: something was done; not more than the disk lets through; and amounts, rates and times agree with each other.
+// plausible checks that something was done, that it was not more than the disk allows, and that amounts, rates and times agree with each
+// other.
 func plausible(g *gomega.WithT, document results.PhaseDocument, disk vm.Disk) {
 	m := document.Metrics
 	g.Expect(document.Outcome).To(gomega.Equal(results.OutcomeValid), "%s: %s", document.Reason, document.Message)

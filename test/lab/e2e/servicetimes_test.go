@@ -11,10 +11,10 @@ import (
 	"github.com/storagebench/storagebench/test/lab/vm"
 )
 
-// emulation is how much longer than on the disk itself a request may take, in the guest and in QEMU, without KVM.
+// emulation is how much longer a request may take than on the disk itself, in the guest and in QEMU, without KVM.
 const emulation = 8 * time.Millisecond
 
-// TestServiceTimes: plain fio finds how long a disk with service times takes for a request, alone and beside others.
+// TestServiceTimes: plain fio finds how long a disk with service times takes for a request, alone and with others in parallel.
 func TestServiceTimes(t *testing.T) {
 	long(t)
 	at := slices.IndexFunc(made.Disks, vm.Disk.Slow)
@@ -44,7 +44,7 @@ func TestServiceTimes(t *testing.T) {
 	}
 }
 
-// takes measures a latency and compares. A machine that does something else meanwhile may be slower, but none is faster than the disk.
+// takes measures a latency and compares it. A machine that is busy with something else may be slower, but none is faster than the disk.
 func (s *space) takes(pod, device, arguments string, want time.Duration) {
 	s.t.Helper()
 	for attempt := 1; ; attempt++ {
@@ -61,7 +61,8 @@ func (s *space) takes(pod, device, arguments string, want time.Duration) {
 	}
 }
 
-// meanLatency of what fio does for a few seconds: of its flushes if it makes some, else of its reads and writes.
+// meanLatency returns the mean latency of fio's requests during a few seconds: of its flushes if it makes some, otherwise of its reads and
+// writes.
 func (s *space) meanLatency(pod, device, arguments string) time.Duration {
 	s.t.Helper()
 	output := s.must(pod, `fio --name=latency --filename="$1" --direct=1 --ioengine=libaio --norandommap --randrepeat=0 --time_based \

@@ -10,13 +10,13 @@ import (
 	"github.com/storagebench/storagebench/test/lab/vm"
 )
 
-// poolPrefix begins the names of the tests' pools, so that those of a killed run are recognised and removed.
+// poolPrefix is the prefix of the names of the tests' pools, so that those of a killed run are recognised and removed.
 const poolPrefix = "e2e-"
 
-// device is the name by which a node knows a disk.
+// device returns the name by which a node knows a disk.
 func device(node, disk string) string { return "/dev/disk/by-id/virtio-" + node + "-" + disk }
 
-// wipe empties a disk that is unused or has a pool of the tests. It stops at anything else.
+// wipe is a script that empties a disk that is unused or has a pool of the tests. It stops at anything else.
 const wipe = `set -eu
 device=$1
 udevadm settle
@@ -34,16 +34,16 @@ wipefs --all --quiet "$device"
 udevadm settle
 `
 
-// blank defines a shell function that leaves nothing on a disk, because the agent looks at all of it. A discarded block of the lab's disks
-// is a hole in a file.
+// blank defines a shell function that erases a whole disk, because the agent looks at all of it. A discarded block of the lab's disks is a
+// hole in a file.
 const blank = `blank() {
 	blkdiscard -f "$1"
 	blockdev --rereadpt "$1"
 }
 `
 
-// takeDisks gives a test the first data disks of a node, empty, and takes them back in order and empty at its end. Call it
-// before newSpace: what is cleaned up first are the pods, then the disks that they used.
+// takeDisks gives a test the first data disks of a node, empty, and repairs and empties them again at its end. Call it before newSpace, so
+// that the pods are cleaned up first, then the disks that they used.
 func takeDisks(t *testing.T, node string, count int) []vm.Disk {
 	t.Helper()
 	if len(made.Disks) < count {
@@ -89,7 +89,7 @@ type vdev struct {
 	Vdevs          map[string]vdev `json:"vdevs"`
 }
 
-// errors counts those of the vdev and of all below it.
+// errors counts the errors of the vdev and of all below it.
 func (v vdev) errors() int64 {
 	count := v.ReadErrors + v.WriteErrors + v.ChecksumErrors
 	for _, below := range v.Vdevs {
@@ -98,7 +98,7 @@ func (v vdev) errors() int64 {
 	return count
 }
 
-// leaf is the part of the vdev on a disk of the lab.
+// leaf returns the part of the vdev that is on a disk of the lab.
 func (v vdev) leaf(disk string) vdev {
 	for name, below := range v.Vdevs {
 		if strings.HasSuffix(name, "-"+disk) {

@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/test/lab/vm"
 )
 
-// tolerance of what fio reads back.
+// tolerance is how far fio's figures may be from a limit.
 const tolerance = 0.02
 
 // Block sizes of the two measurements. 512 KiB is one request of the disk, because QEMU takes up to 254 pages at once. 1 MiB
@@ -58,10 +58,11 @@ func TestThrottles(t *testing.T) {
 	})
 }
 
-// attempts at reaching a limit: a machine that does something else meanwhile may be too slow for it. Above it, none is allowed.
+// attempts is how often a test tries to reach a limit: a machine that is busy with something else may be too slow for it. No attempt may
+// exceed the limit.
 const attempts = 4
 
-// readBack measures both limits of a disk and compares.
+// readBack measures both limits of a disk and compares them.
 func (s *space) readBack(pod, node string, disk vm.Disk) {
 	s.t.Helper()
 	g := gomega.NewWithT(s.t)
@@ -85,7 +86,7 @@ func (s *space) readBack(pod, node string, disk vm.Disk) {
 	}
 }
 
-// limit is infinite if there is none.
+// limit returns infinity if there is no limit.
 func limit(value int64) float64 {
 	if value == 0 {
 		return math.Inf(1)

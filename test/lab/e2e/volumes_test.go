@@ -15,10 +15,10 @@ import (
 	"github.com/storagebench/storagebench/test/lab"
 )
 
-// blockPath is where the operator's workloads find a raw block volume.
+// blockPath is the path at which the operator's workloads find a raw block volume.
 const blockPath = "/dev/storagebench"
 
-// newClaim asks for a volume, of the default class if none is named.
+// newClaim returns a claim for a volume, of the default class if none is named.
 func newClaim(name string, class *string, mode corev1.PersistentVolumeMode) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -50,7 +50,7 @@ func attached(claim string) podOption {
 	}
 }
 
-// volumeOf is the volume that a claim is bound to.
+// volumeOf returns the volume that a claim is bound to.
 func (s *space) volumeOf(claim string) *corev1.PersistentVolume {
 	s.t.Helper()
 	found, volume := &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{}
@@ -63,7 +63,7 @@ func (s *space) volumeOf(claim string) *corev1.PersistentVolume {
 	return volume
 }
 
-// TestFilesystemVolume: what one pod writes, a later one reads; neither is root. The volume and its data go with the claim.
+// TestFilesystemVolume: a later pod reads what an earlier one wrote; neither is root. The volume and its data are deleted with the claim.
 func TestFilesystemVolume(t *testing.T) {
 	long(t)
 	for _, node := range nodes {
@@ -96,7 +96,7 @@ func TestFilesystemVolume(t *testing.T) {
 	}
 }
 
-// TestBlockVolume: a raw block volume belongs to an ordinary user, and the next one to get it finds nothing on it.
+// TestBlockVolume: a raw block volume belongs to an ordinary user, and the next user finds nothing on it.
 func TestBlockVolume(t *testing.T) {
 	long(t)
 	if len(made.Volumes) == 0 {
@@ -134,8 +134,8 @@ func TestBlockVolume(t *testing.T) {
 	fmt.Printf("volume %s: %d MiB, written by user %d, empty for the next claim\n", volume.Name, capacity>>20, user)
 }
 
-// blockContent checks that 1 MiB from each offset on consists of one byte, as octal digits, both as the disk has it and through
-// the node's cache.
+// blockContent checks that 1 MiB from each offset on consists of one byte, given as octal digits, both on the disk and through the node's
+// cache.
 func (s *space) blockContent(pod string, offsets []string, wanted string) {
 	s.t.Helper()
 	for _, flags := range []string{"skip_bytes,direct", "skip_bytes"} {

@@ -41,8 +41,8 @@ type fabric struct {
 	heard map[address]*port
 }
 
-// Serve switches frames between all who connect, until the context ends, which is no error, or the listener fails.
-// It closes the listener, and returns when all ports are closed.
+// Serve switches frames between all connections, until the context ends, which is no error, or the listener fails. It closes the listener,
+// and returns when all ports are closed.
 func Serve(ctx context.Context, listener net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var ports sync.WaitGroup
@@ -66,7 +66,7 @@ func Serve(ctx context.Context, listener net.Listener) error {
 	}
 }
 
-// serve is the life of a port. A connection that breaks or sends something invalid ends only itself: QEMU connects again.
+// serve serves a port until it is closed. A connection that breaks or sends something invalid ends only itself: QEMU connects again.
 func (f *fabric) serve(ctx context.Context, connection net.Conn) {
 	p := &port{queue: make(chan []byte, queueLength), done: make(chan struct{})}
 	stop := context.AfterFunc(ctx, func() { _ = connection.Close() })
@@ -140,7 +140,7 @@ func (f *fabric) learn(from *port, source address) {
 	}
 }
 
-// group reports whether an address stands for several machines, such as broadcast: these are never learned.
+// group reports whether an address stands for several machines, such as broadcast: such addresses are never learned.
 func (a address) group() bool { return a[0]&1 == 1 }
 
 // offer never waits: a guest that does not read must not hold up the others.
@@ -151,7 +151,7 @@ func (p *port) offer(frame []byte) {
 	}
 }
 
-// write sends what is queued, and collects what is queued at once into one write.
+// write sends the queued frames, and combines those that are queued at the same time into one write.
 func (p *port) write(connection io.Writer) {
 	buffered := bufio.NewWriterSize(connection, 1<<16)
 	for {
@@ -166,7 +166,7 @@ func (p *port) write(connection io.Writer) {
 	}
 }
 
-// readFrame reads one frame into memory of its own, because several ports may hold it.
+// readFrame reads one frame into its own memory, because several ports may hold it.
 func readFrame(r io.Reader) ([]byte, error) {
 	var length [4]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {

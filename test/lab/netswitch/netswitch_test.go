@@ -77,7 +77,7 @@ func expect(t *testing.T, connection net.Conn, want []byte) {
 
 const hello = "hello"
 
-// meet makes sure that the switch has taken in all connections, by a broadcast from each that all others receive.
+// meet makes sure that the switch knows all connections, by a broadcast from each that all others receive.
 func meet(t *testing.T, connections ...net.Conn) {
 	t.Helper()
 	for i, from := range connections {
@@ -167,7 +167,7 @@ func TestNonsenseClosesOnlyItsPort(t *testing.T) {
 	if _, err := bad.Write(binary.BigEndian.AppendUint32(nil, maxFrame+1)); err != nil {
 		t.Fatal(err)
 	}
-	for err := error(nil); !errors.Is(err, io.EOF); { // after what was queued for it
+	for err := error(nil); !errors.Is(err, io.EOF); { // after the frames that were queued for it
 		if _, err = readFrame(bad); err != nil && !errors.Is(err, io.EOF) {
 			t.Fatalf("the port that sent nonsense got %v, expected to be closed", err)
 		}
@@ -180,7 +180,7 @@ func TestASlowPortDoesNotHoldUpOthers(t *testing.T) {
 	connect := start(t)
 	one, two, slow := connect(), connect(), connect()
 	meet(t, one, two, slow)
-	// Far more than the queue and the socket's buffers hold, and slow reads nothing of it.
+	// Far more than the queue and the socket's buffers hold, and slow reads none of it.
 	payload := string(make([]byte, 60000))
 	for i := range 3 * queueLength {
 		send(t, one, frameOf(machine(3), machine(1), payload))

@@ -61,7 +61,7 @@ func NewAuthority(name string) (*Authority, error) {
 	return &Authority{Pair: pair, certificate: certificate, key: key}, nil
 }
 
-// Request is what a certificate is to contain. The certificate is for clients and servers alike.
+// Request describes a certificate. The certificate is for clients and servers alike.
 type Request struct {
 	User   string
 	Groups []string

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestIssue verifies a certificate as a server's and as a client's, and that another authority does not vouch for it.
+// TestIssue verifies a certificate as a server's and as a client's, and checks that another authority does not vouch for it.
 func TestIssue(t *testing.T) {
 	authority, err := NewAuthority("lab")
 	if err != nil {

@@ -30,8 +30,7 @@ type Process struct {
 	Part string
 }
 
-// Start starts a part of the lab in a session of its own, so that it outlives this program and its terminal. Its output
-// is appended to a file.
+// Start starts a part of the lab in its own session, so that it outlives this program and its terminal. Its output is appended to a file.
 func Start(command *exec.Cmd, lab, part, log string) error {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -75,7 +74,7 @@ func Find(lab string) ([]Process, error) {
 	return found, nil
 }
 
-// partOf says which part of the lab a process is, if it is one. The environment of a zombie is empty.
+// partOf returns which part of the lab a process is, and whether it belongs to the lab. The environment of a zombie is empty.
 func partOf(pid int, lab string) (part string, belongs bool) {
 	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
@@ -93,8 +92,8 @@ func partOf(pid int, lab string) (part string, belongs bool) {
 	return part, belongs
 }
 
-// Threads says what each thread of the process waits for in the kernel, a line each: its name, state, and where it sleeps. It is for a
-// process that hangs.
+// Threads describes what each thread of the process waits for in the kernel, one per line: its name, its state, and where it sleeps. It is
+// for a process that hangs.
 func (p Process) Threads() string {
 	folders, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", p.PID))
 	var lines strings.Builder

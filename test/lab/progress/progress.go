@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// tailLines is how much of a failed step's log is shown.
+// tailLines is how many lines of a failed step's log are shown.
 const tailLines = 25
 
 // Reporter prints the steps. It is safe for steps that run at the same time.
@@ -38,10 +38,10 @@ func (r *Reporter) Say(format string, args ...any) {
 	_, _ = fmt.Fprintf(r.out, ">> %6.1fs  %s\n", time.Since(r.started).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// Logs is the folder of the logs.
+// Logs returns the folder of the logs.
 func (r *Reporter) Logs() string { return r.logs }
 
-// Step runs a step. What it writes to log goes to the file NAME.log, whose last lines are printed if it fails.
+// Step runs a step. The log goes to the file NAME.log, whose last lines are printed if the step fails.
 func (r *Reporter) Step(name, what string, do func(log io.Writer) error) error {
 	path := filepath.Join(r.logs, name+".log")
 	file, err := os.Create(path)
@@ -59,7 +59,7 @@ func (r *Reporter) Step(name, what string, do func(log io.Writer) error) error {
 	return nil
 }
 
-// Tail is the last lines of a log, indented, with its path.
+// Tail returns the last lines of a log, indented, with its path.
 func Tail(path string) string {
 	content, err := os.ReadFile(path)
 	text := strings.TrimRight(string(content), "\n")

@@ -102,7 +102,7 @@ type request struct {
 	data           []byte
 }
 
-// readRequest reads the next one, with its data.
+// readRequest reads the next request, with its data.
 func readRequest(connection io.Reader, size int64) (request, error) {
 	var header struct {
 		Magic          uint32

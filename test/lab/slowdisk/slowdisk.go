@@ -119,7 +119,7 @@ type head struct {
 	at   int64     // where on the disk that one ends
 }
 
-// ends says when a request that comes now is done, and gives it to the head that is free first.
+// ends returns when a request that comes now is done, and gives it to the head that is free first.
 func (d Disk) ends(heads []head, asked request, now time.Time) time.Time {
 	if len(heads) == 0 {
 		return now.Add(d.takes(asked))
@@ -144,7 +144,7 @@ func (d Disk) ends(heads []head, asked request, now time.Time) time.Time {
 	return next.free
 }
 
-// takes is the service time of a request, without a seek.
+// takes returns the service time of a request, without a seek.
 func (d Disk) takes(asked request) time.Duration {
 	switch asked.kind {
 	case kindRead:
@@ -172,7 +172,7 @@ func wait(ctx context.Context, duration time.Duration) bool {
 	}
 }
 
-// serve does what is asked for. As with the other disks of a lab, a flush leaves it to the host's kernel when to write.
+// serve executes a request. As with the other disks of a lab, the host's kernel decides when to write, even after a flush.
 func serve(file *os.File, asked request) (data []byte, code uint32) {
 	var err error
 	switch asked.kind {

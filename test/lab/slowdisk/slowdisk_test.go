@@ -15,7 +15,7 @@ import (
 
 const size = 1 << 20
 
-// client speaks as QEMU does.
+// client speaks the protocol as QEMU does.
 type client struct {
 	t    *testing.T
 	conn net.Conn
@@ -157,7 +157,7 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// TestServiceTimes has lower bounds, which hold on every machine.
+// TestServiceTimes checks lower bounds, which hold on every machine.
 func TestServiceTimes(t *testing.T) {
 	const delay, flush, unaligned = 30 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond
 	c := serveDisk(t, Disk{Delay: delay, FlushDelay: flush, UnalignedDelay: unaligned, SectorBytes: 4096})
@@ -184,8 +184,8 @@ func TestServiceTimes(t *testing.T) {
 	}
 }
 
-// TestBesideEachOther: requests that wait do not hold up others. A read without delay comes back before a flush that takes longer than
-// the test has.
+// TestBesideEachOther: requests that wait do not hold up others. A read without delay returns before a flush that takes longer than the
+// test may.
 func TestBesideEachOther(t *testing.T) {
 	c := serveDisk(t, Disk{FlushDelay: time.Hour})
 	c.ask(1, kindFlush, 0, 0, nil)
@@ -195,7 +195,7 @@ func TestBesideEachOther(t *testing.T) {
 	}
 }
 
-// TestHeads: requests wait for a head in the order in which they come, whatever they do, and one that goes on where the last one ended
+// TestHeads: requests wait for a head in the order in which they come, whatever their kind, and one that begins where the last one ended
 // needs no seek.
 func TestHeads(t *testing.T) {
 	const ms = time.Millisecond

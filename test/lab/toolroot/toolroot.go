@@ -17,7 +17,7 @@ import (
 const (
 	loader = "usr/lib64/ld-linux-x86-64.so.2"
 	triple = "x86_64-linux-gnu"
-	// maxLinks is where the kernel gives up too.
+	// maxLinks is also the limit of the kernel.
 	maxLinks = 40
 )
 
@@ -35,7 +35,7 @@ func (r Root) Command(ctx context.Context, program string, args ...string) *exec
 		cmd.Err = err
 		return cmd
 	}
-	// The loader is called explicitly, because the path of the loader that is built into every program is that of the host.
+	// The loader is called explicitly, because the loader path that is built into every program is one of the host.
 	cmd := exec.CommandContext(ctx, ld, append([]string{"--library-path", r.libraryPath(), path}, args...)...)
 	cmd.Env = r.environment()
 	return cmd
@@ -90,7 +90,7 @@ func (r Root) libraryPath() string {
 	return strings.Join(dirs, ":")
 }
 
-// environment is that of this process, except for what would mix in the host's libraries and settings.
+// environment returns the environment of this process, without variables that would mix in the host's libraries and settings.
 func (r Root) environment() []string {
 	var env []string
 	for _, variable := range os.Environ() {

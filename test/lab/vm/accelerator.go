@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Where Linux provides what Accelerator checks.
+// The files of Linux that Accelerator checks.
 const (
 	cpuinfoPath = "/proc/cpuinfo"
 	kvmPath     = "/dev/kvm"

@@ -15,7 +15,7 @@ const faultPrefix = "fault-"
 
 func faultID(disk string, fault Fault) string { return faultPrefix + string(fault) + "-" + disk }
 
-// faultOf reads the name of a node.
+// faultOf parses the name of a block node.
 func faultOf(node string) (disk string, fault Fault, is bool) {
 	rest, is := strings.CutPrefix(node, faultPrefix)
 	if !is {
@@ -32,8 +32,8 @@ type limits struct {
 	BytesPerSecond int64 `json:"bps-total"`
 }
 
-// noFlush leaves it to the host's kernel when to write. That survives everything but a crash of the host, for which a
-// lab is not made; in return the limits alone decide how fast a disk is.
+// noFlush lets the host's kernel decide when to write. The data survives everything except a crash of the host, for which a lab is not
+// made; in return, the limits alone decide how fast a disk is.
 var noFlush = map[string]bool{"no-flush": true}
 
 func fileNode(id, path string, readOnly bool) map[string]any {
@@ -47,7 +47,7 @@ func fileNode(id, path string, readOnly bool) map[string]any {
 	return node
 }
 
-// dataNode is what a data disk is kept in: a file, or the server of a file with service times.
+// dataNode returns the block node that stores a data disk: a file, or the server of a file with service times.
 func (s Spec) dataNode(disk Disk) map[string]any {
 	if !disk.Slow() {
 		return fileNode(fileID(disk.Name), s.diskPath(disk), false)
@@ -56,14 +56,14 @@ func (s Spec) dataNode(disk Disk) map[string]any {
 		"server": map[string]string{"type": "unix", "path": s.slowSocket(disk)}}
 }
 
-// reconnectSeconds is how long requests wait for a server that was started again.
+// reconnectSeconds is how long requests wait for a server that was restarted.
 const reconnectSeconds = 20
 
 func throttleNode(id, group, below string) map[string]any {
 	return map[string]any{"driver": "throttle", "node-name": id, "throttle-group": group, "file": below, "discard": "unmap"}
 }
 
-// errorNode fails requests of the given kinds with EIO, and passes on all others.
+// errorNode returns a block node that fails requests of the given kinds with EIO, and passes on all others.
 func errorNode(id, below string, kinds []string) map[string]any {
 	const inputOutputError = 5
 	var rules []map[string]any
@@ -84,9 +84,9 @@ type blockDevice struct {
 	Queues         int `json:"num-queues"`
 	LogicalSector  int `json:"logical_block_size,omitempty"`
 	PhysicalSector int `json:"physical_block_size,omitempty"`
-	// Discard is announced to the guest; then the file becomes sparse again.
+	// Discard is offered to the guest, so that the file can become sparse again.
 	Discard bool `json:"discard"`
-	// Merging would make one request of several before they are counted.
+	// Merging would combine several requests into one before they are counted.
 	Merging bool `json:"request-merging"`
 	// WriteCache is on for a disk that needs flushes, as most do; the guest must not change it.
 	WriteCache string `json:"write-cache"`

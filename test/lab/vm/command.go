@@ -26,7 +26,7 @@ const (
 // reconnectMilliseconds is how soon QEMU looks again for a switch that is not there.
 const reconnectMilliseconds = 500
 
-// arguments is the whole command line. What QEMU takes as JSON is given as JSON, where a comma in a path means nothing.
+// arguments returns the whole command line. Options that QEMU accepts as JSON are given as JSON, where a comma in a path has no meaning.
 func (s Spec) arguments(accelerator []string) []string {
 	a := append([]string{}, s.Tools.QemuData()...)
 	a = append(a, "-name", s.Name, "-no-user-config", "-nodefaults", "-display", "none", "-machine", "pc")
@@ -49,7 +49,7 @@ func (s Spec) arguments(accelerator []string) []string {
 	return a
 }
 
-// networkArguments: eth0 is QEMU's own network, by which the host is reached; eth1 leads to the other machines.
+// networkArguments: eth0 is QEMU's own network, through which the host is reached; eth1 leads to the other machines.
 func (s Spec) networkArguments() []string {
 	user := map[string]any{"type": "user", "id": "user", "ipv6": false, "hostname": s.Name}
 	var forwards []map[string]string
@@ -69,7 +69,7 @@ func (s Spec) networkArguments() []string {
 		"-device", encode(s.card("eth1", "switch", switchSlot)))
 }
 
-// card is a network card. Without its ROM it does not try to boot from the network.
+// card returns a network card. Without its ROM, the machine does not try to boot from the network.
 func (s Spec) card(id, network string, at int) device {
 	none := ""
 	return device{Driver: "virtio-net-pci", ID: id, Slot: slot(at), Network: network, ROM: &none,
@@ -106,7 +106,7 @@ type device struct {
 
 func slot(n int) string { return fmt.Sprintf("0x%x", n) }
 
-// encode writes JSON. It is only given values that can be written.
+// encode returns the JSON of a value. Callers only pass values that can be encoded.
 func encode(value any) string {
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// DiskState is how a data disk is now.
+// DiskState is the present state of a data disk.
 type DiskState struct {
 	Name string `json:"name"`
 	// Plugged is false after Unplug. An unplugged disk keeps its fault, and has it again when it is plugged in.
@@ -43,7 +43,7 @@ func (m *Machine) Disks(ctx context.Context) ([]DiskState, error) {
 	return states, nil
 }
 
-// SetThrottle changes both limits of a disk at once and at any time; 0 takes a limit away.
+// SetThrottle changes both limits of a disk at once and at any time; 0 removes a limit.
 func (m *Machine) SetThrottle(ctx context.Context, disk string, iops, bytesPerSecond int64) error {
 	if err := checkLimits(disk, iops, bytesPerSecond); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (m *Machine) SetThrottle(ctx context.Context, disk string, iops, bytesPerSe
 	return nil
 }
 
-// Unplug takes the disk away and waits until the guest has released it. One that is unplugged already is fine.
+// Unplug removes the disk and waits until the guest has released it. It does nothing if the disk is unplugged already.
 func (m *Machine) Unplug(ctx context.Context, disk string) error {
 	c, err := m.chain(ctx, disk)
 	if err != nil || !c.plugged {
@@ -90,7 +90,7 @@ func (m *Machine) Unplug(ctx context.Context, disk string) error {
 	return nil
 }
 
-// Plug puts an unplugged disk in again, as it was. One that is plugged in already is fine.
+// Plug plugs an unplugged disk in again, as it was. It does nothing if the disk is plugged in already.
 func (m *Machine) Plug(ctx context.Context, disk string) error {
 	c, err := m.chain(ctx, disk)
 	if err != nil || c.plugged {
@@ -107,7 +107,7 @@ func (m *Machine) Plug(ctx context.Context, disk string) error {
 	return nil
 }
 
-// chain is how a disk is put together now.
+// chain is the present structure of a disk.
 type chain struct {
 	disk    string
 	plugged bool

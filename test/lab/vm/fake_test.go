@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// fakeQEMU answers on a QMP socket with what a test tells it to.
+// fakeQEMU answers on a QMP socket as a test tells it to.
 type fakeQEMU struct {
 	folder   string
 	greeting string
-	// answer gives the lines to say to a command, in which ID stands for the command's.
+	// answer returns the lines that answer a command, in which ID stands for the command's ID.
 	answer func(command string, arguments json.RawMessage) []string
 }
 
@@ -26,11 +26,11 @@ const (
 	greeting = `{"QMP": {"version": {}, "capabilities": ["oob"]}}`
 	done     = `{"return": {}, "id": "ID"}`
 	hangUp   = "hang up"
-	// continued at the end of a line means that the line goes on: no newline is sent.
+	// continued at the end of a line means that the line is not complete: no newline is sent.
 	continued = "..."
 )
 
-// shortFolder is one in which the path of a socket is short enough, whatever the name of the test.
+// shortFolder returns a folder in which the path of a socket is short enough, whatever the name of the test.
 func shortFolder(t *testing.T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "vm")
@@ -115,7 +115,7 @@ func (f *fakeQEMU) connect(t *testing.T) *Machine {
 	return machine
 }
 
-// patient is long enough for anything that works, and brief does not wait for what never comes.
+// patient is long enough for anything that works, and brief is for waiting for something that never comes.
 func patient(t *testing.T) context.Context { return within(t, time.Minute) }
 func brief(t *testing.T) context.Context   { return within(t, 100*time.Millisecond) }
 

@@ -24,10 +24,10 @@ const (
 	FaultHang Fault = "hang"
 )
 
-// Faults are all faults that FailDisk knows.
+// Faults returns all faults that FailDisk knows.
 func Faults() []Fault { return []Fault{FaultAll, FaultReads, FaultWrites, FaultHang} }
 
-// FailDisk breaks a disk, from the next request on. A fault that it has is replaced.
+// FailDisk breaks a disk, from the next request on. It replaces the present fault, if there is one.
 func (m *Machine) FailDisk(ctx context.Context, disk string, fault Fault) error {
 	c, err := m.chain(ctx, disk)
 	if err != nil {
@@ -37,7 +37,7 @@ func (m *Machine) FailDisk(ctx context.Context, disk string, fault Fault) error 
 	if c.top == id {
 		return nil
 	}
-	// A left-over of the same name may be half made.
+	// A leftover with the same name may be incomplete.
 	if err := m.removeFaults(ctx, c, func(node string) bool { return node == id }); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (m *Machine) FailDisk(ctx context.Context, disk string, fault Fault) error 
 	return m.removeFaults(ctx, c, func(node string) bool { return node != id })
 }
 
-// HealDisk makes a disk work again. One that works is fine.
+// HealDisk makes a disk work again. It does nothing if the disk works.
 func (m *Machine) HealDisk(ctx context.Context, disk string) error {
 	c, err := m.chain(ctx, disk)
 	if err != nil {
@@ -62,7 +62,7 @@ func (m *Machine) HealDisk(ctx context.Context, disk string) error {
 	return m.removeFaults(ctx, c, func(string) bool { return true })
 }
 
-// use lets the device of the disk use another node; QEMU first finishes what is under way.
+// use switches the device of the disk to another node; QEMU first finishes the requests in progress.
 func (m *Machine) use(ctx context.Context, c chain, node string) error {
 	if !c.plugged || c.top == node {
 		return nil
@@ -108,7 +108,7 @@ func (m *Machine) addHang(ctx context.Context, disk, id string) error {
 	return m.qmp.execute(ctx, "human-monitor-command", read, nil)
 }
 
-// removeFaults removes nodes that are not used any more.
+// removeFaults removes nodes that are no longer used.
 func (m *Machine) removeFaults(ctx context.Context, c chain, which func(node string) bool) error {
 	for _, node := range c.faults {
 		if !which(node) {

@@ -43,8 +43,8 @@ func Connect(ctx context.Context, folder string) (*Machine, error) {
 // Close ends the connection, not the machine.
 func (m *Machine) Close() error { return m.qmp.close() }
 
-// Status is QEMU's word for the state of the machine: running; paused; prelaunch before its first instruction; io-error when
-// it was stopped because a disk of the host is full; guest-panicked and more.
+// Status returns QEMU's word for the state of the machine: running; paused; prelaunch before its first instruction; io-error when it was
+// stopped because a disk of the host is full; guest-panicked and more.
 func (m *Machine) Status(ctx context.Context) (string, error) {
 	var answer struct {
 		Status string `json:"status"`
@@ -53,7 +53,7 @@ func (m *Machine) Status(ctx context.Context) (string, error) {
 	return answer.Status, err
 }
 
-// Reset is the reset button: the guest is not asked, and boots again.
+// Reset presses the reset button: the guest reboots without being asked.
 func (m *Machine) Reset(ctx context.Context) error {
 	if err := m.qmp.execute(ctx, "system_reset", nil, nil); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Prepare makes the machine's files that are missing. Existing files keep their data, even if the machine's power was cut.
+// Prepare makes the missing files of the machine. Existing files keep their data, even if the machine's power was cut.
 func (s Spec) Prepare(ctx context.Context) error {
 	if err := s.validate(); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (s Spec) Prepare(ctx context.Context) error {
 	return s.writeDevices()
 }
 
-// prepareOverlay makes the file that holds how the machine's root differs from the shared image.
+// prepareOverlay makes the file with the differences between the machine's root and the shared image.
 func (s Spec) prepareOverlay(ctx context.Context) error {
 	overlay := filepath.Join(s.Folder, overlayFile)
 	if _, err := os.Stat(overlay); err == nil {
@@ -54,7 +54,7 @@ func (s Spec) prepareOverlay(ctx context.Context) error {
 
 // checkOverlay refuses an overlay of another image: together they would be a broken file system.
 func (s Spec) checkOverlay(ctx context.Context, overlay string) error {
-	// The machine may be running and hold the lock; just looking does not need it.
+	// The machine may be running and hold the lock, which is not needed for reading.
 	output, err := s.image(ctx, "info", "--force-share", "--output=json", overlay)
 	if err != nil {
 		return fmt.Errorf("look at the root disk of machine %s: %w", s.Name, err)
@@ -86,7 +86,7 @@ func (s Spec) image(ctx context.Context, arguments ...string) ([]byte, error) {
 	return output, nil
 }
 
-// prepareDisk makes a sparse file. An empty one is left by a process that died before giving it its size.
+// prepareDisk makes a sparse file. An empty file was left by a process that died before it set the size.
 func prepareDisk(path string, disk Disk) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -111,7 +111,7 @@ func prepareDisk(path string, disk Disk) error {
 	}
 }
 
-// writeDevices notes how the disks are attached: QEMU forgets this when a disk is unplugged.
+// writeDevices records how the disks are attached: QEMU forgets this when a disk is unplugged.
 func (s Spec) writeDevices() error {
 	devices := map[string]blockDevice{}
 	for n, disk := range s.Disks {
@@ -128,7 +128,7 @@ func (s Spec) writeDevices() error {
 	return os.Rename(path+".new", path)
 }
 
-// readDevice is how a disk was attached when the machine was started.
+// readDevice returns how a disk was attached when the machine was started.
 func readDevice(folder, disk string) (blockDevice, error) {
 	path := filepath.Join(folder, devicesFile)
 	content, err := os.ReadFile(path)

@@ -99,7 +99,7 @@ func start(t *testing.T, command *exec.Cmd, folder string) (*Machine, *output) {
 	}
 }
 
-// output is what QEMU prints, where its monitor command qemu-io also says how requests ended.
+// output collects what QEMU prints. Its monitor command qemu-io also prints there how requests ended.
 type output struct {
 	mutex sync.Mutex
 	text  bytes.Buffer
@@ -204,7 +204,7 @@ func TestARealDiskHangs(t *testing.T) {
 			t.Errorf("the write did not end: %s", text)
 		}
 	}
-	for _, next := range []Fault{FaultHang, FaultAll} { // a fault instead of the other, and its group does not stay
+	for _, next := range []Fault{FaultHang, FaultAll} { // one fault replaces the other, and the group of the hang does not stay
 		if err := machine.FailDisk(patient(t), "disk1", next); err != nil {
 			t.Fatal(err)
 		}
@@ -290,7 +290,7 @@ func TestEndsOfARealMachine(t *testing.T) {
 	expectError(t, err, "is off")
 }
 
-// What died between two steps is cleaned up by the next call.
+// The next call cleans up after a process that died between two steps.
 func TestLeftOversOfARealDisk(t *testing.T) {
 	machine, _, said := realQEMU(t)
 	ctx := patient(t)
@@ -337,7 +337,7 @@ func expectDisk(t *testing.T, machine *Machine, want DiskState) {
 	}
 }
 
-// expectNodes compares all that QEMU knows, so that nothing is left behind.
+// expectNodes compares all block nodes and objects in QEMU, so that nothing is left behind.
 func expectNodes(t *testing.T, machine *Machine, want ...string) {
 	t.Helper()
 	var nodes, objects []map[string]any

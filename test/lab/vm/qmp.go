@@ -25,7 +25,7 @@ type qmp struct {
 	events     []event
 	// partial is the beginning of a message whose rest had not come when a caller gave up waiting.
 	partial []byte
-	// broken is why the connection cannot be used any more.
+	// broken is why the connection can no longer be used.
 	broken error
 }
 
@@ -35,7 +35,7 @@ type event struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// message is anything that QEMU says.
+// message is anything that QEMU sends.
 type message struct {
 	event
 	Greeting json.RawMessage `json:"QMP"`
@@ -94,7 +94,7 @@ func (q *qmp) execute(ctx context.Context, command string, arguments, result any
 		case m.Name != "":
 			q.keep(m.event)
 		case m.ID != id && (m.ID != "" || m.Error == nil):
-			// The answer to a command that is not waited for any more.
+			// The answer to a command whose caller no longer waits.
 		case m.Error != nil: // without an ID: QEMU could not read the command
 			m.Error.command = command
 			return m.Error
@@ -172,7 +172,7 @@ func (q *qmp) receive(ctx context.Context) (message, error) {
 	return m, nil
 }
 
-// obey lets the context interrupt what waits for the connection, until the returned function is called.
+// obey lets the context interrupt reads and writes on the connection, until the returned function is called.
 func (q *qmp) obey(ctx context.Context) func() {
 	_ = q.connection.SetDeadline(time.Time{})
 	interrupted := make(chan struct{})

@@ -1,9 +1,9 @@
 // Package vm runs a node of the lab as a QEMU virtual machine, whose disks have limits and faults that can be changed
 // while it runs.
 //
-// A Spec says what a machine is and gives the command that starts it; a Machine talks to one that runs. No state is kept in
-// memory: QEMU is asked for it, so each call may come from a new process. Power off and on again removes all faults, plugs in
-// all disks and restores the limits of the Spec, but keeps the data.
+// A Spec describes a machine and gives the command that starts it; a Machine talks to a running one. No state is kept in memory: QEMU is
+// asked for it, so each call may come from a new process. Switching the power off and on again removes all faults, plugs in all disks and
+// restores the limits of the Spec, but keeps the data.
 package vm
 
 import (
@@ -28,9 +28,9 @@ const (
 )
 
 const (
-	// maxSocketPath is what the kernel takes as the path of a unix socket.
+	// maxSocketPath is the longest path of a unix socket that the kernel accepts.
 	maxSocketPath = 107
-	// maxSerial is what virtio takes; udev makes /dev/disk/by-id/virtio-SERIAL of it.
+	// maxSerial is the longest serial that virtio accepts; udev makes /dev/disk/by-id/virtio-SERIAL of it.
 	maxSerial = 20
 	// firstDiskSlot is after the devices that every machine has; a bus of the pc machine has 32 slots.
 	firstDiskSlot = 8
@@ -43,9 +43,9 @@ const (
 type Disk struct {
 	Name      string `json:"name"`
 	SizeBytes int64  `json:"sizeBytes"`
-	// IOPS counts requests of any size, reads and writes together; 0 is without a limit.
+	// IOPS counts requests of any size, reads and writes together; 0 means no limit.
 	IOPS int64 `json:"iops"`
-	// BytesPerSecond is for reads and writes together; 0 is without a limit.
+	// BytesPerSecond is for reads and writes together; 0 means no limit.
 	BytesPerSecond int64 `json:"bytesPerSecond"`
 	LogicalSector  int   `json:"logicalSector"`
 	PhysicalSector int   `json:"physicalSector"`
@@ -54,7 +54,7 @@ type Disk struct {
 	FlushDelay     time.Duration `json:"flushDelay,omitempty"`
 	UnalignedDelay time.Duration `json:"unalignedDelay,omitempty"`
 	SeekDelay      time.Duration `json:"seekDelay,omitempty"`
-	// Heads is how many requests a disk with service times serves at the same time; 0 is all of them.
+	// Heads is how many requests a disk with service times serves at the same time; 0 means all of them.
 	Heads int `json:"heads,omitempty"`
 }
 
@@ -63,10 +63,10 @@ func (d Disk) Slow() bool {
 	return d.Delay > 0 || d.FlushDelay > 0 || d.UnalignedDelay > 0 || d.SeekDelay > 0
 }
 
-// maxDelay is well below the 30 seconds after which a guest's kernel takes a disk for dead.
+// maxDelay is well below the 30 seconds after which a guest's kernel considers a disk dead.
 const maxDelay = 5 * time.Second
 
-// maxHeads is how many requests QEMU has under way at the server of a disk.
+// maxHeads is how many requests QEMU has in flight at the server of a disk.
 const maxHeads = 16
 
 // Forward makes a TCP port of the machine reachable on an address of the host.
@@ -76,7 +76,7 @@ type Forward struct {
 	GuestPort   int    `json:"guestPort"`
 }
 
-// Spec is all that makes a machine. Paths are absolute.
+// Spec describes a machine. Paths are absolute.
 type Spec struct {
 	// Name is the beginning of the serials of the disks.
 	Name string
@@ -98,8 +98,8 @@ type Spec struct {
 
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
-// Command returns the command that runs the machine; call Prepare first. The end of the context does not end the
-// machine, which is to outlive the program that starts it.
+// Command returns the command that runs the machine; call Prepare first. The end of the context does not end the machine, which must
+// outlive the program that starts it.
 func (s Spec) Command(ctx context.Context) *exec.Cmd {
 	return s.Tools.Command(context.WithoutCancel(ctx), "qemu-system-x86_64", s.arguments(Accelerator(cpuinfoPath, kvmPath))...)
 }
@@ -201,7 +201,7 @@ func (s Spec) diskPath(d Disk) string { return filepath.Join(s.Folder, d.Name+".
 
 func (s Spec) slowSocket(d Disk) string { return filepath.Join(s.Folder, d.Name+".sock") }
 
-// SlowDisks are the disks with service times, by the socket at which QEMU expects each.
+// SlowDisks returns the disks with service times, by the socket at which QEMU expects each.
 func (s Spec) SlowDisks() map[string]slowdisk.Disk {
 	disks := map[string]slowdisk.Disk{}
 	for _, d := range s.Disks {

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// example is a valid machine that does not exist.
+// example returns a valid machine that does not exist.
 func example() Spec {
 	return Spec{
 		Name: "n1", Folder: "/lab/nodes/n1", Tools: "/tools", Index: 0x102,

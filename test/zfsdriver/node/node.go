@@ -1,4 +1,4 @@
-// Package node is what a kubelet needs of the stand-in for the OpenEBS driver: the CSI node service on a unix socket, and its
+// Package node is the part of the stand-in for the OpenEBS driver that a kubelet needs: the CSI node service on a unix socket, and its
 // registration. It talks to no API server.
 package node
 
@@ -33,11 +33,11 @@ type Service struct {
 	csi.UnimplementedNodeServer
 	// ID by which the driver knows the node.
 	ID string
-	// socket that the kubelet is to use.
+	// socket for the kubelet.
 	socket string
 }
 
-// Serve answers the kubelet whose folder is given until the context ends.
+// Serve serves the kubelet that has the given folder until the context ends.
 func (s *Service) Serve(ctx context.Context, kubelet string) error {
 	s.socket = filepath.Join(kubelet, "plugins", name, "csi.sock")
 	registry := filepath.Join(kubelet, "plugins_registry", name+"-reg.sock")
@@ -83,12 +83,12 @@ type registrant struct {
 	*Service
 }
 
-// GetInfo says what the driver is called and where it listens.
+// GetInfo returns the name of the driver and its socket.
 func (r registrant) GetInfo(context.Context, *registration.InfoRequest) (*registration.PluginInfo, error) {
 	return &registration.PluginInfo{Type: registration.CSIPlugin, Name: name, Endpoint: r.socket, SupportedVersions: []string{"1.0.0"}}, nil
 }
 
-// NotifyRegistrationStatus hears whether the kubelet takes it.
+// NotifyRegistrationStatus prints an error if the kubelet refuses the driver.
 func (r registrant) NotifyRegistrationStatus(_ context.Context,
 	outcome *registration.RegistrationStatus) (*registration.RegistrationStatusResponse, error) {
 	if !outcome.GetPluginRegistered() {
@@ -97,33 +97,33 @@ func (r registrant) NotifyRegistrationStatus(_ context.Context,
 	return &registration.RegistrationStatusResponse{}, nil
 }
 
-// GetPluginInfo names the driver.
+// GetPluginInfo returns the name of the driver.
 func (s *Service) GetPluginInfo(context.Context, *csi.GetPluginInfoRequest) (*csi.GetPluginInfoResponse, error) {
 	return &csi.GetPluginInfoResponse{Name: name, VendorVersion: "stand-in"}, nil
 }
 
-// GetPluginCapabilities says that volumes are on single nodes.
+// GetPluginCapabilities reports that each volume is accessible on a single node.
 func (s *Service) GetPluginCapabilities(context.Context, *csi.GetPluginCapabilitiesRequest) (*csi.GetPluginCapabilitiesResponse, error) {
 	return &csi.GetPluginCapabilitiesResponse{Capabilities: []*csi.PluginCapability{{Type: &csi.PluginCapability_Service_{
 		Service: &csi.PluginCapability_Service{Type: csi.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS}}}}}, nil
 }
 
-// Probe says that it is there.
+// Probe reports that the driver is ready.
 func (s *Service) Probe(context.Context, *csi.ProbeRequest) (*csi.ProbeResponse, error) {
 	return &csi.ProbeResponse{}, nil
 }
 
-// NodeGetInfo gives the kubelet the label by which the driver knows the node.
+// NodeGetInfo returns the ID by which the driver knows the node, and the topology label with it.
 func (s *Service) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
 	return &csi.NodeGetInfoResponse{NodeId: s.ID, AccessibleTopology: &csi.Topology{Segments: map[string]string{topology: s.ID}}}, nil
 }
 
-// NodeGetCapabilities says that there are none: volumes are published at once, without a stage before.
+// NodeGetCapabilities reports no capabilities: volumes are published directly, without a staging step.
 func (s *Service) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
 	return &csi.NodeGetCapabilitiesResponse{}, nil
 }
 
-// NodePublishVolume mounts a dataset where the kubelet wants it, or a file system or the device of a volume.
+// NodePublishVolume mounts a dataset at the target path of the kubelet, or the file system or the device of a volume.
 func (s *Service) NodePublishVolume(ctx context.Context, request *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
 	pool := request.GetVolumeContext()[poolName]
 	if pool == "" || request.GetVolumeId() == "" || request.GetTargetPath() == "" {
@@ -155,7 +155,7 @@ func publish(ctx context.Context, object, target string, capability *csi.VolumeC
 		return run(ctx, "mount", "-t", "zfs", object, target)
 	case "ext4", "xfs":
 		device := "/dev/zvol/" + object
-		// blkid ends with 2 if there is nothing on the device: only then is it formatted.
+		// blkid exits with 2 if the device is empty: only then is it formatted.
 		err := run(ctx, "blkid", "-p", device)
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && exit.ExitCode() == 2 {
@@ -170,7 +170,7 @@ func publish(ctx context.Context, object, target string, capability *csi.VolumeC
 	}
 }
 
-// NodeUnpublishVolume undoes that; done already, it is success.
+// NodeUnpublishVolume unmounts the target and removes it. It succeeds if that is already done.
 func (s *Service) NodeUnpublishVolume(ctx context.Context,
 	request *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
 	target := request.GetTargetPath()

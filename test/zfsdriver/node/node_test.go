@@ -15,7 +15,7 @@ import (
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 )
 
-// TestKubeletFindsIt registers as a kubelet would see it, and asks what a kubelet asks.
+// TestKubeletFindsIt checks the registration as a kubelet sees it, and calls the methods that a kubelet calls.
 func TestKubeletFindsIt(t *testing.T) {
 	folder := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// TestDisksOfTheCatalogue: what experiments/*/lab/lab.env asks for are options of a lab.
+// TestDisksOfTheCatalogue: the settings in experiments/*/lab/lab.env are valid options of a lab.
 func TestDisksOfTheCatalogue(t *testing.T) {
 	files, err := filepath.Glob("../../../../experiments/*/lab/lab.env")
 	if err != nil || len(files) < 10 {
 		t.Fatal(files, err)
 	}
-	// As LAB_OPTIONS of the Makefile has them.
+	// As in LAB_OPTIONS of the Makefile.
 	names := map[string]string{"NODES": "--nodes", "DISKS": "--disks", "DISK_SIZE": "--disk-size", "DISK_IOPS": "--disk-iops", "DISK_BPS": "--disk-bps"}
 	for _, file := range files {
 		text, err := os.ReadFile(file)

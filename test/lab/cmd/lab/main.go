@@ -35,7 +35,7 @@ const usage = `usage: lab COMMAND [--name NAME] [OPTION...] [ARGUMENT...]
 `
 
 func main() {
-	ctrllog.SetLogger(logr.Discard()) // what the lab has to say, it says itself
+	ctrllog.SetLogger(logr.Discard()) // the lab prints its messages itself
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])
 	stop()
@@ -49,7 +49,7 @@ func main() {
 	}
 }
 
-// exitStatus is a result that needs no words.
+// exitStatus is an exit code that needs no message.
 type exitStatus int
 
 func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
@@ -163,7 +163,7 @@ func disk(ctx context.Context, one *lab.Lab, _ *options, rest []string) error {
 	return one.Disk(ctx, rest[0], rest[1], rest[2], limits...)
 }
 
-// options are the flags of up and soak, as they are written.
+// options are the flags of up and soak, as given on the command line.
 type options struct {
 	nodes, disks, volumes, cpus, memory, logical, physical int
 	size, iops, bps, until                                 string

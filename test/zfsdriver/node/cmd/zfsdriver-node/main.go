@@ -1,4 +1,4 @@
-// The node's part of the stand-in for the OpenEBS ZFS LocalPV driver, for tests in the lab.
+// Command zfsdriver-node is the node's part of the stand-in for the OpenEBS ZFS LocalPV driver, for tests in the lab.
 package main
 
 import (
