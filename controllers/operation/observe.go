@@ -140,40 +140,34 @@ func (r *Reconciler) observeDisks(ctx context.Context, state *operations.State) 
 // observeObjects reads the datasets and snapshots of the action, and the users of a pool or dataset that must be unused.
 func (r *Reconciler) observeObjects(ctx context.Context, state *operations.State) error {
 	action, pool := state.Operation.Spec.Action, state.Pool
-	name := func(path v1alpha1.DatasetPath) string { return operations.OperationDataset(pool, path) }
+	dataset := operate.Dataset(&action)
+	if dataset != nil {
+		state.Source.Name = operations.OperationDataset(pool, *dataset)
+	}
 	switch {
 	case action.Snapshot != nil:
-		state.Source.Name = name(action.Snapshot.Dataset)
 		state.Snapshot.Name = state.Source.Name + "@" + string(action.Snapshot.Name)
 	case action.Clone != nil:
-		state.Source.Name = name(action.Clone.Dataset)
 		state.Snapshot.Name = state.Source.Name + "@" + string(action.Clone.Snapshot)
-		state.Target.Name = name(action.Clone.To)
+		state.Target.Name = operations.OperationDataset(pool, action.Clone.To)
 	case action.DestroySnapshot != nil:
-		state.Source.Name = name(action.DestroySnapshot.Dataset)
 		state.Snapshot.Name = state.Source.Name + "@" + string(action.DestroySnapshot.Name)
 	case action.DestroyDataset != nil:
-		state.Source.Name = name(action.DestroyDataset.Dataset)
 		return r.observeUse(ctx, state, state.Source.Name, operations.AwaitedPoints(*state)...)
 	case action.Replicate != nil:
-		state.Source.Name = name(action.Replicate.Dataset)
 		return r.observeReplication(ctx, state)
 	case action.Copy != nil:
-		state.Source.Name = name(action.Copy.Dataset)
 		return r.observeCopy(ctx, state)
 	case action.SetProperty != nil:
-		state.Source.Name = name(action.SetProperty.Dataset)
 		return r.observeProperties(ctx, state)
 	case action.OfflineDevice != nil:
 		if state.Offline() && (state.Job == nil || !state.Job.Running) {
 			state.Leftovers = []string{string(action.OfflineDevice.Device) + " is offline"}
 		}
-		return nil
-	case action.LayoutScore != nil:
-		state.Source.Name = name(action.LayoutScore.Dataset)
 	case action.ExportImport != nil:
 		return r.observeUse(ctx, state, state.Live.Name, naming.MountPoints(pool)...)
-	default:
+	}
+	if dataset == nil {
 		return nil
 	}
 	return r.lookUp(ctx, state.Live.Name, &state.Source, &state.Snapshot, &state.Target)

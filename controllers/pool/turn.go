@@ -77,8 +77,7 @@ func (r *Reconciler) covered(pool *v1alpha1.BenchmarkPool, names []string) bool 
 func changesPool() predicate.Predicate {
 	ended := func(object client.Object) bool {
 		operation, isOne := object.(*v1alpha1.PoolOperation)
-		return isOne && operation.Status.Outcome != "" && (operation.Spec.Action.AddVdev != nil ||
-			operation.Spec.Action.RemoveVdev != nil || operation.Spec.Action.ReplaceDevice != nil ||
+		return isOne && operation.Status.Outcome != "" && (operate.ChangesDisks(&operation.Spec.Action) ||
 			operation.Spec.Action.OfflineDevice != nil || operate.To(&operation.Spec.Action) != "")
 	}
 	return predicate.Funcs{

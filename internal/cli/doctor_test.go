@@ -31,6 +31,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/config/crd"
+	"github.com/storagebench/storagebench/internal/flagenv"
 )
 
 // installation has the objects of a cluster with a manager, agents on two nodes, grants and classes.
@@ -451,5 +452,23 @@ func TestClockOfTheServer(t *testing.T) {
 	_ = cluster.Client.List(t.Context(), &corev1.PodList{})
 	if at, here, known := cluster.Clock(); !known || !at.Equal(noon) || time.Since(here) > time.Minute {
 		t.Errorf("%v %v %t", at, here, known)
+	}
+}
+
+func TestSettingOfAContainer(t *testing.T) {
+	variable := corev1.EnvVar{Name: flagenv.Variable("allow-device"), Value: "/dev/c\n/dev/d\n"}
+	for name, c := range map[string]struct {
+		container corev1.Container
+		want      []string
+	}{
+		"an argument":          {corev1.Container{Args: []string{"--allow-device=/dev/a", "-allow-device=/dev/b"}}, []string{"/dev/a", "/dev/b"}},
+		"two arguments":        {corev1.Container{Args: []string{"--allow-device", "/dev/a", "-allow-device", "/dev/b"}}, []string{"/dev/a", "/dev/b"}},
+		"a variable":           {corev1.Container{Env: []corev1.EnvVar{variable}}, []string{"/dev/c", "/dev/d"}},
+		"arguments come first": {corev1.Container{Args: []string{"--allow-device=/dev/a"}, Env: []corev1.EnvVar{variable}}, []string{"/dev/a"}},
+		"others":               {corev1.Container{Args: []string{"allow-device=/dev/a", "--allow-devices=/dev/b", "--allow-device"}}, nil},
+	} {
+		if got := setting([]corev1.Container{c.container}, "allow-device"); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }

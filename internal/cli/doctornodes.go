@@ -28,13 +28,17 @@ const agentHelp = "only an admin can install it: docs/tasks/install.md#install-t
 // zfsRelease matches versions such as zfs-2.3.9-1.
 var zfsRelease = regexp.MustCompile(`^zfs-([0-9])\.([0-9]+)`)
 
-// setting returns all values of a flag: for each container those in its arguments, or else those of its environment variable.
+// setting returns all values of a flag: for each container those in its arguments, or else those of its environment variable. Arguments
+// are -flag=value, --flag=value, or two of them.
 func setting(containers []corev1.Container, flag string) (values []string) {
 	for i := range containers {
 		var arguments []string
-		for _, one := range containers[i].Args {
-			if value, is := strings.CutPrefix(one, "--"+flag+"="); is {
+		for at, one := range containers[i].Args {
+			name := strings.TrimPrefix(strings.TrimPrefix(one, "-"), "-")
+			if value, is := strings.CutPrefix(name, flag+"="); is && name != one {
 				arguments = append(arguments, value)
+			} else if name == flag && name != one && at+1 < len(containers[i].Args) {
+				arguments = append(arguments, containers[i].Args[at+1])
 			}
 		}
 		for _, variable := range containers[i].Env {

@@ -152,7 +152,7 @@ type sarifName struct {
 }
 
 // ruleOf names the rules of remarks, by severity.
-var ruleOf = map[string]string{severityError: "mistake", severityWarning: "unknown-setting", severityNote: "hint"}
+var ruleOf = map[string]string{severityError: "mistake", severityWarning: "doubtful-setting", severityNote: "hint"}
 
 var sarifRules = []sarifRule{
 	{ruleOf[severityError], sarifText{"The API server or the manager would refuse this."}},

@@ -63,35 +63,35 @@ func checkDatasets(slot *Slot) error {
 
 // after changes the datasets as the action does, or says why the action would fail and what to write instead.
 func (d datasets) after(action *v1alpha1.PoolAction, pools map[string]datasets) (problem string) {
+	if named := operate.Dataset(action); named != nil {
+		if missing := d.missing(*named); missing != "" {
+			return missing
+		}
+	}
 	switch {
 	case action.Snapshot != nil:
-		return cmp.Or(d.missing(action.Snapshot.Dataset), d.snapshot(action.Snapshot))
+		return d.snapshot(action.Snapshot)
 	case action.Clone != nil:
 		origin := snapshot{action.Clone.Dataset, action.Clone.Snapshot}
-		return cmp.Or(d.missing(origin.of), d.unsnapped(origin), d.add(writesTo(action), dataset{origin: origin}))
+		return cmp.Or(d.unsnapped(origin), d.add(writesTo(action), dataset{origin: origin}))
 	case action.DestroySnapshot != nil:
 		one := snapshot{action.DestroySnapshot.Dataset, action.DestroySnapshot.Name}
-		return cmp.Or(d.missing(one.of), d.unsnapped(one), d.destroySnapshot(one))
+		return cmp.Or(d.unsnapped(one), d.destroySnapshot(one))
 	case action.Replicate != nil:
-		to := pools[string(action.Replicate.ToVolume)]
-		return cmp.Or(d.missing(action.Replicate.Dataset), to.add(writesTo(action), dataset{received: true}))
+		return pools[string(action.Replicate.ToVolume)].add(writesTo(action), dataset{received: true})
 	case action.Copy != nil:
 		to := d
 		if volume := action.Copy.ToVolume; volume != "" {
 			to = pools[string(volume)]
 		}
 		if action.Copy.As != "" {
-			return cmp.Or(d.missing(action.Copy.Dataset), to.add(writesTo(action), dataset{}))
+			return to.add(writesTo(action), dataset{})
 		}
-		return cmp.Or(d.missing(action.Copy.Dataset), to.receive(action.Copy))
-	case action.SetProperty != nil:
-		return d.missing(action.SetProperty.Dataset)
-	case action.LayoutScore != nil:
-		return d.missing(action.LayoutScore.Dataset)
+		return to.receive(action.Copy)
 	case action.DestroyDataset != nil:
-		return cmp.Or(d.missing(action.DestroyDataset.Dataset), d.destroy(action.DestroyDataset))
+		return d.destroy(action.DestroyDataset)
 	}
-	return "" // the other actions name no dataset
+	return "" // the other actions change no datasets
 }
 
 // writesTo is the dataset that an action makes or writes to. The dataset of a volume has the name of the volume.

@@ -11,14 +11,30 @@ import (
 
 // Name is the name of the field of a PoolAction that is set.
 func Name(action v1alpha1.PoolAction) string {
-	value := reflect.ValueOf(action)
-	for i := range value.NumField() {
-		if field := value.Field(i); field.Kind() == reflect.Pointer && !field.IsNil() {
-			name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
-			return name
+	name, _ := requested(&action)
+	return name
+}
+
+// Dataset returns the field with the dataset that an action reads, changes or destroys, or nil if the action has none.
+func Dataset(action *v1alpha1.PoolAction) *v1alpha1.DatasetPath {
+	if _, details := requested(action); details.IsValid() {
+		if field := details.FieldByName("Dataset"); field.IsValid() {
+			return field.Addr().Interface().(*v1alpha1.DatasetPath)
 		}
 	}
-	return ""
+	return nil
+}
+
+// requested returns the name and the value of the field of an action that is set.
+func requested(action *v1alpha1.PoolAction) (name string, details reflect.Value) {
+	value := reflect.ValueOf(action).Elem()
+	for i := range value.NumField() {
+		if field := value.Field(i); field.Kind() == reflect.Pointer && !field.IsNil() {
+			name, _, _ = strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
+			return name, field.Elem()
+		}
+	}
+	return "", reflect.Value{}
 }
 
 // MetricDuration is how long an operation took: as ZFS reports it, or from its start until the agent noticed its end.
@@ -51,15 +67,6 @@ func Measured(operation *v1alpha1.PoolOperation) (took time.Duration, known bool
 		}
 	}
 	return 0, false
-}
-
-// LeavesTraces reports whether an operation creates or removes something besides the workload's data: a dataset, a snapshot or a disk. An
-// operation that is not listed is assumed to do so. Changed properties are reset before the next run, and an offline disk is back online
-// before its operation ends.
-func LeavesTraces(action *v1alpha1.PoolAction) bool {
-	none := action.Observe != nil || action.Scrub != nil || action.Trim != nil || action.OfflineDevice != nil || action.ExportImport != nil ||
-		action.ModuleParameter != nil || action.SetProperty != nil || action.LayoutScore != nil || action.MetaslabMap != nil
-	return !none
 }
 
 // ToPool returns the other BenchmarkPool that an action writes to, or "" if there is none.

@@ -7,9 +7,9 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-// TestLeavesTraces: anyone who adds an operation must decide whether it leaves traces on a kept pool, and which metrics a phase gets from
+// TestKinds: anyone who adds an operation must decide whether it leaves traces on a kept pool, and which metrics a phase gets from
 // it.
-func TestLeavesTraces(t *testing.T) {
+func TestKinds(t *testing.T) {
 	want := map[string]bool{
 		"observe": false, "scrub": false, "trim": false, "exportImport": false, "moduleParameter": false, "layoutScore": false,
 		"setProperty": false, "offlineDevice": false,
@@ -23,8 +23,8 @@ func TestLeavesTraces(t *testing.T) {
 		field := reflect.ValueOf(&action).Elem().Field(i)
 		field.Set(reflect.New(field.Type().Elem()))
 		name := Name(action)
-		if _, known := Metrics(&action); !known {
-			t.Errorf("%s: say which metrics it has", name)
+		if _, known := kinds[name]; !known {
+			t.Errorf("%s: describe its kind", name)
 		}
 		if leaves, listed := want[name]; !listed || leaves != LeavesTraces(&action) {
 			t.Errorf("%s leaves traces: %v; listed in this test: %v", name, LeavesTraces(&action), listed)
@@ -33,13 +33,26 @@ func TestLeavesTraces(t *testing.T) {
 	if fields.NumField() != len(want) {
 		t.Errorf("%d actions in the API, %d in this test", fields.NumField(), len(want))
 	}
-	if len(metrics) != fields.NumField() {
-		t.Errorf("%d actions in the API, %d with metrics", fields.NumField(), len(metrics))
+	if len(kinds) != fields.NumField() {
+		t.Errorf("%d actions in the API, %d kinds", fields.NumField(), len(kinds))
 	}
 	if _, known := Metrics(&v1alpha1.PoolAction{}); known {
 		t.Error("an unknown operation has metrics")
 	}
 	if !LeavesTraces(&v1alpha1.PoolAction{}) {
 		t.Error("an unknown operation is taken to leave nothing")
+	}
+}
+
+func TestDataset(t *testing.T) {
+	action := v1alpha1.PoolAction{LayoutScore: &v1alpha1.LayoutScoreAction{Dataset: "a"}}
+	*Dataset(&action) = "b"
+	if action.LayoutScore.Dataset != "b" {
+		t.Error("it is not the field of the action")
+	}
+	for _, none := range []v1alpha1.PoolAction{{}, {Scrub: &v1alpha1.ScrubAction{}}} {
+		if got := Dataset(&none); got != nil {
+			t.Errorf("%s has dataset %s", Name(none), *got)
+		}
 	}
 }

@@ -122,7 +122,7 @@ func (b Baseline) Definition(variant string) string {
 // Summary returns the metric in the format of results, over all experiments.
 func (m BaselineMetric) Summary() MetricResult {
 	sorted := slices.Sorted(slices.Values(slices.Concat(m.Values...)))
-	return MetricResult{Name: m.Name, Unit: m.Unit, Better: m.Better, Median: medianOfSorted(sorted), Min: sorted[0],
+	return MetricResult{Name: m.Name, Unit: m.Unit, Better: m.Better, Median: medianOfRuns(m.Name, sorted), Min: sorted[0],
 		Max:  sorted[len(sorted)-1],
 		Runs: int32(len(sorted))}
 }

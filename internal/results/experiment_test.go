@@ -74,6 +74,11 @@ func TestMedian(t *testing.T) {
 			t.Errorf("median of %v = %d, want %d", c.sorted, got, c.want)
 		}
 	}
+	for name, want := range map[string]int64{"diskWriteRequestSize.mode": 2048, "diskWriteRequestBytes": 17408} {
+		if got := medianOfRuns(name, []int64{2048, 32768}); got != want {
+			t.Errorf("median of %s = %d, want %d", name, got, want)
+		}
+	}
 }
 
 func TestMergeEnvironment(t *testing.T) {

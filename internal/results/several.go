@@ -45,7 +45,7 @@ func (b Baseline) with(one Baseline) (Baseline, error) {
 // maxOmittedDifferences is the number of differences of environments that an error lists.
 const maxOmittedDifferences = 4
 
-// Without returns the baseline without an experiment. Nothing is shared with the original.
+// Without returns the baseline without an experiment, and does not change the original.
 func (b Baseline) Without(experiment string) Baseline {
 	at := slices.IndexFunc(b.Experiments, func(accepted Accepted) bool { return accepted.Experiment == experiment })
 	short := b

@@ -3,6 +3,7 @@ package results
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // Summarise takes the median, smallest and largest value of every metric over the valid phases of the valid runs. Variants and phases come
@@ -95,10 +96,19 @@ func summariseMetrics(values map[string][]int64) []MetricResult {
 		sorted := slices.Sorted(slices.Values(values[metric.Name]))
 		summary = append(summary, MetricResult{
 			Name: metric.Name, Unit: metric.Unit, Better: string(metric.Better),
-			Median: medianOfSorted(sorted), Min: sorted[0], Max: sorted[len(sorted)-1], Runs: int32(len(sorted)),
+			Median: medianOfRuns(metric.Name, sorted), Min: sorted[0], Max: sorted[len(sorted)-1], Runs: int32(len(sorted)),
 		})
 	}
 	return summary
+}
+
+// medianOfRuns returns the median of a metric over runs. For an even number of modes, it is the smaller of the middle two: their mean would
+// be a size that no run had most often.
+func medianOfRuns(metric string, sorted []int64) int64 {
+	if strings.HasSuffix(metric, "."+StatisticMode) {
+		return sorted[(len(sorted)-1)/2]
+	}
+	return medianOfSorted(sorted)
 }
 
 // medianOfSorted returns the median. For an even number of values, it is the mean of the middle two, rounded to nearest (halves up). Their

@@ -74,13 +74,6 @@ func CompanionName(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, companion C
 	return naming.RunOperationName(run, phase) + "." + string(companion)
 }
 
-// Lasts reports whether an action is continuous. If so, the workload is measured only while the action runs.
-func Lasts(action v1alpha1.PoolAction) bool {
-	return action.Scrub != nil || action.Trim != nil || action.Replicate != nil || action.Copy != nil || action.RemoveVdev != nil ||
-		action.ReplaceDevice != nil || action.OfflineDevice != nil || action.ModuleParameter != nil || action.DestroySnapshot != nil ||
-		action.DestroyDataset != nil || action.LayoutScore != nil || action.MetaslabMap != nil
-}
-
 // minBesidePercent is the part of the measured time during which a continuous operation must be running. The operation starts with the pod,
 // and the measurement starts a little later.
 const minBesidePercent = 90
@@ -92,7 +85,7 @@ func BesideShare(operation *v1alpha1.PoolOperation, from, to time.Time) (partsPe
 	if operation.Status.Outcome == v1alpha1.OutcomeFailed {
 		return 0, fmt.Sprintf("the %s during the workload failed: %s", name, operationWords(operation))
 	}
-	if !Lasts(operation.Spec.Action) {
+	if !operate.Continuous(&operation.Spec.Action) {
 		if operation.Status.Outcome != v1alpha1.OutcomeSucceeded {
 			return 0, fmt.Sprintf("the %s during the workload had not finished when the workload ended: %s", name, operationWords(operation))
 		}

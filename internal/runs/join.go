@@ -211,7 +211,7 @@ func joinBeside(document *results.PhaseDocument, operation *v1alpha1.PoolOperati
 	}
 	document.Environment["beside"] = operate.Name(operation.Spec.Action)
 	document.Environment["beside.outcome"] = operation.Status.Outcome
-	if Lasts(operation.Spec.Action) {
+	if operate.Continuous(&operation.Spec.Action) {
 		document.Metrics["besidePartsPerMillion"] = share
 	}
 	for name, value := range operationMetrics(operation.Status.Metrics) {

@@ -157,26 +157,9 @@ func nameDataset(action *v1alpha1.PoolAction, volume, dataset string) {
 	if !made {
 		return
 	}
-	for _, named := range []*v1alpha1.DatasetPath{
-		at(action.Snapshot, func(a *v1alpha1.SnapshotAction) *v1alpha1.DatasetPath { return &a.Dataset }),
-		at(action.DestroySnapshot, func(a *v1alpha1.DestroySnapshotAction) *v1alpha1.DatasetPath { return &a.Dataset }),
-		at(action.Replicate, func(a *v1alpha1.ReplicateAction) *v1alpha1.DatasetPath { return &a.Dataset }),
-		at(action.Copy, func(a *v1alpha1.CopyAction) *v1alpha1.DatasetPath { return &a.Dataset }),
-		at(action.SetProperty, func(a *v1alpha1.SetPropertyAction) *v1alpha1.DatasetPath { return &a.Dataset }),
-		at(action.LayoutScore, func(a *v1alpha1.LayoutScoreAction) *v1alpha1.DatasetPath { return &a.Dataset }),
-	} {
-		if named != nil && *named == naming.RunDataset(volume) {
-			*named = v1alpha1.DatasetPath(path)
-		}
+	if named := operate.Dataset(action); named != nil && *named == naming.RunDataset(volume) {
+		*named = v1alpha1.DatasetPath(path)
 	}
-}
-
-// at returns a field of an action, or nil if the action is nil.
-func at[T any](action *T, field func(*T) *v1alpha1.DatasetPath) *v1alpha1.DatasetPath {
-	if action == nil {
-		return nil
-	}
-	return field(action)
 }
 
 // PhaseVolume is the volume of a phase.

@@ -78,9 +78,7 @@ func disksChangeBy(run *v1alpha1.BenchmarkRun, last v1alpha1.PhaseName) bool {
 
 // changesDisks reports whether a phase itself gives its pool disks other than those in its spec.
 func changesDisks(phase *v1alpha1.Phase) bool {
-	return slices.ContainsFunc(operate.Of(phase), func(action *v1alpha1.PoolAction) bool {
-		return action.AddVdev != nil || action.RemoveVdev != nil || action.ReplaceDevice != nil
-	})
+	return slices.ContainsFunc(operate.Of(phase), operate.ChangesDisks)
 }
 
 // startPhase creates the volume and then the Job, if nothing prevents it.

@@ -50,7 +50,7 @@ func TestBasesAreValid(t *testing.T) {
 	}
 }
 
-// TestBoundsWithUnits: bounds with units are accepted as people write them, and kept as they are.
+// TestBoundsWithUnits: bounds with units are accepted as people write them.
 func TestBoundsWithUnits(t *testing.T) {
 	for _, bound := range []string{"5000", "100M", "1.5", "1e9", "12ns", "250us", "250 µs", "10ms", "1.5s", "2min", "1h", "1.04%", "3x", "7B",
 		"64kB", "1.5GB", "200MiB/s", "1.5GB/s", "500/s", "5k/s", "30.2 k op/s", "2ktx/s"} {

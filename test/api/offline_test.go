@@ -52,7 +52,7 @@ func saidBetter(said, cause string) bool {
 	case strings.Contains(words, " in body should be "):
 		return strings.Contains(said, ": "+field+": Invalid value: ") && strings.Contains(said, ": write a number ")
 	case strings.Contains(words, "as a quantity"):
-		return strings.Contains(said, ": "+field+": Invalid value: ") && strings.Contains(said, " is no unit here: write ")
+		return strings.Contains(said, ": "+field+": Invalid value: ") && strings.Contains(said, " is not a valid unit: write ")
 	case field == "spec":
 		return strings.Contains(said, ": spec.")
 	case strings.Count(field, ".") == 1: // of a list: an item of it, or what is different about its parts

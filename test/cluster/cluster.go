@@ -73,7 +73,7 @@ func start(watchCache bool) (config *rest.Config, stop func(), err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("start the test control plane: %w", err)
 	}
-	config.QPS = -1 // the API server's own fairness is limit enough
+	config.QPS = -1 // no limit: the managers of the tests have their own
 	started = environment
 	return config, func() {
 		if err := errors.Join(environment.Stop(), audit()); err != nil {

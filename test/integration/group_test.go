@@ -18,8 +18,8 @@ import (
 	"github.com/storagebench/storagebench/test/sim"
 )
 
-// startNodes makes a lab of several nodes with a simulated agent on each, and a manager. These tests do not run in parallel with others:
-// pools are in no namespace, and each manager sees all of them.
+// startNodes makes a lab of several nodes with a simulated agent on each, and a manager. The label lab-of keeps the nodes of parallel tests
+// apart.
 func startNodes(t *testing.T, count int, behaviour sim.Behaviour) *lab {
 	t.Helper()
 	l := newLabOn(t, count, behaviour)

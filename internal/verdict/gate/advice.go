@@ -27,9 +27,9 @@ func (c *comparison) advice() string {
 	}
 }
 
-// enoughToDecide is the number of repetitions with which 4 of 5 experiments like this one are decided. It is even, because orders are
-// balanced over two repetitions. It is 0 if that is not known. The interval and the noise become smaller with the square root of the
-// number.
+// enoughToDecide is the number of repetitions with which 4 of 5 experiments like this one are decided, or 0 if that is not known. It is
+// even, because orders are balanced over two repetitions, unless one more is enough. The interval and the noise become smaller with the
+// square root of the number.
 func (c *comparison) enoughToDecide() int {
 	interval, estimate := c.worse.Interval, c.worse.Estimate
 	if !interval.Known {

@@ -135,6 +135,7 @@ func TestDocumentationIsComplete(t *testing.T) {
 	want := []string{
 		ReasonHolds, ReasonDoesNotHold, ReasonBelowMinimum, ReasonAboveMaximum, ReasonNoData, ReasonEvaluationFailed,
 		ReasonWorse, ReasonUnclear, ReasonTooFewRuns, ReasonTooFewOperations, ReasonNotIndependent, ReasonNoRatio, ReasonTooCoarse, ReasonRunsMissing,
+		ReasonTooFewExperiments, ReasonDaysDiffer, ReasonSingleDay, ReasonPreflightClean, ReasonPreflightWarning, ReasonNotChecked,
 		ReasonBaselineMissing, ReasonBaselineInvalid, ReasonBaselineUnlike,
 		ReasonCalibrationMissing, ReasonCalibrationInvalid, ReasonCalibrationUnlike,
 	}
