@@ -60,7 +60,7 @@ const mbr = `printf '\000\000\000\000\203\000\000\000\000\010\000\000\000\000\00
 var allDangers = []danger{
 	{name: "system disk", prepare: `ln -sf "$(readlink -f "/dev/block/$(mountpoint -d /)")" /dev/disk/by-id/virtio-$(hostname)-other`,
 		device: "other",
-		says:   "stands on it", undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other`},
+		says:   "the node itself is on it", undo: `rm -f /dev/disk/by-id/virtio-$(hostname)-other`},
 	{name: "disk of a class's volumes", device: "files", says: "is mounted at"},
 	{name: "not there", device: "nothing", says: "nothing"},
 	{name: "name made by hand",
