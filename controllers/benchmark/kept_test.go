@@ -21,7 +21,7 @@ func TestDeletePool(t *testing.T) {
 	over := func(run *v1alpha1.BenchmarkRun) {
 		kstatus.Set(&run.Status.Conditions, 1, v1alpha1.ConditionComplete, metav1.ConditionTrue, "X", "x")
 		kstatus.Set(&run.Status.Conditions, 1, v1alpha1.ConditionValid, metav1.ConditionFalse, "X", "x")
-		kstatus.Done(&run.Status.Conditions, 1, "X", "x")
+		kstatus.SetReady(&run.Status.Conditions, 1, "X", "x")
 	}
 	for name, test := range map[string]struct {
 		change func(*v1alpha1.BenchmarkPool, *v1alpha1.BenchmarkRun)

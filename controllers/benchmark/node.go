@@ -79,7 +79,7 @@ func (r *Reconciler) observeNodes(ctx context.Context, observed *observation) er
 func (r *Reconciler) offer(observed *observation, node *corev1.Node) {
 	if experiment.Fits(node, observed.Benchmark.Spec.PodTemplate, observed.Slots) {
 		observed.Nodes = append(observed.Nodes, experiment.NodeState{Name: node.Name,
-			Line: r.Line.Length(string(observed.Benchmark.UID), node.Name)})
+			Load: r.Line.Length(string(observed.Benchmark.UID), node.Name)})
 	}
 }
 

@@ -94,9 +94,9 @@ func stateWord(decision experiment.Decision) string {
 func progressConditions(generation int64, decision experiment.Decision, status *v1alpha1.StorageBenchmarkStatus) {
 	status.Verdict, status.FinishedAt, status.Results, status.Gates, status.Summary, status.SummaryOmitted = "", nil, nil, nil, nil, 0
 	if decision.Position == experiment.PositionStalled {
-		kstatus.Stall(&status.Conditions, generation, decision.Reason, decision.Message)
+		kstatus.SetStalled(&status.Conditions, generation, decision.Reason, decision.Message)
 	} else {
-		kstatus.Progress(&status.Conditions, generation, decision.Reason, decision.Message)
+		kstatus.SetProgressing(&status.Conditions, generation, decision.Reason, decision.Message)
 	}
 	kstatus.Set(&status.Conditions, generation, v1alpha1.ConditionComplete, metav1.ConditionFalse, decision.Reason, "some runs are unfinished")
 	kstatus.Set(&status.Conditions, generation, v1alpha1.ConditionPassed, metav1.ConditionUnknown, decision.Reason, "there is no verdict yet")
@@ -130,9 +130,9 @@ func finish(observed *observation, decision experiment.Decision, status *v1alpha
 		message = fmt.Sprintf("%s: %s; %s", status.Verdict, passed.Message, decision.Message)
 	}
 	if observed.Benchmark.Spec.GatePolicy == v1alpha1.GatesEnforce && status.Verdict != v1alpha1.VerdictPassed {
-		kstatus.Stall(&status.Conditions, generation, v1alpha1.ReasonNotPassed, message)
+		kstatus.SetStalled(&status.Conditions, generation, v1alpha1.ReasonNotPassed, message)
 	} else {
-		kstatus.Done(&status.Conditions, generation, v1alpha1.ReasonFinished, message)
+		kstatus.SetReady(&status.Conditions, generation, v1alpha1.ReasonFinished, message)
 	}
 	kstatus.Set(&status.Conditions, generation, v1alpha1.ConditionComplete, metav1.ConditionTrue, v1alpha1.ReasonFinished, decision.Message)
 }

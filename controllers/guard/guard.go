@@ -115,9 +115,9 @@ func Unused(disks Disks, name string, own ...string) error {
 	return nil
 }
 
-// takes is the maximum number of runs of a command that takes disks, if the command does not find the partitions that it has created
+// maxTakes is the maximum number of runs of a command that takes disks, if the command does not find the partitions that it has created
 // itself.
-const takes = 3
+const maxTakes = 3
 
 // OnDisks runs a command that takes disks, if the command is still wanted. The disks are checked again, wiped if they are listed for reuse,
 // and verified right before and right after the command. The command partitions each disk and then looks for the partition by a link that
@@ -125,7 +125,7 @@ const takes = 3
 // again if it is still wanted, after the same checks.
 func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, still, command func() error) error {
 	var failed error
-	for range takes {
+	for range maxTakes {
 		disks.Settle() // wait here, so that nothing waits between the checks and the command
 		if err := still(); err != nil {
 			return errors.Join(failed, err)

@@ -99,7 +99,7 @@ func (r reconciler) letGo(ctx context.Context, object client.Object, orphan obje
 // writeStatus changes only the conditions: the rest is the last observation of an agent, and shows what to look for.
 func (r reconciler) writeStatus(ctx context.Context, object client.Object, conditions *[]metav1.Condition, message string) error {
 	before := slices.Clone(*conditions)
-	kstatus.Stall(conditions, object.GetGeneration(), v1alpha1.ReasonPoolNodeGone, message)
+	kstatus.SetStalled(conditions, object.GetGeneration(), v1alpha1.ReasonPoolNodeGone, message)
 	if kstatus.Same(before, *conditions) {
 		return nil
 	}

@@ -224,8 +224,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("operation").
-		For(&v1alpha1.PoolOperation{}, builder.WithPredicates(asked(), unsettled())).
-		Watches(&v1alpha1.PoolOperation{}, handler.EnqueueRequestsFromMapFunc(r.unfinished), builder.WithPredicates(ends())).
+		For(&v1alpha1.PoolOperation{}, builder.WithPredicates(requestChanged(), unsettled())).
+		Watches(&v1alpha1.PoolOperation{}, handler.EnqueueRequestsFromMapFunc(r.unfinished), builder.WithPredicates(unblocksOthers())).
 		Watches(&v1alpha1.BenchmarkPool{}, handler.EnqueueRequestsFromMapFunc(r.operationsOf), builder.WithPredicates(poolTurns())).
 		WatchesRawSource(source.Channel(r.jobs.changed, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).

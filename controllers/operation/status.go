@@ -44,12 +44,12 @@ func summarise(state operations.State, decision operations.Decision) v1alpha1.Po
 	generation := operation.Generation
 	switch decision.Outcome {
 	case "":
-		kstatus.Progress(&status.Conditions, generation, decision.Reason, decision.Message)
+		kstatus.SetProgressing(&status.Conditions, generation, decision.Reason, decision.Message)
 		return status
 	case v1alpha1.OutcomeFailed:
-		kstatus.Stall(&status.Conditions, generation, decision.Reason, decision.Message)
+		kstatus.SetStalled(&status.Conditions, generation, decision.Reason, decision.Message)
 	default:
-		kstatus.Done(&status.Conditions, generation, decision.Reason, decision.Message)
+		kstatus.SetReady(&status.Conditions, generation, decision.Reason, decision.Message)
 	}
 	kstatus.Set(&status.Conditions, generation, v1alpha1.ConditionComplete, metav1.ConditionTrue, decision.Reason, decision.Message)
 	status.Outcome, status.FinishedAt = decision.Outcome, &now
@@ -92,7 +92,7 @@ func summariseFailure(state operations.State, err error) v1alpha1.PoolOperationS
 	if !operation.DeletionTimestamp.IsZero() {
 		message += "; or " + objects.OperationReleaseCommand(operation)
 	}
-	kstatus.Progress(&status.Conditions, operation.Generation, v1alpha1.ReasonActionFailed, message)
+	kstatus.SetProgressing(&status.Conditions, operation.Generation, v1alpha1.ReasonActionFailed, message)
 	return status
 }
 

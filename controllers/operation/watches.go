@@ -22,13 +22,13 @@ func unsettled() predicate.Predicate {
 	})
 }
 
-// asked passes changes of what a user requests: of the spec, or of an annotation such as that for the release.
-func asked() predicate.Predicate {
+// requestChanged passes changes of what a user requests: of the spec, or of an annotation such as that for the release.
+func requestChanged() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 }
 
-// ends passes operations that have just ended or were deleted unfinished, so that others may start.
-func ends() predicate.Predicate {
+// unblocksOthers passes operations that have just ended or were deleted unfinished, so that others may start.
+func unblocksOthers() predicate.Predicate {
 	ended := func(object client.Object) bool {
 		operation, isOne := object.(*v1alpha1.PoolOperation)
 		return isOne && operation.Status.Outcome != ""

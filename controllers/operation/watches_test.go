@@ -51,10 +51,10 @@ func TestWhatWakes(t *testing.T) {
 		"a new one":            unsettled().Create(event.CreateEvent{Object: going}),
 		"an unreleased one":    unsettled().Create(event.CreateEvent{Object: unreleased}),
 		"not a settled one":    !unsettled().Create(event.CreateEvent{Object: over}),
-		"an end":               ends().Update(event.UpdateEvent{ObjectOld: going, ObjectNew: over}),
-		"gone before its end":  ends().Delete(event.DeleteEvent{Object: going}),
-		"no progress":          !ends().Update(event.UpdateEvent{ObjectOld: going, ObjectNew: going}),
-		"nothing after an end": !ends().Update(event.UpdateEvent{ObjectOld: over, ObjectNew: over}),
+		"an end":               unblocksOthers().Update(event.UpdateEvent{ObjectOld: going, ObjectNew: over}),
+		"gone before its end":  unblocksOthers().Delete(event.DeleteEvent{Object: going}),
+		"no progress":          !unblocksOthers().Update(event.UpdateEvent{ObjectOld: going, ObjectNew: going}),
+		"nothing after an end": !unblocksOthers().Update(event.UpdateEvent{ObjectOld: over, ObjectNew: over}),
 	} {
 		if !got {
 			t.Error(name)
@@ -63,13 +63,13 @@ func TestWhatWakes(t *testing.T) {
 	released, touched := going.DeepCopy(), going.DeepCopy()
 	released.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: "node-a"}
 	touched.Labels = map[string]string{"a": "b"}
-	if !asked().Update(event.UpdateEvent{ObjectOld: going, ObjectNew: released}) ||
-		asked().Update(event.UpdateEvent{ObjectOld: going, ObjectNew: touched}) {
+	if !requestChanged().Update(event.UpdateEvent{ObjectOld: going, ObjectNew: released}) ||
+		requestChanged().Update(event.UpdateEvent{ObjectOld: going, ObjectNew: touched}) {
 		t.Error("the annotation that releases wakes, and what asks for nothing does not")
 	}
 	ready, full, lost := readyPool("bench0"), readyPool("bench0"), readyPool("bench0")
 	full.Status.AllocatedBytes = 7
-	kstatus.Stall(&lost.Status.Conditions, 1, v1alpha1.ReasonPoolLost, "lost")
+	kstatus.SetStalled(&lost.Status.Conditions, 1, v1alpha1.ReasonPoolLost, "lost")
 	if !poolTurns().Update(event.UpdateEvent{ObjectOld: ready, ObjectNew: lost}) ||
 		poolTurns().Update(event.UpdateEvent{ObjectOld: ready, ObjectNew: full}) {
 		t.Error("a pool wakes when it becomes ready or not, and not otherwise")

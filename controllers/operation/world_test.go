@@ -54,7 +54,7 @@ func readyPool(name string) *v1alpha1.BenchmarkPool {
 	if name == "bench1" {
 		pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{diskC}}}
 	}
-	kstatus.Done(&pool.Status.Conditions, 1, v1alpha1.ReasonPoolReady, "ready")
+	kstatus.SetReady(&pool.Status.Conditions, 1, v1alpha1.ReasonPoolReady, "ready")
 	return pool
 }
 

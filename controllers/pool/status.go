@@ -65,11 +65,11 @@ func summarise(state observed, decision pools.Decision) v1alpha1.BenchmarkPoolSt
 	}
 	switch decision.Phase {
 	case pools.PoolDone:
-		kstatus.Done(&status.Conditions, pool.Generation, decision.Reason, message)
+		kstatus.SetReady(&status.Conditions, pool.Generation, decision.Reason, message)
 	case pools.PoolStalled:
-		kstatus.Stall(&status.Conditions, pool.Generation, decision.Reason, message)
+		kstatus.SetStalled(&status.Conditions, pool.Generation, decision.Reason, message)
 	case pools.PoolProgressing:
-		kstatus.Progress(&status.Conditions, pool.Generation, decision.Reason, message)
+		kstatus.SetProgressing(&status.Conditions, pool.Generation, decision.Reason, message)
 	}
 	return status
 }
@@ -84,7 +84,7 @@ func summariseUnseen(pool *v1alpha1.BenchmarkPool, reason, message string) v1alp
 	status := *pool.Status.DeepCopy()
 	status.ObservedGeneration = pool.Generation
 	status.Health = ""
-	kstatus.Progress(&status.Conditions, pool.Generation, reason, message)
+	kstatus.SetProgressing(&status.Conditions, pool.Generation, reason, message)
 	return status
 }
 

@@ -35,7 +35,7 @@ func TestWhatCannotBeSeenIsSaid(t *testing.T) {
 		now := metav1.NewTime(noon)
 		status.State, status.FinishedAt = "Valid", &now
 		if settled {
-			kstatus.Done(&status.Conditions, 1, "Valid", "all is measured")
+			kstatus.SetReady(&status.Conditions, 1, "Valid", "all is measured")
 		}
 	}
 	for name, test := range map[string]struct {
@@ -94,7 +94,7 @@ func TestARefusedStatus(t *testing.T) {
 		}
 		full := *got.Status.DeepCopy()
 		full.Phases = []v1alpha1.RunPhaseStatus{{Name: "fill", Digest: "forged"}}
-		kstatus.Progress(&full.Conditions, 1, reason, "m")
+		kstatus.SetProgressing(&full.Conditions, 1, reason, "m")
 		if err := r.writeStatus(t.Context(), &got, full); err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,7 @@ func repetition(name string, reset v1alpha1.ResetPolicy) *v1alpha1.BenchmarkRun 
 func over(run *v1alpha1.BenchmarkRun, valid metav1.ConditionStatus) {
 	kstatus.Set(&run.Status.Conditions, 1, v1alpha1.ConditionComplete, metav1.ConditionTrue, "X", "x")
 	kstatus.Set(&run.Status.Conditions, 1, v1alpha1.ConditionValid, valid, "X", "x")
-	kstatus.Done(&run.Status.Conditions, 1, "X", "x")
+	kstatus.SetReady(&run.Status.Conditions, 1, "X", "x")
 }
 
 // TestTakePools: a pool is taken over from a valid run of the same benchmark, and only from such a run.
@@ -99,7 +99,7 @@ func TestKeptPoolsState(t *testing.T) {
 	if pool.Labels[v1alpha1.LabelReset] != "None" {
 		t.Errorf("labels %v", pool.Labels)
 	}
-	kstatus.Done(&pool.Status.Conditions, 0, v1alpha1.ReasonPoolReady, "ready")
+	kstatus.SetReady(&pool.Status.Conditions, 0, v1alpha1.ReasonPoolReady, "ready")
 	look := func() runs.Pools { return runs.PoolsOf(run, []*v1alpha1.BenchmarkPool{pool}, nil) }
 	if got := look(); got.Exist || got.Some || got.Ready || got.Foreign != "" || got.Earlier == nil || got.Earlier.RunName != "r1" ||
 		got.Earlier.RunUID != "uid-r1" {

@@ -38,7 +38,7 @@ func (r *Reconciler) observeStorage(ctx context.Context, state *runs.State) erro
 			if err != nil {
 				return err
 			}
-			claim = claim.WithBehind(behind)
+			claim = claim.WithLeftovers(behind)
 		}
 		claim.BindFirst = volume.Of(wanted).BindsFirst()
 		persistent[wanted.Name] = bound
@@ -96,7 +96,7 @@ func (r *Reconciler) observeBehind(ctx context.Context, run *v1alpha1.BenchmarkR
 			return runs.Claims{Some: left != "", Deleting: true, Unwatched: left}, err
 		}
 	}
-	found := provisioner.Behind()
+	found := provisioner.BackingObject()
 	if err := r.Live.Get(ctx, types.NamespacedName{Name: naming.RunPoolName(run, wanted.Name)}, found); err != nil {
 		return runs.Claims{}, client.IgnoreNotFound(err)
 	}
@@ -207,7 +207,7 @@ func (r *Reconciler) deleteVolumes(ctx context.Context, run *v1alpha1.BenchmarkR
 		return nil
 	}
 	for _, wanted := range volume.RunVolumes(run) {
-		if err := r.deleteClusterWide(ctx, run, naming.RunPoolName(run, wanted.Name), volume.Of(wanted).Behind()); err != nil {
+		if err := r.deleteClusterWide(ctx, run, naming.RunPoolName(run, wanted.Name), volume.Of(wanted).BackingObject()); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,7 @@ func TestRunWithoutAgent(t *testing.T) {
 	}
 	kstatus.Set(&run.Status.Conditions, 3, v1alpha1.ConditionComplete, metav1.ConditionTrue, v1alpha1.ReasonMeasured, "done")
 	kstatus.Set(&run.Status.Conditions, 3, v1alpha1.ConditionValid, metav1.ConditionTrue, v1alpha1.ReasonMeasured, "done")
-	kstatus.Done(&run.Status.Conditions, 3, v1alpha1.ReasonMeasured, "done")
+	kstatus.SetReady(&run.Status.Conditions, 3, v1alpha1.ReasonMeasured, "done")
 	if condition := stalled(); condition != nil {
 		t.Errorf("a run that is settled: %+v", condition)
 	}

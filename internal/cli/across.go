@@ -45,7 +45,7 @@ var mapKeyRules = []struct {
 	{"Invalid value: write property names as ", false},
 }
 
-// namesRule returns the index in ofNames of the rule that reported the problem, or -1.
+// namesRule returns the index in mapKeyRules of the rule that reported the problem, or -1.
 func namesRule(one problem) int {
 	for i := range mapKeyRules {
 		if strings.HasPrefix(one.message, mapKeyRules[i].rule) {

@@ -19,8 +19,8 @@ const fieldOwner = "kubectl-storagebench"
 // applied is a StorageBenchmark as it is in the cluster now.
 type applied struct {
 	key types.NamespacedName
-	// before is the previous experiment, which the status may still describe. Empty if there is none.
-	before string
+	// previousExperiment is the previous experiment, which the status may still describe. Empty if there is none.
+	previousExperiment string
 }
 
 // applyAll applies the manifests in order, StorageBenchmarks last, so that a benchmark finds what it refers to.
@@ -59,7 +59,7 @@ func (a *App) applyAll(ctx context.Context, cluster *Cluster, connection Connect
 		// A changed spec changes the generation, but a changed rerun annotation does not. A file without the annotation does not remove it,
 		// so the annotation is compared after the object was applied.
 		if before.Annotations[v1alpha1.AnnotationRerun] != after.GetAnnotations()[v1alpha1.AnnotationRerun] {
-			benchmark.before = before.Status.Experiment
+			benchmark.previousExperiment = before.Status.Experiment
 		}
 		benchmarks = append(benchmarks, benchmark)
 	}

@@ -52,17 +52,17 @@ func (s *speed) Type() string { return "size" }
 
 // spent is the cost of a run: the time that it requests, and the bytes that it reads and writes.
 type spent struct {
-	asked time.Duration
-	bytes int64
+	requested time.Duration
+	bytes     int64
 }
 
 func (s *spent) add(other spent) {
-	s.asked += other.asked
+	s.requested += other.requested
 	s.bytes += other.bytes
 }
 
 func (s *spent) on(storage speed) time.Duration {
-	return s.asked + time.Duration(float64(s.bytes)/float64(storage)*float64(time.Second))
+	return s.requested + time.Duration(float64(s.bytes)/float64(storage)*float64(time.Second))
 }
 
 // estimate describes the duration of the runs.
@@ -138,12 +138,12 @@ func estimateRun(slot *design.Slot) spent {
 	size := volumeBytes(slot)
 	filled := size
 	if slot.Target.ZFS != nil {
-		all.asked += poolsOverhead + observationOverhead*time.Duration(len(slot.Phases))
+		all.requested += poolsOverhead + observationOverhead*time.Duration(len(slot.Phases))
 	}
 	for _, phase := range slot.Phases {
-		all.asked += phaseOverhead
+		all.requested += phaseOverhead
 		if slot.NodeCount() > 1 { // all nodes work at the same time, but wait for each other
-			all.asked += runs.StartAllowance
+			all.requested += runs.StartAllowance
 		}
 		switch {
 		case phase.Fill != nil:
@@ -190,7 +190,7 @@ func estimateMeasure(phase *v1alpha1.Phase, filled int64) spent {
 	if rule := phase.Measure.SteadyState; rule != nil {
 		rounds = max(1, int(rule.WindowRounds))
 	}
-	all := spent{asked: traits.Setup + time.Duration(rounds)*(traits.RampUp+traits.Duration+traits.Guess)}
+	all := spent{requested: traits.Setup + time.Duration(rounds)*(traits.RampUp+traits.Duration+traits.Guess)}
 	if traits.Moves != nil {
 		all.bytes = int64(rounds) * traits.Moves(filled)
 	}

@@ -60,8 +60,8 @@ func TestEstimate(t *testing.T) {
 			continue
 		}
 		got := estimateRun(&checked.slots[0])
-		if moving := got.on(assumedSpeed) - got.asked; got.asked != test.asked || moving.Round(time.Second) != test.moving {
-			t.Errorf("%s: %v asked, %v moving", test.phases, got.asked, moving)
+		if moving := got.on(assumedSpeed) - got.requested; got.requested != test.asked || moving.Round(time.Second) != test.moving {
+			t.Errorf("%s: %v asked, %v moving", test.phases, got.requested, moving)
 		}
 	}
 }

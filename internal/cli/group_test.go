@@ -65,7 +65,7 @@ func TestExtentOfAGroup(t *testing.T) {
 	if strings.Contains(alone, "at once") || !strings.Contains(text, "6 runs (1 variant x 6 repetitions), each on 2 nodes at once") {
 		t.Errorf("%s\n%s", alone, text)
 	}
-	if both.bytes != once.bytes || both.asked != once.asked+runs.StartAllowance {
+	if both.bytes != once.bytes || both.requested != once.requested+runs.StartAllowance {
 		t.Errorf("%+v and %+v", once, both)
 	}
 }

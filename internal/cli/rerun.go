@@ -86,7 +86,7 @@ func (a *App) rerun(ctx context.Context, name string, options rerunOptions) erro
 		a.say("It is suspended: kubectl storagebench resume %s%s", name, options.flags(t.key.Namespace))
 	}
 	a.warnOfOwners(t.benchmark, "f:"+v1alpha1.AnnotationRerun, "the new value of the annotation "+v1alpha1.AnnotationRerun)
-	next := applied{key: t.key, before: t.benchmark.Status.Experiment}
+	next := applied{key: t.key, previousExperiment: t.benchmark.Status.Experiment}
 	if options.wait {
 		return a.waitAndConclude(ctx, cluster, []applied{next}, options.waitOptions)
 	}

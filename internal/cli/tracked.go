@@ -112,7 +112,7 @@ func (t *tracked) current() bool {
 		return false
 	}
 	status := &t.benchmark.Status
-	return status.ObservedGeneration >= t.benchmark.Generation && (t.before == "" || status.Experiment != t.before)
+	return status.ObservedGeneration >= t.benchmark.Generation && (t.previousExperiment == "" || status.Experiment != t.previousExperiment)
 }
 
 // complete reports whether the verdict is set.

@@ -23,9 +23,9 @@ type waiter struct {
 	all     []*tracked
 	// ended reports whether there is nothing left to wait for.
 	ended func(*tracked) bool
-	// news carries changes of the tracked state to the loop, which is the only one to apply them.
-	news chan func()
-	work sync.WaitGroup
+	// changes carries changes of the tracked state to the loop, which is the only one to apply them.
+	changes chan func()
+	work    sync.WaitGroup
 }
 
 // wait shows progress until all benchmarks have ended. If the context ends before, it returns the cause of the context.
@@ -34,7 +34,7 @@ func (a *App) wait(ctx context.Context, cluster *Cluster, benchmarks []applied) 
 }
 
 func (a *App) waitUntil(ctx context.Context, cluster *Cluster, benchmarks []applied, ended func(*tracked) bool) ([]*tracked, error) {
-	w := &waiter{app: a, cluster: cluster, screen: a.newScreen(), ended: ended, news: make(chan func())}
+	w := &waiter{app: a, cluster: cluster, screen: a.newScreen(), ended: ended, changes: make(chan func())}
 	following, stop := context.WithCancel(ctx)
 	defer w.work.Wait()
 	defer stop()
@@ -53,7 +53,7 @@ func (w *waiter) loop(ctx context.Context) error {
 	for !w.over() {
 		w.show()
 		select {
-		case change := <-w.news:
+		case change := <-w.changes:
 			change()
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -86,7 +86,7 @@ func (w *waiter) show() {
 // tell passes a change to the loop.
 func (w *waiter) tell(ctx context.Context, change func()) {
 	select {
-	case w.news <- change:
+	case w.changes <- change:
 	case <-ctx.Done():
 	}
 }

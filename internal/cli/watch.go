@@ -80,7 +80,7 @@ func (a *App) watch(ctx context.Context, names []string, after string, options w
 		if err != nil {
 			return err
 		}
-		benchmarks = append(benchmarks, applied{key: client.ObjectKeyFromObject(benchmark), before: after})
+		benchmarks = append(benchmarks, applied{key: client.ObjectKeyFromObject(benchmark), previousExperiment: after})
 	}
 	return a.waitAndConclude(ctx, cluster, benchmarks, options)
 }
@@ -88,8 +88,8 @@ func (a *App) watch(ctx context.Context, names []string, after string, options w
 // watchHint returns the command that follows a benchmark.
 func (c Connection) watchHint(one applied) string {
 	after := ""
-	if one.before != "" { // until the operator sees the change, the status has that experiment's verdict
-		after = " --after " + clean(one.before)
+	if one.previousExperiment != "" { // until the operator sees the change, the status has that experiment's verdict
+		after = " --after " + clean(one.previousExperiment)
 	}
 	return "kubectl storagebench watch " + one.key.Name + after + c.flags(one.key.Namespace)
 }

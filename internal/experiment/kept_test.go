@@ -228,7 +228,7 @@ func TestKeptPoolOf(t *testing.T) {
 	pool := func(changes ...func(*v1alpha1.BenchmarkPool)) *v1alpha1.BenchmarkPool {
 		made := &v1alpha1.BenchmarkPool{ObjectMeta: metav1.ObjectMeta{Name: "sb-1-data", Generation: 1,
 			Labels: map[string]string{v1alpha1.LabelRunUID: "u1"}}}
-		kstatus.Done(&made.Status.Conditions, 1, v1alpha1.ReasonPoolReady, "ready")
+		kstatus.SetReady(&made.Status.Conditions, 1, v1alpha1.ReasonPoolReady, "ready")
 		for _, change := range changes {
 			change(made)
 		}
@@ -242,7 +242,7 @@ func TestKeptPoolOf(t *testing.T) {
 		"without an agent": {pool(func(p *v1alpha1.BenchmarkPool) { p.Status.Conditions = nil }), "its agent has not reconciled it"},
 		"another spec":     {pool(func(p *v1alpha1.BenchmarkPool) { p.Generation = 2 }), "its spec was changed"},
 		"it is degraded": {pool(func(p *v1alpha1.BenchmarkPool) {
-			kstatus.Stall(&p.Status.Conditions, 1, v1alpha1.ReasonPoolUnhealthy, "DEGRADED")
+			kstatus.SetStalled(&p.Status.Conditions, 1, v1alpha1.ReasonPoolUnhealthy, "DEGRADED")
 		}), v1alpha1.ReasonPoolUnhealthy + ": DEGRADED"},
 	} {
 		if got := KeptPoolOf(test.pool); got.Problem != test.problem || got.RunUID != "u1" || got.Name != "sb-1-data" || got.Deleting {

@@ -287,10 +287,10 @@ func TestKeptPoolOfALineage(t *testing.T) {
 	}{
 		"it is ready": {func(*v1alpha1.BenchmarkPool) {}, ""},
 		"its agent is updated": {func(p *v1alpha1.BenchmarkPool) {
-			kstatus.Progress(&p.Status.Conditions, 1, v1alpha1.ReasonPoolChanging, "x")
+			kstatus.SetProgressing(&p.Status.Conditions, 1, v1alpha1.ReasonPoolChanging, "x")
 		}, ""},
 		"its node is gone": {func(p *v1alpha1.BenchmarkPool) {
-			kstatus.Stall(&p.Status.Conditions, 1, v1alpha1.ReasonPoolNodeGone, "x")
+			kstatus.SetStalled(&p.Status.Conditions, 1, v1alpha1.ReasonPoolNodeGone, "x")
 		},
 			"NodeGone: x"},
 		"its age was edited": {func(p *v1alpha1.BenchmarkPool) {
@@ -299,7 +299,7 @@ func TestKeptPoolOfALineage(t *testing.T) {
 			"its annotation storagebench.dev/pool-age was changed"},
 	} {
 		pool := &v1alpha1.BenchmarkPool{ObjectMeta: metav1.ObjectMeta{Generation: 1, Labels: map[string]string{v1alpha1.LabelLineage: "l"}}}
-		kstatus.Done(&pool.Status.Conditions, 1, v1alpha1.ReasonPoolReady, "ready")
+		kstatus.SetReady(&pool.Status.Conditions, 1, v1alpha1.ReasonPoolReady, "ready")
 		test.change(pool)
 		if got := KeptPoolOf(pool); got.Problem != test.problem || got.Lineage != "l" {
 			t.Errorf("%s: %+v", name, got)

@@ -155,7 +155,7 @@ func (w *world) observe() State {
 		}
 	}
 	for _, node := range w.nodes {
-		state.Nodes = append(state.Nodes, NodeState{Name: node, Line: len(w.leases[node])})
+		state.Nodes = append(state.Nodes, NodeState{Name: node, Load: len(w.leases[node])})
 	}
 	if w.ahead {
 		state.Waiting = []Place{{UID: "other-uid", Name: "lab/other", Since: runstest.Noon.Add(-time.Hour)}}
@@ -554,14 +554,14 @@ func (w *world) summariseRun(r *worldRun, state runs.State, decision runs.Decisi
 	if decision.Ending != nil {
 		ending := *decision.Ending
 		if runstest.Record(&r.run, ending, decision.Settled); decision.Reason == v1alpha1.ReasonTeardownStuck {
-			kstatus.Progress(&status.Conditions, 1, decision.Reason, decision.Message)
+			kstatus.SetProgressing(&status.Conditions, 1, decision.Reason, decision.Message)
 		}
 		if status.FinishedAt == nil {
 			status.FinishedAt = &metav1.Time{Time: w.now}
 		}
 		return
 	}
-	kstatus.Progress(&status.Conditions, 1, decision.Reason, decision.Message)
+	kstatus.SetProgressing(&status.Conditions, 1, decision.Reason, decision.Message)
 }
 
 func (w *world) applyRun(r *worldRun, action runs.Action) {

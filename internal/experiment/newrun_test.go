@@ -58,7 +58,7 @@ func TestRehearsal(t *testing.T) {
 		return state
 	}
 	stuck := testState()
-	kstatus.Stall(&stuck.Benchmark.Status.Conditions, 1, v1alpha1.ReasonSpecInvalid, "no")
+	kstatus.SetStalled(&stuck.Benchmark.Status.Conditions, 1, v1alpha1.ReasonSpecInvalid, "no")
 	for name, test := range map[string]struct {
 		state   State
 		rehears bool

@@ -83,8 +83,8 @@ func ChosenNodes(state State) []string {
 	}
 	count, fitting := nodeCount(state), slices.Clone(state.Nodes)
 	slices.SortStableFunc(fitting, func(a, b NodeState) int {
-		if a.Line != b.Line {
-			return a.Line - b.Line
+		if a.Load != b.Load {
+			return a.Load - b.Load
 		}
 		return strings.Compare(a.Name, b.Name)
 	})

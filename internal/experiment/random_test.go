@@ -210,7 +210,7 @@ func (d dice) benchmarkState() State {
 func (d dice) surroundings(state *State) {
 	state.Nodes, state.Classes, state.Leases, state.Waiting, state.Results = nil, nil, nil, nil, nil
 	for range d.roll(4) {
-		state.Nodes = append(state.Nodes, NodeState{Name: d.pick("n1", "n2", "n3"), Line: d.roll(3)})
+		state.Nodes = append(state.Nodes, NodeState{Name: d.pick("n1", "n2", "n3"), Load: d.roll(3)})
 	}
 	for range d.roll(3) {
 		state.Classes = append(state.Classes, ClassState{Name: d.pick("fast", "slow"), Default: d.yes()})

@@ -81,8 +81,8 @@ type HistoryState struct {
 // NodeState is a node on which pods of the benchmark could run.
 type NodeState struct {
 	Name string
-	// Line is the number of benchmarks that hold the node or wait for it.
-	Line int
+	// Load is the number of benchmarks that hold the node or wait for it.
+	Load int
 }
 
 // ClassState is a storage class.

@@ -39,8 +39,8 @@ func (c careful) WriteAt(data []byte, offset int64) (int, error) {
 
 var errAbandoned = errors.New("it took too long and was aborted: nothing more is written")
 
-// given reports whether the caller has given up.
-func given(up <-chan struct{}) bool {
+// givenUp reports whether the caller has given up.
+func givenUp(up <-chan struct{}) bool {
 	select {
 	case <-up:
 		return true

@@ -117,8 +117,8 @@ func (f folder) immutable(set bool) (changed bool, err error) {
 	return err == nil, err
 }
 
-// unknown reports whether an error means that the file system does not have the flag.
-func unknown(err error) bool {
+// flagUnsupported reports whether an error means that the file system does not have the flag.
+func flagUnsupported(err error) bool {
 	return errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL)
 }
 
@@ -137,7 +137,7 @@ func (f folder) seal() error {
 		return fmt.Errorf("%s of the node contains %s: nothing is mounted on a folder that is not empty; check it, and move it", f.path,
 			names[0])
 	}
-	if _, err := f.immutable(true); err == nil || !unknown(err) {
+	if _, err := f.immutable(true); err == nil || !flagUnsupported(err) {
 		return err
 	}
 	return f.Chmod(0)

@@ -32,7 +32,7 @@ func (n *Node) Wipe(wish Wish) (Disk, error) {
 		return disk, fmt.Errorf("opening %s to wipe it: %w", disk.Kernel, err)
 	}
 	writer := careful{File: file, may: func() error {
-		if given(wish.GivenUp) {
+		if givenUp(wish.GivenUp) {
 			return errAbandoned
 		}
 		return n.Verify(disk)

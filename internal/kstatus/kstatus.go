@@ -16,22 +16,22 @@ import (
 // maxMessage keeps a condition far below the API's own limit of 32 KiB.
 const maxMessage = 1024
 
-// Progress sets the conditions of an object while its controller is working or waiting.
-func Progress(conditions *[]metav1.Condition, generation int64, reason, message string) {
+// SetProgressing sets the conditions of an object while its controller is working or waiting.
+func SetProgressing(conditions *[]metav1.Condition, generation int64, reason, message string) {
 	Set(conditions, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
 	Set(conditions, generation, v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, message)
 	meta.RemoveStatusCondition(conditions, v1alpha1.ConditionStalled)
 }
 
-// Stall sets the conditions of an object for which nothing happens until a user changes something.
-func Stall(conditions *[]metav1.Condition, generation int64, reason, message string) {
+// SetStalled sets the conditions of an object for which nothing happens until a user changes something.
+func SetStalled(conditions *[]metav1.Condition, generation int64, reason, message string) {
 	Set(conditions, generation, v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
 	Set(conditions, generation, v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, message)
 	meta.RemoveStatusCondition(conditions, v1alpha1.ConditionReconciling)
 }
 
-// Done sets the conditions of an object that matches its spec.
-func Done(conditions *[]metav1.Condition, generation int64, reason, message string) {
+// SetReady sets the conditions of an object that matches its spec.
+func SetReady(conditions *[]metav1.Condition, generation int64, reason, message string) {
 	Set(conditions, generation, v1alpha1.ConditionReady, metav1.ConditionTrue, reason, message)
 	meta.RemoveStatusCondition(conditions, v1alpha1.ConditionReconciling)
 	meta.RemoveStatusCondition(conditions, v1alpha1.ConditionStalled)

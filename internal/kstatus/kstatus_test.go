@@ -18,9 +18,9 @@ func TestExclusive(t *testing.T) {
 		set                         func(*[]metav1.Condition, int64, string, string)
 		ready, reconciling, stalled bool
 	}{
-		"progress": {Progress, false, true, false},
-		"stall":    {Stall, false, false, true},
-		"done":     {Done, true, false, false},
+		"progress": {SetProgressing, false, true, false},
+		"stall":    {SetStalled, false, false, true},
+		"done":     {SetReady, true, false, false},
 	}
 	for from, first := range states {
 		for to, second := range states {
@@ -100,7 +100,7 @@ func TestStuck(t *testing.T) {
 	if Stuck(conditions) != nil {
 		t.Error("stuck without a condition")
 	}
-	Stall(&conditions, 1, "GateInvalid", "correct the gate")
+	SetStalled(&conditions, 1, "GateInvalid", "correct the gate")
 	Set(&conditions, 1, v1alpha1.ConditionComplete, metav1.ConditionFalse, "GateInvalid", "some runs are unfinished")
 	if stuck := Stuck(conditions); stuck == nil || stuck.Reason != "GateInvalid" {
 		t.Errorf("not stuck: %+v", stuck)
@@ -109,7 +109,7 @@ func TestStuck(t *testing.T) {
 	if stuck := Stuck(conditions); stuck != nil {
 		t.Errorf("stuck at its end: %+v", stuck)
 	}
-	Progress(&conditions, 3, "Progressing", "again")
+	SetProgressing(&conditions, 3, "Progressing", "again")
 	Set(&conditions, 3, v1alpha1.ConditionComplete, metav1.ConditionFalse, "Progressing", "some runs are unfinished")
 	if stuck := Stuck(conditions); stuck != nil {
 		t.Errorf("stuck while it works: %+v", stuck)

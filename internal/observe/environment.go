@@ -16,8 +16,8 @@ const (
 	maxDescribed = 16
 	// maxValue is the maximum length of a value in the fingerprint.
 	maxValue = 240
-	// maxCPUs ends the walk through the governors.
-	maxCPUs = 4096
+	// cpuLimit ends the walk through the governors.
+	cpuLimit = 4096
 	// zfsParameterFolder has a file for each parameter of the module.
 	zfsParameterFolder = "/sys/module/zfs/parameters"
 )
@@ -95,7 +95,7 @@ func (o *Observer) describeCPU(facts fingerprint) {
 		}
 	}
 	var governors []string
-	for i := range maxCPUs {
+	for i := range cpuLimit {
 		governor := o.system.word(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", i))
 		if governor == "" {
 			break

@@ -94,7 +94,7 @@ func lengthOfList(list string) int {
 		}
 		from, fromErr := strconv.Atoi(first)
 		to, toErr := strconv.Atoi(last)
-		if fromErr != nil || toErr != nil || from < 0 || to < from || to >= maxCPUs {
+		if fromErr != nil || toErr != nil || from < 0 || to < from || to >= cpuLimit {
 			return 0
 		}
 		count += to - from + 1

@@ -8,16 +8,16 @@ import (
 
 // Details is the document in Outcome.Details, which explains the metrics.
 type Details struct {
-	Scale               int64 `json:"scale"`
-	AskedDatabaseBytes  int64 `json:"askedDatabaseBytes"`
-	DatabaseBytes       int64 `json:"databaseBytes"`
-	Clients             int   `json:"clients"`
-	Threads             int   `json:"threads"`
-	InitdbNanoseconds   int64 `json:"initdbNanoseconds"`
-	LoadNanoseconds     int64 `json:"loadNanoseconds"`
-	SettleCheckpoint    int64 `json:"checkpointAfterLoadNanoseconds"`
-	StopNanoseconds     int64 `json:"stopNanoseconds"`
-	AutovacuumHasPaused bool  `json:"autovacuumHadPaused"` // false: it was still at work when the measurement began
+	Scale                          int64 `json:"scale"`
+	AskedDatabaseBytes             int64 `json:"askedDatabaseBytes"`
+	DatabaseBytes                  int64 `json:"databaseBytes"`
+	Clients                        int   `json:"clients"`
+	Threads                        int   `json:"threads"`
+	InitdbNanoseconds              int64 `json:"initdbNanoseconds"`
+	LoadNanoseconds                int64 `json:"loadNanoseconds"`
+	CheckpointAfterLoadNanoseconds int64 `json:"checkpointAfterLoadNanoseconds"`
+	StopNanoseconds                int64 `json:"stopNanoseconds"`
+	AutovacuumHasPaused            bool  `json:"autovacuumHadPaused"` // false: it was still at work when the measurement began
 	// Began is when the measured part began.
 	Began time.Time `json:"began"`
 	// TransactionsPerSecondMilli is the rate with three more digits.
@@ -113,7 +113,8 @@ func (s *series) document() []Point {
 func (s *session) describe(loaded load, measured measurement) {
 	d := &s.details
 	d.Scale, d.AskedDatabaseBytes, d.DatabaseBytes = loaded.scale, s.options.DatabaseBytes, loaded.databaseBytes
-	d.LoadNanoseconds, d.SettleCheckpoint, d.AutovacuumHasPaused = loaded.load.Nanoseconds(), loaded.checkpoint.Nanoseconds(), loaded.settled
+	d.LoadNanoseconds, d.CheckpointAfterLoadNanoseconds = loaded.load.Nanoseconds(), loaded.checkpoint.Nanoseconds()
+	d.AutovacuumHasPaused = loaded.settled
 	d.Clients, d.Threads, d.Began = s.options.Clients, measured.threads, measured.began.UTC()
 	d.TransactionsPerSecondMilli = int64(measured.summary.tps * 1000)
 	d.ConnectionNanoseconds = int64(measured.summary.connectionTime * 1e6)

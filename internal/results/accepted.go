@@ -63,7 +63,7 @@ func readBaseline(data map[string]string) (baseline Baseline, err error) {
 		return baseline, fmt.Errorf("%w: it has version %.80q, but this program supports %q: accept results again with this release",
 			ErrVersion, head.Version, BaselineVersion)
 	}
-	if err := LimitValues(document, maxBaselineListed); err != nil {
+	if err := LimitValues(document, maxBaselineJSONValues); err != nil {
 		return baseline, err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(document))
@@ -149,16 +149,16 @@ func validateEnvironment(environment map[string][]string) error {
 	return nil
 }
 
-// maxAcceptedOmitted limits the entries of omitted.
-const maxAcceptedOmitted = 4096
+// maxOmittedEntryBytes limits the entries of omitted.
+const maxOmittedEntryBytes = 4096
 
 func validateOmitted(omitted []string) error {
 	if len(omitted) > maxOmitted {
 		return fmt.Errorf("omitted has %d entries: use at most %d", len(omitted), maxOmitted)
 	}
 	for _, words := range omitted {
-		if len(words) > maxAcceptedOmitted {
-			return fmt.Errorf("an entry of omitted has %d bytes: use at most %d", len(words), maxAcceptedOmitted)
+		if len(words) > maxOmittedEntryBytes {
+			return fmt.Errorf("an entry of omitted has %d bytes: use at most %d", len(words), maxOmittedEntryBytes)
 		}
 	}
 	return nil

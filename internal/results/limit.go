@@ -8,8 +8,8 @@ const (
 	// maxPhaseValues is the limit for the document of a phase without its raw output: the bins of MaxDistributions distributions are about
 	// 100,000 values.
 	maxPhaseValues = 1 << 17
-	// maxBaselineListed is the limit for a baseline, which consists mostly of numbers.
-	maxBaselineListed = 1 << 19
+	// maxBaselineJSONValues is the limit for a baseline, which consists mostly of numbers.
+	maxBaselineJSONValues = 1 << 19
 
 	// objectValues is the number of values that an object counts as: "{}," has three bytes, but the struct that is decoded from it has
 	// hundreds.

@@ -11,7 +11,7 @@ func (b Baseline) with(one Baseline) (Baseline, error) {
 	const remedy = "start over with --replace"
 	if differences := Differences(b.Environment, one.Environment, nil); len(differences) > 0 {
 		return Baseline{}, fmt.Errorf("the baseline comes from different hardware or versions: %s: %s",
-			DifferencesInWords(differences, maxOmittedDifferences), remedy)
+			DifferencesInWords(differences, maxListedDifferences), remedy)
 	}
 	if b.SameVariants != one.SameVariants {
 		return Baseline{}, fmt.Errorf("only one of the baseline and the results declares all variants equal: use --same-variants for both, or %s",
@@ -42,8 +42,8 @@ func (b Baseline) with(one Baseline) (Baseline, error) {
 	return joined, nil
 }
 
-// maxOmittedDifferences is the number of differences of environments that an error lists.
-const maxOmittedDifferences = 4
+// maxListedDifferences is the number of differences of environments that an error lists.
+const maxListedDifferences = 4
 
 // Without returns the baseline without an experiment, and does not change the original.
 func (b Baseline) Without(experiment string) Baseline {

@@ -48,10 +48,10 @@ func ClaimOf(claim *corev1.PersistentVolumeClaim, runUID, problem string) Claims
 	}
 }
 
-// WithBehind is the state of a claim that does not exist, including leftover objects that were created for it. If a claim of another owner
-// has its name, objects that are being deleted are not waited for: a PersistentVolume that is bound to the other claim stays as long as
-// that claim.
-func (c Claims) WithBehind(behind Claims) Claims {
+// WithLeftovers is the state of a claim that does not exist, including leftover objects that were created for it. If a claim of another
+// owner has its name, objects that are being deleted are not waited for: a PersistentVolume that is bound to the other claim stays as long
+// as that claim.
+func (c Claims) WithLeftovers(behind Claims) Claims {
 	if behind.Foreign = c.Foreign; c.Foreign && behind.Unwatched == "" {
 		behind.Some, behind.Deleting = behind.Some && !behind.Deleting, false
 	}

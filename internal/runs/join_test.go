@@ -32,7 +32,7 @@ func TestJoined(t *testing.T) {
 	operation := func(action v1alpha1.PoolAction, outcome, reason string) *v1alpha1.PoolOperation {
 		made := &v1alpha1.PoolOperation{Spec: v1alpha1.PoolOperationSpec{Action: action}}
 		made.Status.Outcome, made.Status.StartedAt = outcome, &metav1.Time{Time: began}
-		kstatus.Stall(&made.Status.Conditions, 1, reason, "in words")
+		kstatus.SetStalled(&made.Status.Conditions, 1, reason, "in words")
 		return made
 	}
 	scrub := v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}

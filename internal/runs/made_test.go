@@ -133,9 +133,9 @@ func TestMadeVolumes(t *testing.T) {
 	if made := pool.Spec.Datasets[1]; made.Path != "fresh" || !made.Awaited || !made.Mounted || made.Properties != nil || len(pool.Spec.Datasets) != 2 {
 		t.Errorf("datasets %+v", pool.Spec.Datasets)
 	}
-	kstatus.Done(&pool.Status.Conditions, 0, v1alpha1.ReasonPoolReady, "ready")
+	kstatus.SetReady(&pool.Status.Conditions, 0, v1alpha1.ReasonPoolReady, "ready")
 	log := volume.Pool(run, all[1], map[string]string{v1alpha1.LabelRunUID: string(run.UID)})
-	kstatus.Done(&log.Status.Conditions, 0, v1alpha1.ReasonPoolReady, "ready")
+	kstatus.SetReady(&log.Status.Conditions, 0, v1alpha1.ReasonPoolReady, "ready")
 	before := runs.PoolsOf(run, []*v1alpha1.BenchmarkPool{pool, log}, nil)
 	if before.Datasets["fresh"] != "" || len(before.Volumes) != 2 || !before.Ready {
 		t.Errorf("before it is there: %+v", before)

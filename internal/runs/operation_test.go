@@ -73,7 +73,7 @@ func TestOperationPlaysItsPhase(t *testing.T) {
 	if state := look(); !state.Operation || !state.Executor.Exists || state.Executor.UID != "op" || state.Pod.Started != nil || state.Received != nil {
 		t.Errorf("made: %+v", state)
 	}
-	kstatus.Progress(&operation.Status.Conditions, 1, v1alpha1.ReasonOperationRunning, "at work")
+	kstatus.SetProgressing(&operation.Status.Conditions, 1, v1alpha1.ReasonOperationRunning, "at work")
 	operation.Status.StartedAt = &metav1.Time{Time: time.Unix(1010, 0)}
 	if state := look(); state.Pod.Started == nil || state.Executor.Message != "Running: at work" || state.Received != nil {
 		t.Errorf("begun: %+v", state)

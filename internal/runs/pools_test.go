@@ -30,7 +30,7 @@ func TestPoolsOf(t *testing.T) {
 	pool := func(changes ...func(*v1alpha1.BenchmarkPool)) *v1alpha1.BenchmarkPool {
 		made := volume.Pool(run, volume.RunVolumes(run)[0], map[string]string{v1alpha1.LabelRunUID: "run-uid"})
 		made.Generation = 2
-		kstatus.Done(&made.Status.Conditions, 2, v1alpha1.ReasonPoolReady, "ready")
+		kstatus.SetReady(&made.Status.Conditions, 2, v1alpha1.ReasonPoolReady, "ready")
 		for _, change := range changes {
 			change(made)
 		}
@@ -42,7 +42,7 @@ func TestPoolsOf(t *testing.T) {
 	unseen := func(p *v1alpha1.BenchmarkPool) { p.Status.Conditions = nil }
 	earlier := func(p *v1alpha1.BenchmarkPool) { p.Generation = 3 }
 	broken := func(p *v1alpha1.BenchmarkPool) {
-		kstatus.Stall(&p.Status.Conditions, 2, v1alpha1.ReasonPoolUnhealthy, "DEGRADED")
+		kstatus.SetStalled(&p.Status.Conditions, 2, v1alpha1.ReasonPoolUnhealthy, "DEGRADED")
 	}
 	for name, test := range map[string]struct {
 		pools                                        []*v1alpha1.BenchmarkPool
@@ -129,7 +129,7 @@ func TestPoolsOfDriver(t *testing.T) {
 		"otherwise": {"pvc-1", "parent/pvc-1", []v1alpha1.EffectiveProperty{is(dataset, "standard")}, false, false, 1},
 	} {
 		pool := volume.Pool(run, volume.RunVolumes(run)[0], map[string]string{v1alpha1.LabelRunUID: "run-uid"})
-		kstatus.Done(&pool.Status.Conditions, 0, v1alpha1.ReasonPoolReady, "ready")
+		kstatus.SetReady(&pool.Status.Conditions, 0, v1alpha1.ReasonPoolReady, "ready")
 		pool.Annotations, pool.Status.Properties = map[string]string{v1alpha1.AnnotationReport: c.annotation}, c.properties
 		got := runs.PoolsOf(run, []*v1alpha1.BenchmarkPool{pool}, map[string]string{"data": c.persistent})
 		if (len(got.Unread) > 0) != c.unread || (got.Unasked["data"] == "parent/pvc-1") != c.unasked || len(got.Differing) != c.differing ||
@@ -151,7 +151,7 @@ func TestVolumesOnOnePool(t *testing.T) {
 	var pools []*v1alpha1.BenchmarkPool
 	for _, one := range volume.Pools(volume.RunVolumes(run)) {
 		pool := volume.Pool(run, one, map[string]string{v1alpha1.LabelRunUID: "run-uid"})
-		kstatus.Done(&pool.Status.Conditions, 0, v1alpha1.ReasonPoolReady, "ready")
+		kstatus.SetReady(&pool.Status.Conditions, 0, v1alpha1.ReasonPoolReady, "ready")
 		pool.Status.Preflight = []v1alpha1.PreflightStatus{{Device: "/dev/disk/by-id/a", Number: "8:0"}}
 		for _, dataset := range append([]string{""}, "/data", "/log") {
 			pool.Status.Properties = append(pool.Status.Properties, v1alpha1.EffectiveProperty{Dataset: pool.Name + dataset, Name: "recordsize",

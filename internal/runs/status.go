@@ -29,7 +29,7 @@ func Summarise(state State, decision Decision) v1alpha1.BenchmarkRunStatus {
 	}
 	if decision.Ending == nil {
 		status.State = decision.Reason
-		kstatus.Progress(&status.Conditions, run.Generation, decision.Reason, decision.Message)
+		kstatus.SetProgressing(&status.Conditions, run.Generation, decision.Reason, decision.Message)
 		return status
 	}
 	return summariseEnding(state, decision, status)
@@ -60,11 +60,11 @@ func summariseEnding(state State, decision Decision, status v1alpha1.BenchmarkRu
 	kstatus.Set(&status.Conditions, generation, v1alpha1.ConditionValid, valid, ending.Reason, ending.Message)
 	switch {
 	case decision.Settled:
-		kstatus.Done(&status.Conditions, generation, decision.Reason, decision.Message)
+		kstatus.SetReady(&status.Conditions, generation, decision.Reason, decision.Message)
 	case Troubled(decision.Reason):
-		kstatus.Progress(&status.Conditions, generation, decision.Reason, decision.Message)
+		kstatus.SetProgressing(&status.Conditions, generation, decision.Reason, decision.Message)
 	default:
-		kstatus.Progress(&status.Conditions, generation, v1alpha1.ReasonTearingDown, ending.Message+" (cleaning up)")
+		kstatus.SetProgressing(&status.Conditions, generation, v1alpha1.ReasonTearingDown, ending.Message+" (cleaning up)")
 	}
 	return status
 }
@@ -124,7 +124,7 @@ func SummariseFailure(run *v1alpha1.BenchmarkRun, err error) v1alpha1.BenchmarkR
 	if status.FinishedAt == nil { // otherwise the state says how it ended
 		status.State = v1alpha1.ReasonActionFailed
 	}
-	kstatus.Progress(&status.Conditions, run.Generation, v1alpha1.ReasonActionFailed, err.Error()+" (will be retried)")
+	kstatus.SetProgressing(&status.Conditions, run.Generation, v1alpha1.ReasonActionFailed, err.Error()+" (will be retried)")
 	return status
 }
 
@@ -139,7 +139,7 @@ func SummariseWithoutAgent(run *v1alpha1.BenchmarkRun) v1alpha1.BenchmarkRunStat
 	if status.FinishedAt == nil {
 		status.State = v1alpha1.ReasonAgentNotInstalled
 	}
-	kstatus.Stall(&status.Conditions, run.Generation, v1alpha1.ReasonAgentNotInstalled,
+	kstatus.SetStalled(&status.Conditions, run.Generation, v1alpha1.ReasonAgentNotInstalled,
 		"the agent is not installed, so pools and volumes of this run can be neither used nor torn down: enable it (agent.enabled=true in the "+
 			"Helm chart, or the component config/agent)")
 	return status

@@ -93,7 +93,7 @@ func TestMinimalStatus(t *testing.T) {
 		test.change(run)
 		full := *run.Status.DeepCopy()
 		full.Phases = append(full.Phases, v1alpha1.RunPhaseStatus{Name: "scan", Digest: "forged"})
-		kstatus.Progress(&full.Conditions, 1, v1alpha1.ReasonTeardownStuck, "stuck")
+		kstatus.SetProgressing(&full.Conditions, 1, v1alpha1.ReasonTeardownStuck, "stuck")
 		status := runs.MinimalStatus(runstest.Noon, run, full)
 		if len(status.Phases) != 1 || status.Phases[0].ExecutorUID != "job-0" {
 			t.Errorf("%s: %+v", name, status.Phases)

@@ -90,7 +90,7 @@ func TestStuckTeardown(t *testing.T) {
 }
 
 func sayStuck(s *runs.State) {
-	kstatus.Progress(&s.Run.Status.Conditions, 1, v1alpha1.ReasonTeardownStuck, "stuck")
+	kstatus.SetProgressing(&s.Run.Status.Conditions, 1, v1alpha1.ReasonTeardownStuck, "stuck")
 }
 
 // TestPodsThatHoldTheNode: a tenant can create a pod with the labels and the owner of a run's pods. Such a pod does not hold the node if no

@@ -47,8 +47,8 @@ func (class) Objects(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site) ([
 	}}, nil
 }
 
-// Behind is nil: the run owns nothing behind the claim.
-func (class) Behind() client.Object { return nil }
+// BackingObject is nil: the run owns nothing behind the claim.
+func (class) BackingObject() client.Object { return nil }
 
 // BindsFirst is false: a StorageClass may wait for the first consumer.
 func (class) BindsFirst() bool { return false }

@@ -63,8 +63,8 @@ func (local) Objects(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site) ([
 	return []client.Object{onNode(run, volume, site, hostname), claim}, nil
 }
 
-// Behind is the PersistentVolume.
-func (local) Behind() client.Object { return &corev1.PersistentVolume{} }
+// BackingObject is the PersistentVolume.
+func (local) BackingObject() client.Object { return &corev1.PersistentVolume{} }
 
 // BindsFirst is false: claim and PersistentVolume name each other from the start.
 func (local) BindsFirst() bool { return false }

@@ -97,8 +97,8 @@ func (openebs) Objects(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site) 
 	return []client.Object{class, claimOn(run, volume, site, class.Name, *bytes)}, nil
 }
 
-// Behind is the StorageClass.
-func (openebs) Behind() client.Object { return &storagev1.StorageClass{} }
+// BackingObject is the StorageClass.
+func (openebs) BackingObject() client.Object { return &storagev1.StorageClass{} }
 
 // BindsFirst is true: the driver creates the dataset after the claim, and may not set all requested properties.
 func (openebs) BindsFirst() bool { return true }

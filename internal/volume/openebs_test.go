@@ -95,7 +95,7 @@ func TestSiteIsNotFit(t *testing.T) {
 	}
 	run := testRun()
 	wanted := RunVolumes(run)[0]
-	if objects, err := Of(wanted).Objects(run, wanted, Site{}); err != nil || len(objects) != 1 || Of(wanted).Behind() != nil {
+	if objects, err := Of(wanted).Objects(run, wanted, Site{}); err != nil || len(objects) != 1 || Of(wanted).BackingObject() != nil {
 		t.Errorf("a class of the user's: %v %v", objects, err)
 	}
 }

@@ -29,9 +29,9 @@ type Provisioner interface {
 	Dataset(volume RunVolume) v1alpha1.PoolDataset
 	// Objects returns the objects that provide the volume to the workload, in the order of creation. The claim is the last.
 	Objects(run *v1alpha1.BenchmarkRun, volume RunVolume, site Site) ([]client.Object, error)
-	// Behind returns an empty object of the cluster-scoped kind behind the claim, or nil if there is none. The object has the name that
+	// BackingObject returns an empty object of the cluster-scoped kind behind the claim, or nil if there is none. The object has the name that
 	// naming.RunPoolName gives for the volume, and is deleted after the claim.
-	Behind() client.Object
+	BackingObject() client.Object
 	// BindsFirst reports whether the claim must be bound, and the dataset compared with the request, before the first pod of the run.
 	BindsFirst() bool
 	// Made returns the dataset that holds the volume. persistent is the name of the PersistentVolume that the claim is bound to, or empty.

@@ -25,7 +25,7 @@ type DatasetSpec struct {
 
 // CreateDataset makes a file system or a volume. It does not mount a file system.
 func (c *Client) CreateDataset(ctx context.Context, spec DatasetSpec) error {
-	properties, err := settings("-o", spec.Properties)
+	properties, err := propertyOptions("-o", spec.Properties)
 	if err := cmp.Or(err, checkDataset(spec.Name), without(spec.Properties, nodeProperties...)); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (c *Client) destroy(ctx context.Context, name string, recursive bool) error
 
 // Snapshot takes a snapshot; with recursion, also of all children, at the same moment.
 func (c *Client) Snapshot(ctx context.Context, name string, recursive bool, properties map[string]string) error {
-	options, err := settings("-o", properties)
+	options, err := propertyOptions("-o", properties)
 	if err := cmp.Or(err, checkSnapshot(name)); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func Unmounted() map[string]string {
 
 // Clone makes a dataset from a snapshot. ZFS mounts a clone at once if the properties say so: give a file system those of Unmounted.
 func (c *Client) Clone(ctx context.Context, snapshot, to string, properties map[string]string) error {
-	options, err := settings("-o", properties)
+	options, err := propertyOptions("-o", properties)
 	if err := cmp.Or(err, checkSnapshot(snapshot), checkDataset(to)); err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (c *Client) SetProperty(ctx context.Context, object, name, value string) er
 // SetProperties sets properties of a dataset in one command, and ZFS sets them in one transaction group. ZFS checks each of them
 // separately: after an error, some may be set and others not. SetProperties refuses properties that ZFS sets in a transaction of their own.
 func (c *Client) SetProperties(ctx context.Context, dataset string, properties map[string]string) error {
-	values, err := settings("", properties)
+	values, err := propertyOptions("", properties)
 	if err := cmp.Or(err, checkDataset(dataset), without(properties, nodeProperties...), without(properties, oneByOne...)); err != nil {
 		return err
 	}

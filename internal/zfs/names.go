@@ -112,8 +112,8 @@ func checkEach(check func(string) error, names []string) error {
 	return nil
 }
 
-// settings renders properties as options in the order of their names, so that equal properties give equal commands.
-func settings(option string, properties map[string]string) ([]string, error) {
+// propertyOptions renders properties as options in the order of their names, so that equal properties give equal commands.
+func propertyOptions(option string, properties map[string]string) ([]string, error) {
 	args := []string{}
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		if err := cmp.Or(checkProperty(name), checkValue(name, properties[name])); err != nil {

@@ -60,8 +60,8 @@ func (c *Client) CreatePool(ctx context.Context, spec PoolSpec) error {
 
 func createPool(spec PoolSpec) (Command, error) {
 	layout, err := spec.Layout.arguments()
-	pool, propertiesErr := settings("-o", spec.Properties)
-	root, rootErr := settings("-O", spec.RootProperties)
+	pool, propertiesErr := propertyOptions("-o", spec.Properties)
+	root, rootErr := propertyOptions("-O", spec.RootProperties)
 	ashift, ashiftErr := ashiftOption(spec.Ashift)
 	if err := cmp.Or(checkPool(spec.Name), err, propertiesErr, rootErr, ashiftErr,
 		checkPoolProperties(spec.Properties), without(spec.RootProperties, "mountpoint", "canmount"),

@@ -92,7 +92,7 @@ func parseSendSize(command, output string) (int64, error) {
 // interrupted, the ResumeToken of the dataset says how to continue; nothing received is lost.
 func (c *Client) Replicate(ctx context.Context, options SendOptions, to string, properties map[string]string, sent *atomic.Int64) error {
 	from, err := options.arguments()
-	into, settingsErr := settings("-o", properties)
+	into, settingsErr := propertyOptions("-o", properties)
 	if err := cmp.Or(err, checkDataset(to), settingsErr); err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func TestNewObjectsWait(t *testing.T) {
 			object.SetNamespace("default")
 		}
 		object.SetName(object.GetName() + "-new")
-		door := doorTo(t, object)
+		door := clientFor(t, object)
 		created, err := door.Create(t.Context(), object, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -105,7 +105,7 @@ func update(t *testing.T, name, patch string) error {
 	t.Helper()
 	ctx := context.Background()
 	base := patched(t, name, "")
-	door := doorTo(t, base)
+	door := clientFor(t, base)
 	stored, err := door.Create(ctx, base, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func update(t *testing.T, name, patch string) error {
 func checkStatus(t *testing.T, entry invalid) {
 	ctx := context.Background()
 	base := patched(t, entry.base, "")
-	door := doorTo(t, base)
+	door := clientFor(t, base)
 	stored, err := door.Create(ctx, base, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

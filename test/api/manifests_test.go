@@ -133,8 +133,8 @@ func change(node any, keys []string, value any, set bool) (any, error) {
 	return nil, fmt.Errorf("nothing to change below %q", keys[0])
 }
 
-// doorTo returns a client for objects of this kind and namespace, without the types of this project.
-func doorTo(t *testing.T, object *unstructured.Unstructured) dynamic.ResourceInterface {
+// clientFor returns a client for objects of this kind and namespace, without the types of this project.
+func clientFor(t *testing.T, object *unstructured.Unstructured) dynamic.ResourceInterface {
 	t.Helper()
 	all, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -150,7 +150,7 @@ func doorTo(t *testing.T, object *unstructured.Unstructured) dynamic.ResourceInt
 
 func dryCreate(t *testing.T, object *unstructured.Unstructured) error {
 	t.Helper()
-	_, err := doorTo(t, object).Create(context.Background(), object,
+	_, err := clientFor(t, object).Create(context.Background(), object,
 		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
 	return err
 }

@@ -75,7 +75,7 @@ func accepted(t *testing.T, file string) {
 			t.Error(err)
 			continue
 		}
-		door := doorTo(t, object)
+		door := clientFor(t, object)
 		if _, err := door.Create(context.Background(), object, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}); err != nil {
 			t.Error(err)
 		}

@@ -59,7 +59,7 @@ func cells(t *testing.T, base, status string) (shown, wide map[string]any) {
 	t.Helper()
 	ctx := context.Background()
 	object := patched(t, base, "")
-	door := doorTo(t, object)
+	door := clientFor(t, object)
 	stored, err := door.Create(ctx, object, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -50,8 +50,8 @@ func User(name, namespace string) (*rest.Config, error) {
 	return config, nil
 }
 
-// Acting returns a copy of config with the credentials of identity.
-func Acting(config, identity *rest.Config) *rest.Config {
+// WithCredentials returns a copy of config with the credentials of identity.
+func WithCredentials(config, identity *rest.Config) *rest.Config {
 	acting := rest.CopyConfig(config)
 	acting.CertData, acting.KeyData = identity.CertData, identity.KeyData
 	return acting

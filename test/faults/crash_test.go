@@ -43,7 +43,7 @@ type experiment struct {
 	// runs and executions are the expected numbers.
 	runs, executions int
 	// Only one in sampled crash points is tried, unless CRASH_POINTS=all, which tries the rest of a long experiment too.
-	sampled int
+	sampleEvery int
 	// reruns is how often the experiment is repeated, each time on the pool of the time before. leaves is the number of objects that stay
 	// until its deletion.
 	reruns, leaves int
@@ -52,9 +52,9 @@ type experiment struct {
 // experiments are complete: one has several variants and phases, and a run that fails at first and is repeated; one has operations that
 // make volumes to measure, or end a workload, next to a database with its log on its own volume; one passes its pool on.
 var experiments = []experiment{
-	{name: "class", text: classText, behaviour: failFirst, runs: 3, executions: 6, sampled: 1},
-	{name: "pools", text: poolsText, behaviour: holdBeside, runs: 1, executions: 5, sampled: 13},
-	{name: "lineage", text: lineageText, runs: 1, executions: 4, sampled: 13, reruns: 1, leaves: 1},
+	{name: "class", text: classText, behaviour: failFirst, runs: 3, executions: 6, sampleEvery: 1},
+	{name: "pools", text: poolsText, behaviour: holdBeside, runs: 1, executions: 5, sampleEvery: 13},
+	{name: "lineage", text: lineageText, runs: 1, executions: 4, sampleEvery: 13, reruns: 1, leaves: 1},
 }
 
 const classText = `
@@ -308,7 +308,7 @@ func crashEverywhere(t *testing.T, tried experiment, lag int) {
 	if lag > 0 {
 		_, writes = reference.life(t, moment{}, lag)
 	}
-	points, each := crashPoints(writes), tried.sampled
+	points, each := crashPoints(writes), tried.sampleEvery
 	if lag > 0 {
 		each *= 3
 	}

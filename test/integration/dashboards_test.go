@@ -269,7 +269,7 @@ func fleet(l *lab, s server, node string) {
 	pool("-unseen", l.node, func(*v1alpha1.BenchmarkPoolStatus) {})
 	pool("-refused", node, func(status *v1alpha1.BenchmarkPoolStatus) {
 		status.Vdevs = []v1alpha1.VdevStatus{{Name: "a", State: "FAULTED", ReadErrors: 3}}
-		kstatus.Stall(&status.Conditions, 1, v1alpha1.ReasonPoolDeviceDenied, "not granted")
+		kstatus.SetStalled(&status.Conditions, 1, v1alpha1.ReasonPoolDeviceDenied, "not granted")
 	})
 	operation := &v1alpha1.PoolOperation{ObjectMeta: metav1.ObjectMeta{Name: l.namespaces[0] + "-scrub"}, Spec: v1alpha1.PoolOperationSpec{
 		NodeName: l.node, Pool: l.namespaces[0] + "-degraded", Action: v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}}}

@@ -80,8 +80,8 @@ func (l *lab) finished(benchmark *v1alpha1.StorageBenchmark, verdict v1alpha1.Ve
 	return current
 }
 
-// finishedAnew is like finished, for an experiment other than the given one.
-func (l *lab) finishedAnew(benchmark *v1alpha1.StorageBenchmark, before string, verdict v1alpha1.Verdict) *v1alpha1.StorageBenchmark {
+// finishedExperimentAfter is like finished, for an experiment other than the given one.
+func (l *lab) finishedExperimentAfter(benchmark *v1alpha1.StorageBenchmark, before string, verdict v1alpha1.Verdict) *v1alpha1.StorageBenchmark {
 	l.t.Helper()
 	l.eventually("a new experiment", func(g gomega.Gomega) {
 		g.Expect(l.get(benchmark).Status.Experiment).NotTo(gomega.BeElementOf(before, ""))

@@ -151,7 +151,7 @@ func (l *lab) startManager(config *rest.Config) {
 	l.t.Helper()
 	l.must(cluster.GrantLeases(l.t.Context(), l.live, l.namespaces[0]))
 	// With the rights of the installation: a missing right shows as a benchmark that does not end.
-	config = cluster.Acting(config, managerConfig)
+	config = cluster.WithCredentials(config, managerConfig)
 	options := controllers.Options{
 		LeaseNamespace: l.namespaces[0], Namespaces: l.namespaces, RunnerImage: runnerImage, Concurrency: 2, BenchmarkClock: l.clock,
 		Timings: runs.Timings{CollectGrace: 500 * time.Millisecond, UnreadableGrace: 3 * time.Second, CompanionGrace: 10 * time.Second,

@@ -128,7 +128,7 @@ func TestAgentMetrics(t *testing.T) {
 	l.eventually("the refusal is counted", func(g gomega.Gomega) {
 		var pool v1alpha1.BenchmarkPool
 		g.Expect(l.live.Get(t.Context(), client.ObjectKey{Name: "of-metrics"}, &pool)).To(gomega.Succeed())
-		kstatus.Stall(&pool.Status.Conditions, pool.Generation, v1alpha1.ReasonPoolDeviceDenied, "not granted")
+		kstatus.SetStalled(&pool.Status.Conditions, pool.Generation, v1alpha1.ReasonPoolDeviceDenied, "not granted")
 		g.Expect(l.live.Status().Update(t.Context(), &pool)).To(gomega.Succeed())
 		g.Expect(values(t, registry)).To(gomega.HaveKeyWithValue("agent_refusals_total{node="+node+",reason=DeviceNotAllowed}",
 			gomega.BeNumerically(">", 0)))

@@ -124,7 +124,7 @@ func (n *zfsNode) look(ctx context.Context, pool *v1alpha1.BenchmarkPool) error 
 			add(reported, name, value)
 		}
 	}
-	kstatus.Done(&pool.Status.Conditions, pool.Generation, v1alpha1.ReasonPoolReady, "ready")
+	kstatus.SetReady(&pool.Status.Conditions, pool.Generation, v1alpha1.ReasonPoolReady, "ready")
 	if kstatus.Same(*before, pool.Status) {
 		return nil
 	}

@@ -178,7 +178,7 @@ gates:
 		}
 		l.clock.set(night.Status.Schedule.NextTime.Time)
 		l.wake(benchmark)
-		night = l.finishedAnew(benchmark, night.Status.Experiment, v1alpha1.VerdictInconclusive)
+		night = l.finishedExperimentAfter(benchmark, night.Status.Experiment, v1alpha1.VerdictInconclusive)
 		g.Expect(l.runs()).To(gomega.HaveLen(2), "the runs of the experiment before are gone")
 	}
 	l.change(benchmark, func(b *v1alpha1.StorageBenchmark) { b.Spec.Suspend = true })
@@ -187,7 +187,7 @@ gates:
 	g.Expect(suspended.Status.Experiment).To(gomega.Equal(night.Status.Experiment))
 	l.clock.set(night.Status.Schedule.NextTime.Time)
 	l.change(benchmark, func(b *v1alpha1.StorageBenchmark) { b.Spec.Suspend = false })
-	night = l.finishedAnew(benchmark, night.Status.Experiment, v1alpha1.VerdictInconclusive)
+	night = l.finishedExperimentAfter(benchmark, night.Status.Experiment, v1alpha1.VerdictInconclusive)
 	l.agedOver(night, 1, 2)
 	g.Expect(l.history(night).Points).To(gomega.HaveLen(4))
 	l.must(l.live.Delete(t.Context(), night))

@@ -128,7 +128,7 @@ func TestHistory(t *testing.T) {
 		switch i {
 		case 1:
 			l.change(benchmark, func(b *v1alpha1.StorageBenchmark) { b.Annotations = map[string]string{v1alpha1.AnnotationRerun: "1"} })
-			second = l.finishedAnew(benchmark, first.Status.Experiment, v1alpha1.VerdictPassed)
+			second = l.finishedExperimentAfter(benchmark, first.Status.Experiment, v1alpha1.VerdictPassed)
 		case 2:
 			l.change(benchmark, func(b *v1alpha1.StorageBenchmark) {
 				b.Spec.Gates = []v1alpha1.Gate{{Name: "never", Expression: "phase('read').readOperationsPerSecond < 0.0"}}

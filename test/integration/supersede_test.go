@@ -21,7 +21,7 @@ func TestSpecChange(t *testing.T) {
 	old := l.get(benchmark).Status.Experiment
 	l.cluster.SetBehaviour(holdExperiment(old)) // or the old run might go on before the change is seen
 	l.change(benchmark, func(b *v1alpha1.StorageBenchmark) { b.Spec.Phases[0].Fill.To = "60%" })
-	current := l.finishedAnew(benchmark, old, v1alpha1.VerdictPassed)
+	current := l.finishedExperimentAfter(benchmark, old, v1alpha1.VerdictPassed)
 
 	g.Expect(current.Status.History).To(gomega.HaveLen(1))
 	kept := current.Status.History[0]
@@ -51,7 +51,7 @@ func TestSpecChangeBeforeAnyResult(t *testing.T) {
 	old := l.get(benchmark).Status.Experiment
 	l.cluster.SetBehaviour(holdExperiment(old)) // or the old run might go on before the change is seen
 	l.change(benchmark, func(b *v1alpha1.StorageBenchmark) { b.Spec.Phases[0].Fill.To = "60%" })
-	current := l.finishedAnew(benchmark, old, v1alpha1.VerdictPassed)
+	current := l.finishedExperimentAfter(benchmark, old, v1alpha1.VerdictPassed)
 	gomega.NewWithT(t).Expect(current.Status.History).To(gomega.BeEmpty())
 	l.executedOnce(3)
 }
@@ -66,7 +66,7 @@ func TestRerun(t *testing.T) {
 	experiments := []string{current.Status.Experiment}
 	for _, again := range []string{"1", "2", "3"} {
 		l.change(benchmark, func(b *v1alpha1.StorageBenchmark) { b.Annotations = map[string]string{v1alpha1.AnnotationRerun: again} })
-		current = l.finishedAnew(benchmark, experiments[0], v1alpha1.VerdictPassed)
+		current = l.finishedExperimentAfter(benchmark, experiments[0], v1alpha1.VerdictPassed)
 		experiments = append([]string{current.Status.Experiment}, experiments...)
 	}
 	l.eventually("two old results are kept", func(g gomega.Gomega) {

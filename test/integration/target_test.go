@@ -47,7 +47,7 @@ func TestStorageTarget(t *testing.T) {
 	again = l.finished(benchmark, v1alpha1.VerdictPassed)
 	g.Expect(again.Status.Experiment).To(gomega.Equal(finished.Status.Experiment), "another StorageTarget reruns nothing")
 	l.change(benchmark, func(b *v1alpha1.StorageBenchmark) { b.Annotations = map[string]string{v1alpha1.AnnotationRerun: "1"} })
-	l.finishedAnew(benchmark, finished.Status.Experiment, v1alpha1.VerdictPassed)
+	l.finishedExperimentAfter(benchmark, finished.Status.Experiment, v1alpha1.VerdictPassed)
 	runs := l.runs()
 	g.Expect(runs[len(runs)-1].Spec.Target.StorageClass.Size.String()).To(gomega.Equal("128Mi"), "but the next experiment uses it")
 }

@@ -49,7 +49,7 @@ func (a Agents) StepPools(ctx context.Context) (changed bool, err error) {
 		}
 		pool.Status.Properties = MarksOf(pool)
 		pool.Status.GUID, pool.Status.SizeBytes, pool.Status.ObservedGeneration = "4711", 1<<30, pool.Generation
-		kstatus.Done(&pool.Status.Conditions, pool.Generation, v1alpha1.ReasonPoolReady, "as asked")
+		kstatus.SetReady(&pool.Status.Conditions, pool.Generation, v1alpha1.ReasonPoolReady, "as asked")
 		changed = true
 		if err := overtaken(a.Client.Status().Update(ctx, pool)); err != nil {
 			return changed, err

@@ -225,7 +225,7 @@ func collide(a, b *v1alpha1.PoolOperation) bool {
 	if first, second := a.Spec.Action.ModuleParameter, b.Spec.Action.ModuleParameter; first != nil && second != nil {
 		return first.Name == second.Name
 	}
-	if kindOf(a.Spec.Action).beside || kindOf(b.Spec.Action).beside {
+	if kindOf(a.Spec.Action).concurrent || kindOf(b.Spec.Action).concurrent {
 		return false
 	}
 	pools := poolsOf(b)

@@ -52,7 +52,7 @@ func TestNothingBeginsPastItsDeadline(t *testing.T) {
 			at := func(after time.Duration) State {
 				state := unhindered(action)
 				state.Operation.Spec.Deadline = &v1alpha1.Duration{Duration: metav1.Duration{Duration: time.Hour}}
-				kstatus.Progress(&state.Operation.Status.Conditions, 1, v1alpha1.ReasonQueued, "waiting for PoolOperation other")
+				kstatus.SetProgressing(&state.Operation.Status.Conditions, 1, v1alpha1.ReasonQueued, "waiting for PoolOperation other")
 				state.Now = operationStart.Add(after)
 				return state
 			}

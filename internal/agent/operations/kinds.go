@@ -14,8 +14,8 @@ import (
 
 // traits describe a kind of action to the planner.
 type traits struct {
-	// beside says that it runs concurrently with others on the same pool.
-	beside bool
+	// concurrent says that it runs concurrently with others on the same pool.
+	concurrent bool
 	// unhealthy says that it may start on a pool that has lost a disk.
 	unhealthy bool
 	// disks says that it changes the disks of the pool: it may start although they differ from the spec.

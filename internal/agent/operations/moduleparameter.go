@@ -7,7 +7,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-var moduleParameterKind = traits{beside: true, offline: true, begin: beginParameter, stage: parameterStage}
+var moduleParameterKind = traits{concurrent: true, offline: true, begin: beginParameter, stage: parameterStage}
 
 // ParameterState is the state of a module parameter on the node.
 type ParameterState struct {

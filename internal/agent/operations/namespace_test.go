@@ -46,7 +46,7 @@ func TestOperationsOfRunsStayInTheirNamespace(t *testing.T) {
 			}
 			if want := c.want; ready || want != begins {
 				if !ready { // a refused operation does not wait for the pool
-					kstatus.Stall(&state.Pool.Status.Conditions, state.Pool.Generation, v1alpha1.ReasonPoolDrifted, "so it is")
+					kstatus.SetStalled(&state.Pool.Status.Conditions, state.Pool.Generation, v1alpha1.ReasonPoolDrifted, "so it is")
 				}
 				t.Run(name, func(t *testing.T) { want.diff(t, Plan(state)) })
 			}

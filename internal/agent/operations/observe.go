@@ -4,7 +4,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-var observeKind = traits{beside: true, unhealthy: true, offline: true, begin: beginObserve, stage: observeStage}
+var observeKind = traits{concurrent: true, unhealthy: true, offline: true, begin: beginObserve, stage: observeStage}
 
 func beginObserve(state State) (string, *obstacle) { return state.Agent, nil }
 

@@ -30,7 +30,7 @@ func wantedOperation(action v1alpha1.PoolAction) *v1alpha1.PoolOperation {
 // operationState is a node whose pool is ready, and an operation that has not begun.
 func operationState(action v1alpha1.PoolAction) State {
 	pool := wantedPool()
-	kstatus.Done(&pool.Status.Conditions, pool.Generation, v1alpha1.ReasonPoolReady, "ready")
+	kstatus.SetReady(&pool.Status.Conditions, pool.Generation, v1alpha1.ReasonPoolReady, "ready")
 	live := livePool()
 	live.Name, live.GUID = "bench0", "700"
 	return State{Operation: wantedOperation(action), Now: operationStart, Agent: "life-1",
@@ -219,12 +219,12 @@ func TestOperationsBegin(t *testing.T) {
 }
 
 func unhealthy(s *State) {
-	kstatus.Stall(&s.Pool.Status.Conditions, s.Pool.Generation, v1alpha1.ReasonPoolUnhealthy, "a disk is lost")
+	kstatus.SetStalled(&s.Pool.Status.Conditions, s.Pool.Generation, v1alpha1.ReasonPoolUnhealthy, "a disk is lost")
 }
 
 func notReadyFor(reason string) func(*State) {
 	return func(s *State) {
-		kstatus.Stall(&s.Pool.Status.Conditions, s.Pool.Generation, reason, "so it is")
+		kstatus.SetStalled(&s.Pool.Status.Conditions, s.Pool.Generation, reason, "so it is")
 	}
 }
 

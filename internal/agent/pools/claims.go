@@ -189,9 +189,9 @@ func (d Disk) missing() bool {
 // silent reports whether a disk does not respond: its contents are unknown, and a command that waits for it would never end.
 func (d Disk) silent() bool { return errors.Is(d.Refusal, host.Silent) }
 
-// silence returns which disks of a pool that is not imported do not respond, or "" if all do. A pool with such disks must not be imported:
-// the kernel would wait for them, and block all other pools of the node.
-func (s State) silence() string {
+// silentDisks returns which disks of a pool that is not imported do not respond, or "" if all do. A pool with such disks must not be
+// imported: the kernel would wait for them, and block all other pools of the node.
+func (s State) silentDisks() string {
 	var told []string
 	for _, path := range objects.ClaimedDevices(s.Pool) {
 		if disk := s.Disks[path]; disk.silent() {

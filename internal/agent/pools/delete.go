@@ -24,7 +24,7 @@ func deletedPool(state State) Decision {
 	if state.Live != nil && state.Live.OwnedBy(string(pool.UID)) {
 		return state.withLeft(destroyPool(state))
 	}
-	if silence := state.silence(); silence != "" {
+	if silence := state.silentDisks(); silence != "" {
 		return stall(v1alpha1.ReasonPoolUnhealthy, "the remains of pool %s are unknown: %s. Bring the disk back, or %s", naming.PoolName(pool),
 			silence, objects.ReleaseCommand(pool))
 	}

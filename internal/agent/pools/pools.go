@@ -210,7 +210,7 @@ func Plan(state State) Decision {
 // absentPool imports the pool, or creates it if it never existed. A pool that existed is never recreated: its data would be lost
 // silently.
 func absentPool(state State) Decision {
-	if silence := state.silence(); silence != "" {
+	if silence := state.silentDisks(); silence != "" {
 		if conflict := state.conflict(objects.SpecDevices(state.Pool)); conflict != "" {
 			return stall(v1alpha1.ReasonPoolConflict, "%s", conflict)
 		}

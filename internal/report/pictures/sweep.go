@@ -124,7 +124,7 @@ type step struct {
 type swept struct {
 	name  string
 	steps []step
-	// lost are the places without a valid run.
+	// variantsWithoutRun are the places without a valid run.
 	lost []float64
 }
 
@@ -201,7 +201,7 @@ func (s *sweep) picture(of results.GateMetric, all []dimension, along dimension,
 	if better := betterWords(of.Metric); better != "" {
 		caption += " " + strings.ToUpper(better[:1]) + better[1:] + "."
 	}
-	if lost := s.lost(along.path); lost > 0 {
+	if lost := s.variantsWithoutRun(along.path); lost > 0 {
 		words := fmt.Sprintf(" Variants without a valid run: %d.", lost)
 		caption, chart.Description = caption+words, chart.Description+"."+words
 	}
@@ -215,8 +215,8 @@ func (s *sweep) picture(of results.GateMetric, all []dimension, along dimension,
 	return picture(section, of.Phase+"-"+of.Metric, title, caption, chart), true
 }
 
-// lost counts the variants that have a value of the path but no valid run.
-func (s *sweep) lost(path string) (count int) {
+// variantsWithoutRun counts the variants that have a value of the path but no valid run.
+func (s *sweep) variantsWithoutRun(path string) (count int) {
 	for _, variant := range s.variants {
 		if variant.Matrix[path] != "" && len(variant.Phases) == 0 {
 			count++

@@ -100,9 +100,9 @@ func Record(run *v1alpha1.BenchmarkRun, ending runs.Ending, settled bool) {
 	kstatus.Set(&run.Status.Conditions, 1, v1alpha1.ConditionComplete, metav1.ConditionTrue, ending.Reason, ending.Message)
 	kstatus.Set(&run.Status.Conditions, 1, v1alpha1.ConditionValid, valid, ending.Reason, ending.Message)
 	if settled {
-		kstatus.Done(&run.Status.Conditions, 1, ending.Reason, ending.Message)
+		kstatus.SetReady(&run.Status.Conditions, 1, ending.Reason, ending.Message)
 	} else {
-		kstatus.Progress(&run.Status.Conditions, 1, v1alpha1.ReasonTearingDown, "cleaning up")
+		kstatus.SetProgressing(&run.Status.Conditions, 1, v1alpha1.ReasonTearingDown, "cleaning up")
 	}
 }
 

@@ -85,12 +85,12 @@ func parseLimit(bound v1alpha1.Bound, metric results.Metric) (*limit, error) {
 	rest := strings.TrimLeft(text, "0123456789.")
 	unit := strings.ReplaceAll(rest, " ", "")
 	value, known := new(big.Rat).SetString(strings.TrimSuffix(text, rest))
-	if !known || whatIs(unit) == "" {
+	if !known || kindOfUnit(unit) == "" {
 		return nil, fmt.Errorf("%q is not a number with a unit: write one such as %s", text, own.example)
 	}
 	factor, fits := own.units[unit]
 	if !fits {
-		return nil, fmt.Errorf("%q is %s, but %s is in %s: write one such as %s", text, whatIs(unit), metric.Name, metric.Unit, own.example)
+		return nil, fmt.Errorf("%q is %s, but %s is in %s: write one such as %s", text, kindOfUnit(unit), metric.Name, metric.Unit, own.example)
 	}
 	value.Mul(value, new(big.Rat).SetInt64(factor))
 	if factor != 1 {
@@ -117,8 +117,8 @@ func (m measure) meant(value *big.Rat) string {
 	return fmt.Sprintf("write %s%s, or %s%s if that is meant", decimal(share), unit, decimal(as), unit)
 }
 
-// whatIs says what a unit measures. It returns an empty text for an unknown unit.
-func whatIs(unit string) string {
+// kindOfUnit says what a unit measures. It returns an empty text for an unknown unit.
+func kindOfUnit(unit string) string {
 	for _, m := range measures {
 		if _, is := m.units[unit]; is {
 			return m.what

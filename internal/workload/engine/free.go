@@ -48,7 +48,7 @@ func (s *session) free(ctx context.Context, phase v1alpha1.FreePhase) error {
 	if err := s.awaitStart(ctx, 0); err != nil {
 		return err
 	}
-	before, err := s.space(ctx, extents)
+	before, err := s.measureSpace(ctx, extents)
 	if err != nil {
 		return err
 	}
@@ -80,11 +80,11 @@ func cut(path string, bytes int64) error {
 	return errors.Join(file.Truncate(bytes), file.Close())
 }
 
-// space has the allocated bytes of the data files and of the volume, and the free bytes of the volume.
+// measureSpace has the allocated bytes of the data files and of the volume, and the free bytes of the volume.
 type space struct{ files, used, free int64 }
 
-// space measures the space once all data is on the disk.
-func (s *session) space(ctx context.Context, extents []extent) (now space, err error) {
+// measureSpace measures the space once all data is on the disk.
+func (s *session) measureSpace(ctx context.Context, extents []extent) (now space, err error) {
 	if now.used, err = s.usedAfterSync(ctx); err != nil {
 		return now, err
 	}
@@ -104,7 +104,7 @@ func (s *session) space(ctx context.Context, extents []extent) (now space, err e
 func (s *session) awaitFreed(ctx context.Context, extents []extent, before space, share float64) error {
 	timer := s.clock.start()
 	for {
-		now, err := s.space(ctx, extents)
+		now, err := s.measureSpace(ctx, extents)
 		if err != nil {
 			return err
 		}

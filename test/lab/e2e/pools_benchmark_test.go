@@ -35,7 +35,7 @@ func (p *pools) benchmarks() {
 	g := gomega.NewWithT(p.t)
 	s := p.team()
 	before := s.settled()
-	for _, row := range some(openebs.Rows, len(openebs.Rows)) {
+	for _, row := range sampleInShort(openebs.Rows, len(openebs.Rows)) {
 		p.benchmark(s, before, row, volume.ProvisionerLocal)
 	}
 	denied := s.benchmark("denied", p.paths(`

@@ -31,7 +31,7 @@ var poolLayouts = []struct{ name, spec, tree string }{
 
 // layouts makes and destroys a pool of each layout, on the same disks: each leaves them clean for the next.
 func (p *pools) layouts() {
-	for _, layout := range some(poolLayouts, 4) {
+	for _, layout := range sampleInShort(poolLayouts, 4) {
 		g, started := gomega.NewWithT(p.t), time.Now()
 		pool := p.make(layout.name, layout.spec)
 		p.ready(pool)

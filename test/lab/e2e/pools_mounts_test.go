@@ -92,8 +92,8 @@ func (p *pools) bareFolder() {
 	written := lines()
 	p.run("zpool", "sync", name)
 
-	p.lab(false)
-	p.t.Cleanup(func() { p.lab(true) })
+	p.setAgentLabel(false)
+	p.t.Cleanup(func() { p.setAgentLabel(true) })
 	act(p.t, p.node, "reset")
 	eventually(p.t, "the pod waits for its volume", func(g gomega.Gomega) {
 		var events corev1.EventList
@@ -106,7 +106,7 @@ func (p *pools) bareFolder() {
 		`/x 2>/dev/null || echo refused`)).
 		To(gomega.Equal("i\nrefused"), "the folder on the node's own disk")
 
-	p.lab(true)
+	p.setAgentLabel(true)
 	p.ready(pool)
 	s.ready(pod.Name)
 	eventually(p.t, "the pod goes on", func(g gomega.Gomega) { g.Expect(lines()).To(gomega.BeNumerically(">", written)) })
@@ -117,8 +117,8 @@ func (p *pools) bareFolder() {
 	g.Expect(p.script(`ls -d ` + point + ` 2>/dev/null || echo gone`)).To(gomega.Equal("gone"))
 }
 
-// lab sets the label that decides whether the node has an agent.
-func (p *pools) lab(is bool) {
+// setAgentLabel sets the label that decides whether the node has an agent.
+func (p *pools) setAgentLabel(is bool) {
 	ctx, cancel := afterwards(p.t)
 	defer cancel()
 	node, err := getNode(ctx, p.node)

@@ -46,7 +46,7 @@ func (p *pools) openebs() {
 	g := gomega.NewWithT(p.t)
 	s := p.team()
 	before := s.settled()
-	for _, row := range some(openebs.Rows, len(openebs.Rows)) {
+	for _, row := range sampleInShort(openebs.Rows, len(openebs.Rows)) {
 		o := p.benchmark(s, before, row, volume.ProvisionerOpenEBS)
 		made := o.experiment.Runs[0].Volumes[0]
 		g.Expect(made.Provisioner).To(gomega.Equal(volume.ProvisionerOpenEBS))

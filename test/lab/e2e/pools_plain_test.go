@@ -52,7 +52,7 @@ func (p *pools) plain() {
 		name, dataset string
 		each          int
 	}{{"filesystem", "size: 512Mi", len(plainCases) / 2}, {"volume", "type: Volume, size: 256Mi", len(plainCases)}} {
-		for _, plain := range some(plainCases, kind.each) {
+		for _, plain := range sampleInShort(plainCases, kind.each) {
 			if plain.folderOnly && kind.name == "volume" {
 				continue
 			}

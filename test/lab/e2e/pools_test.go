@@ -93,8 +93,8 @@ func TestPools(t *testing.T) {
 	}
 }
 
-// some returns the rows of a table to try: all of them, or in short tests one out of every each rows.
-func some[T any](rows []T, each int) []T {
+// sampleInShort returns the rows of a table to try: all of them, or in short tests one out of every each rows.
+func sampleInShort[T any](rows []T, each int) []T {
 	if !testing.Short() {
 		return rows
 	}
