@@ -162,8 +162,7 @@ func misplaces(slot *Slot, phase *v1alpha1.Phase) string {
 			"the dataset of volume %s, or 'to', not 'as'", as, from, volume.WithoutDriver, own)
 	}
 	return fmt.Sprintf("copies the data of volume %s to volume %s, but workloads would not find it there, because the provisioners are "+
-		"%s and %s: "+
-		"write the same one in the datasets of both, or another dataset in to", own, toVolume, from, to)
+		"%s and %s: write the same one in the datasets of both, or another dataset in to", own, toVolume, from, to)
 }
 
 // Holding tracks the contents of volumes, such as the data of a fill, through copies, clones and replicas.

@@ -90,8 +90,7 @@ func workloadProblem(slot *Slot, phase *v1alpha1.Phase) (field, problem string) 
 	}
 	if count := slot.NodeCount(); count > 1 && workload.EndsWithOperation(phase) {
 		return "until", fmt.Sprintf("until: OperationEnds: operations on %d nodes end at different times, but all nodes must measure at the "+
-			"same time: "+
-			"remove until and afterOperation, and write a duration that is long enough, or measure on one node", count)
+			"same time: remove until and afterOperation, and write a duration that is long enough, or measure on one node", count)
 	}
 	parts := workload.PartsOf(phase)
 	if wal, apart := workload.WALOf(phase); apart && VolumeOf(&wal.Phase) == VolumeOf(phase) {

@@ -86,8 +86,7 @@ func (l Limits) Check(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot) 
 	}
 	if count := nodeCount(State{Slots: slots}); l.NodesPerNamespace > 0 && count > l.NodesPerNamespace {
 		return exceeds("target.zfs.nodes.count is %d, but the benchmarks of a namespace may hold %d nodes at the same time "+
-			"(nodes-per-namespace): "+
-			"request fewer nodes", count, l.NodesPerNamespace)
+			"(nodes-per-namespace): request fewer nodes", count, l.NodesPerNamespace)
 	}
 	if class := spec.PodTemplate.PriorityClassName; class != "" && !slices.Contains(l.PriorityClasses, class) {
 		return exceeds("podTemplate.priorityClassName is %s, and %s (priority-classes): remove it", class,

@@ -183,8 +183,7 @@ func nothingSmaller(c *comparison, on places) (field, message string) {
 		return "", ""
 	}
 	return at.field(c.spec, "compression"), "it only costs time, because no phase writes data that compresses: write compressibility: " +
-		"60% in " +
-		"the fill, or buffer_compress_percentage=60 in a fio job"
+		"60% in the fill, or buffer_compress_percentage=60 in a fio job"
 }
 
 // chunk is the unit of data that the compressible share applies to.

@@ -57,8 +57,7 @@ func (n *Node) export(disk *Disk, members map[string]string, at, attribute, as s
 	kernel, err := n.exported(path, members)
 	if err != nil {
 		return fmt.Errorf("cannot tell which device is exported %s: %w: end that export with 'echo 0 > /%s/enable', or make the path lead "+
-			"to its "+
-			"device again", as, err, at)
+			"to its device again", as, err, at)
 	}
 	if kernel != "" {
 		disk.find(InUse, "%s is exported to other machines %s: end that with 'echo 0 > /%s/enable'", kernel, as, at)

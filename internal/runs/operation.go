@@ -151,10 +151,10 @@ func copyTo(state State, to *v1alpha1.CopyAction, on string) {
 }
 
 // nameDataset replaces the default dataset of a volume in an action by the path of the dataset that really holds it: a driver chooses its
-// own name.
+// own name. A clone or a destruction keeps the default name, and so never reaches a driver's dataset. Validation rejects both, too.
 func nameDataset(action *v1alpha1.PoolAction, volume, dataset string) {
 	_, path, made := strings.Cut(dataset, "/")
-	if !made {
+	if !made || action.Clone != nil || action.DestroyDataset != nil {
 		return
 	}
 	if named := operate.Dataset(action); named != nil && *named == naming.RunDataset(volume) {

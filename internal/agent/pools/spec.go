@@ -44,8 +44,7 @@ func olderSpec(state State) *Decision {
 	}
 	decision := stall(v1alpha1.ReasonPoolOlderSpec, "the spec of BenchmarkPool %s is of generation %d, but pool %s was changed for %s: "+
 		"a backup of the cluster has been restored, and nothing is changed. Compare the spec with 'zpool status %s' on node %s and correct it, "+
-		"then accept it: "+
-		"kubectl annotate --overwrite benchmarkpool %s %s=%d",
+		"then accept it: kubectl annotate --overwrite benchmarkpool %s %s=%d",
 		state.Pool.Name, own, state.Live.Name, generationWords(newest), state.Live.Name, state.Pool.Spec.NodeName, state.Pool.Name,
 		v1alpha1.AnnotationAcceptSpec,
 		own)
