@@ -37,7 +37,7 @@ func (r *Reconciler) act(ctx context.Context, state *operations.State, actions [
 		case operations.StopOperation:
 			err = r.stop(ctx, *state, action)
 		case operations.CleanUpOperation:
-			err = r.cleanUp(ctx, *state)
+			err = kindOf(*state).cleanUp(r, ctx, *state)
 		case operations.RemoveOperationFinalizer:
 			err = client.IgnoreNotFound(write.Finalizer(ctx, r.Client, state.Operation, controllerutil.RemoveFinalizer))
 		}
@@ -109,64 +109,14 @@ func made(state operations.State) map[string]string {
 }
 
 // run does what the spec requests, or starts it in the background.
-//
-//nolint:gocognit // one case a kind
 func (r *Reconciler) run(ctx context.Context, state operations.State, action operations.Action) error {
-	spec := state.Operation.Spec.Action
-	mark := map[string]string{naming.PropertyOperation: string(state.Operation.UID)}
-	switch {
-	case spec.Snapshot != nil:
-		return r.timed(ctx, state, func() error { return r.ZFS.Snapshot(ctx, state.Snapshot.Name, spec.Snapshot.Recursive, mark) })
-	case spec.Clone != nil:
-		return r.timed(ctx, state, func() error { return r.ZFS.Clone(ctx, state.Snapshot.Name, state.Target.Name, made(state)) })
-	case spec.Scrub != nil:
-		return r.proven(ctx, state, func() error { return r.ZFS.Scrub(ctx, state.Live.Name, zfs.ScrubStart) })
-	case spec.Trim != nil:
-		return r.proven(ctx, state, func() error { return r.ZFS.Trim(ctx, state.Live.Name, action.Member, zfs.TrimStart) })
-	case spec.RemoveVdev != nil:
-		return r.answered(ctx, state, func() error { return r.ZFS.RemoveVdev(ctx, state.Live.Name, action.Member) })
-	case spec.AddVdev != nil:
-		return r.onDisks(ctx, state, action, func() error {
-			return r.ZFS.Add(ctx, state.Live.Name, int(state.Pool.Spec.Ashift), operations.AddedLayout(spec.AddVdev.Vdev()))
-		})
-	case spec.ReplaceDevice != nil:
-		return r.onDisks(ctx, state, action, func() error {
-			return r.ZFS.Replace(ctx, state.Live.Name, action.Member, string(spec.ReplaceDevice.With))
-		})
-	case spec.ExportImport != nil:
-		return r.exportImport(ctx, state)
-	case spec.ModuleParameter != nil:
-		return r.setParameter(ctx, state)
-	case spec.SetProperty != nil:
-		return r.setProperties(ctx, state)
+	kind := kindOf(state)
+	if kind.run != nil {
+		return kind.run(r, ctx, state, action)
 	}
-	return r.jobs.start(state.Operation, r.Clock, r.work(state))
-}
-
-// work returns the long-running work of an operation.
-func (r *Reconciler) work(state operations.State) work {
-	spec := state.Operation.Spec.Action
-	switch {
-	case spec.Observe != nil:
-		return work{graceful: true, do: func(ctx context.Context, j *job) (operations.Result, error) { return r.watch(ctx, state, j) }}
-	case spec.DestroySnapshot != nil:
-		return work{do: func(ctx context.Context, _ *job) (operations.Result, error) { return r.destroySnapshot(ctx, state) }}
-	case spec.DestroyDataset != nil:
-		return work{do: func(ctx context.Context, _ *job) (operations.Result, error) { return r.destroyDataset(ctx, state) }}
-	case spec.OfflineDevice != nil:
-		return work{graceful: true, do: func(ctx context.Context, j *job) (operations.Result, error) { return r.offlineDevice(ctx, state, j) }}
-	case spec.Replicate != nil:
-		return work{do: func(ctx context.Context, j *job) (operations.Result, error) { return r.replicate(ctx, state, j) }}
-	case spec.Copy != nil:
-		return work{do: func(ctx context.Context, j *job) (operations.Result, error) { return r.copy(ctx, state, j) }}
-	case spec.LayoutScore != nil:
-		return work{do: func(ctx context.Context, _ *job) (operations.Result, error) { return r.layoutScore(ctx, state) }}
-	case spec.MetaslabMap != nil:
-		return work{do: func(ctx context.Context, _ *job) (operations.Result, error) { return r.metaslabMap(ctx, state) }}
-	}
-	return work{do: func(context.Context, *job) (operations.Result, error) {
-		return operations.Result{}, fmt.Errorf("this agent does not know the operation %q: %w", operate.Name(spec), operations.ErrPermanent)
-	}}
+	return r.jobs.start(state.Operation, r.Clock, work{graceful: kind.graceful, do: func(ctx context.Context, j *job) (operations.Result, error) {
+		return kind.work(r, ctx, state, j)
+	}})
 }
 
 // onDisks runs a command that takes disks.
@@ -201,7 +151,7 @@ func (r *Reconciler) wanted(ctx context.Context, state operations.State) error {
 }
 
 // exportImport exports the pool and imports it again. If the agent dies in between, the pool controller imports it.
-func (r *Reconciler) exportImport(ctx context.Context, state operations.State) error {
+func (r *Reconciler) exportImport(ctx context.Context, state operations.State, _ operations.Action) error {
 	if err := r.answering(state); err != nil {
 		return err
 	}
@@ -238,7 +188,7 @@ func (r *Reconciler) placed(ctx context.Context, state operations.State, dataset
 }
 
 // setProperties sets the properties of the action, and corrects the mark if ZFS has refused some.
-func (r *Reconciler) setProperties(ctx context.Context, state operations.State) error {
+func (r *Reconciler) setProperties(ctx context.Context, state operations.State, _ operations.Action) error {
 	err := r.proven(ctx, state, func() error { return r.ZFS.SetProperties(ctx, state.Source.Name, state.Setting()) })
 	if err == nil {
 		return nil
@@ -282,7 +232,7 @@ func (r *Reconciler) unmountAwaited(ctx context.Context, state operations.State)
 }
 
 // destroyDataset destroys exactly the dataset that was recorded at the start of the operation, if it is unused.
-func (r *Reconciler) destroyDataset(ctx context.Context, state operations.State) (operations.Result, error) {
+func (r *Reconciler) destroyDataset(ctx context.Context, state operations.State, _ *job) (operations.Result, error) {
 	name := state.Source.Name
 	if err := r.prove(ctx, state); err != nil {
 		return operations.Result{}, err
@@ -299,7 +249,7 @@ func (r *Reconciler) destroyDataset(ctx context.Context, state operations.State)
 }
 
 // destroySnapshot destroys exactly the snapshot that was recorded at the start of the operation.
-func (r *Reconciler) destroySnapshot(ctx context.Context, state operations.State) (operations.Result, error) {
+func (r *Reconciler) destroySnapshot(ctx context.Context, state operations.State, _ *job) (operations.Result, error) {
 	if err := r.prove(ctx, state); err != nil {
 		return operations.Result{}, err
 	}
@@ -324,33 +274,14 @@ func (r *Reconciler) destroy(ctx context.Context, dataset string, was operations
 
 // stop stops the work early. The planner calls it only if ZFS or the agent can do that.
 func (r *Reconciler) stop(ctx context.Context, state operations.State, action operations.Action) error {
-	spec := state.Operation.Spec.Action
-	var err error
-	switch {
-	case spec.Scrub != nil:
-		err = r.proven(ctx, state, func() error { return r.ZFS.Scrub(ctx, state.Live.Name, zfs.ScrubStop) })
-	case spec.Trim != nil:
-		err = r.proven(ctx, state, func() error { return r.ZFS.Trim(ctx, state.Live.Name, action.Member, zfs.TrimCancel) })
-	case spec.RemoveVdev != nil:
-		err = r.proven(ctx, state, func() error { return r.ZFS.CancelRemoval(ctx, state.Live.Name) })
-	default:
+	kind := kindOf(state)
+	if kind.stop == nil {
 		r.jobs.stop(state.Operation.UID)
+		return nil
 	}
+	err := kind.stop(r, ctx, state, action)
 	if errors.Is(err, zfs.NotRunning) {
 		return nil // the work has just ended by itself
 	}
 	return err
-}
-
-// cleanUp removes leftovers before the operation ends.
-func (r *Reconciler) cleanUp(ctx context.Context, state operations.State) error {
-	switch action := state.Operation.Spec.Action; {
-	case action.ModuleParameter != nil:
-		return r.restoreParameter(state)
-	case action.SetProperty != nil:
-		return r.correctMark(ctx, state)
-	case action.OfflineDevice != nil:
-		return r.bringBack(ctx, state)
-	}
-	return r.cleanUpReplication(ctx, state)
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -457,5 +458,22 @@ func TestMetricsOfOperations(t *testing.T) {
 		if got := slices.Sorted(maps.Keys(reported[name])); !known || !slices.Equal(got, slices.Sorted(slices.Values(names))) {
 			t.Errorf("%s reports %v, but is said to report %v", name, got, names)
 		}
+	}
+}
+
+// TestEveryActionHasACommand: the agent can do each operation of the API, and works in the background on those of which the planner says so.
+func TestEveryActionHasACommand(t *testing.T) {
+	fields := reflect.TypeFor[v1alpha1.PoolAction]()
+	for i := range fields.NumField() {
+		var action v1alpha1.PoolAction
+		field := reflect.ValueOf(&action).Elem().Field(i)
+		field.Set(reflect.New(field.Type().Elem()))
+		kind, found := kinds[operate.Name(action)]
+		if !found || (kind.run == nil) == (kind.work == nil) || kind.stop != nil && kind.work != nil {
+			t.Errorf("%s: %t, %+v", operate.Name(action), found, kind)
+		}
+	}
+	if len(kinds) != fields.NumField() || len(kinds) == 0 {
+		t.Errorf("%d kinds for %d actions", len(kinds), fields.NumField())
 	}
 }

@@ -139,47 +139,21 @@ func (r *Reconciler) observeDisks(ctx context.Context, state *operations.State) 
 
 // observeObjects reads the datasets and snapshots of the action, and the users of a pool or dataset that must be unused.
 func (r *Reconciler) observeObjects(ctx context.Context, state *operations.State) error {
-	action, pool := state.Operation.Spec.Action, state.Pool
-	dataset := operate.Dataset(&action)
+	dataset := operate.Dataset(&state.Operation.Spec.Action)
 	if dataset != nil {
-		state.Source.Name = operations.OperationDataset(pool, *dataset)
+		state.Source.Name = operations.OperationDataset(state.Pool, *dataset)
 	}
-	switch {
-	case action.Snapshot != nil:
-		state.Snapshot.Name = state.Source.Name + "@" + string(action.Snapshot.Name)
-	case action.Clone != nil:
-		state.Snapshot.Name = state.Source.Name + "@" + string(action.Clone.Snapshot)
-		state.Target.Name = operations.OperationDataset(pool, action.Clone.To)
-	case action.DestroySnapshot != nil:
-		state.Snapshot.Name = state.Source.Name + "@" + string(action.DestroySnapshot.Name)
-	case action.DestroyDataset != nil:
-		return r.observeUse(ctx, state, state.Source.Name, operations.AwaitedPoints(*state)...)
-	case action.Replicate != nil:
-		return r.observeReplication(ctx, state)
-	case action.Copy != nil:
-		return r.observeCopy(ctx, state)
-	case action.SetProperty != nil:
-		return r.observeProperties(ctx, state)
-	case action.OfflineDevice != nil:
-		if state.Offline() && (state.Job == nil || !state.Job.Running) {
-			state.Leftovers = []string{string(action.OfflineDevice.Device) + " is offline"}
-		}
-	case action.ExportImport != nil:
-		return r.observeUse(ctx, state, state.Live.Name, naming.MountPoints(pool)...)
+	if observe := kindOf(*state).observe; observe != nil {
+		return observe(r, ctx, state)
 	}
 	if dataset == nil {
 		return nil
 	}
-	return r.lookUp(ctx, state.Live.Name, &state.Source, &state.Snapshot, &state.Target)
+	return r.lookUp(ctx, state.Live.Name, &state.Source)
 }
 
 // observeUse finds the users of a pool or dataset that must be unused.
-func (r *Reconciler) observeUse(ctx context.Context, state *operations.State, name string, own ...string) error {
-	if state.Source.Name != "" {
-		if err := r.lookUp(ctx, state.Live.Name, &state.Source); err != nil {
-			return err
-		}
-	}
+func (r *Reconciler) observeUse(state *operations.State, name string, own ...string) error {
 	var err error
 	if state.Users, err = r.Disks.PoolUsers(name, own...); err != nil {
 		return fmt.Errorf("find the users of %s: %w", name, err)

@@ -110,7 +110,7 @@ func (r *Reconciler) observeParameter(state *operations.State) error {
 // setParameter records the earlier value, and then sets the new one. It can be repeated at any point. If a deleted operation has set the
 // same parameter, that change is restored first: otherwise its value would count as the earlier one, and restoring it later would undo this
 // operation.
-func (r *Reconciler) setParameter(ctx context.Context, state operations.State) error {
+func (r *Reconciler) setParameter(ctx context.Context, state operations.State, _ operations.Action) error {
 	r.parameters.Lock()
 	defer r.parameters.Unlock()
 	operation, action := state.Operation, state.Operation.Spec.Action.ModuleParameter
@@ -171,7 +171,7 @@ func (r *Reconciler) remember(operation *v1alpha1.PoolOperation, file string) (*
 
 // restoreParameter restores the earlier value, unless the node has been rebooted since, and removes the record once the operation
 // has ended.
-func (r *Reconciler) restoreParameter(state operations.State) error {
+func (r *Reconciler) restoreParameter(_ context.Context, state operations.State) error {
 	r.parameters.Lock()
 	defer r.parameters.Unlock()
 	path := r.recordPath(state.Operation.UID)

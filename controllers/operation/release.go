@@ -21,7 +21,7 @@ func (r *Reconciler) letGo(ctx context.Context, operation *v1alpha1.PoolOperatio
 	left := objects.OperationLeftBehind(operation)
 	if parameter := operation.Spec.Action.ModuleParameter; parameter != nil {
 		// Restoring needs no pool. If it fails, its record stays on the node for the next agent.
-		if err := r.restoreParameter(operations.State{Operation: operation}); err != nil {
+		if err := r.restoreParameter(ctx, operations.State{Operation: operation}); err != nil {
 			left += ": " + err.Error()
 		} else {
 			left = fmt.Sprintf("parameter %s has its earlier value", parameter.Name)

@@ -345,7 +345,7 @@ func TestADatasetThatIsUsedSinceIsNotDestroyed(t *testing.T) {
 	}
 	// The same name, but another dataset at the last moment.
 	w.node.users, state.Source.GUID = nil, "999"
-	if _, err := w.agent.destroyDataset(t.Context(), state); err == nil || len(w.node.commands) > 0 {
+	if _, err := w.agent.destroyDataset(t.Context(), state, nil); err == nil || len(w.node.commands) > 0 {
 		t.Errorf("error %v, commands %q", err, w.node.commands)
 	}
 }

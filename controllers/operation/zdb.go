@@ -13,7 +13,7 @@ import (
 
 // layoutScore scores the layout of the blocks of a volume, of the largest file of a mounted file system, or of all files of an unmounted
 // one.
-func (r *Reconciler) layoutScore(ctx context.Context, state operations.State) (operations.Result, error) {
+func (r *Reconciler) layoutScore(ctx context.Context, state operations.State, _ *job) (operations.Result, error) {
 	name := state.Source.Name
 	object, what, err := r.largest(ctx, state)
 	if err != nil {
@@ -73,7 +73,7 @@ func (r *Reconciler) largest(ctx context.Context, state operations.State) (objec
 }
 
 // metaslabMap reads the map of the free space.
-func (r *Reconciler) metaslabMap(ctx context.Context, state operations.State) (operations.Result, error) {
+func (r *Reconciler) metaslabMap(ctx context.Context, state operations.State, _ *job) (operations.Result, error) {
 	if err := r.proven(ctx, state, func() error { return r.ZFS.Sync(ctx, state.Live.Name) }); err != nil {
 		return operations.Result{}, err
 	}

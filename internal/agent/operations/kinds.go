@@ -56,8 +56,25 @@ var kinds = map[string]traits{
 	"trim":            trimKind,
 }
 
+// unknownKind is an operation of a newer release, whose action has no field that this agent knows. It waits for a newer agent.
+var unknownKind = traits{
+	begin: func(s State) (string, *obstacle) {
+		return "", waits(v1alpha1.ReasonNotSupported, 0, "the agent of node %s does not know this operation: upgrade the agent",
+			s.Operation.Spec.NodeName)
+	},
+	stage: func(s State) operationStage {
+		return failedStage(v1alpha1.ReasonNotSupported, "the agent of node %s, which is older than the one that started this operation, does "+
+			"not know it: see what it has left behind", s.Operation.Spec.NodeName)
+	},
+}
+
 // kindOf returns the traits of an action. A test checks that every field of PoolAction has a kind.
-func kindOf(action v1alpha1.PoolAction) traits { return kinds[operate.Name(action)] }
+func kindOf(action v1alpha1.PoolAction) traits {
+	if kind, known := kinds[operate.Name(action)]; known {
+		return kind
+	}
+	return unknownKind
+}
 
 // total returns the size of the work, or nil if it is not known before the work starts.
 func (k traits) total(state State) *v1alpha1.OperationProgress {

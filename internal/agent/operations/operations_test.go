@@ -116,6 +116,7 @@ func TestOperationsBegin(t *testing.T) {
 		want   decided
 	}{
 		"at once": {scrubAction, func(*State) {}, begins},
+		"of a newer release": {v1alpha1.PoolAction{}, func(*State) {}, decided{"", "", v1alpha1.ReasonNotSupported, "upgrade the agent"}},
 		"no pool": {scrubAction, func(s *State) {
 			s.Pool, s.Live = nil, nil
 		}, decided{"", "", v1alpha1.ReasonPoolNotReady, "it does not exist"}},
@@ -318,6 +319,8 @@ func TestOperationsGoOn(t *testing.T) {
 			decided{"", "", isRunning, "paused"}, "Stop", "Stop", "Stop"},
 		"scrub ended, in text": {scrubAction, "", func(s *State) { s.Live.Status.Scan = scan("scrub", zfs.Finished, 0, time.Second) },
 			decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "no errors"}, "Succeeded", "Succeeded", "RemoveFinalizer"},
+		"of a newer release": {v1alpha1.PoolAction{}, "", func(*State) {},
+			decided{"", "Failed", v1alpha1.ReasonNotSupported, "does not know it"}, "Failed", "Failed", "RemoveFinalizer"},
 		"scrub stopped elsewhere": {scrubAction, "", func(s *State) {
 			s.Live.Status.Scan = scan("scrub", zfs.Stopped, time.Second, 2*time.Second)
 		},
