@@ -40,6 +40,7 @@ type poolPlan struct {
 	vdevs         []v1alpha1.Vdev
 	others        map[v1alpha1.DevicePath]string // the uses of all other devices, such as spare
 	mirrors       []v1alpha1.AuxiliaryVdev       // those of log and special vdevs
+	special       []v1alpha1.Vdev
 }
 
 // checkDevices refuses devices that are used twice, and operations whose devices are not where the operation needs them. The API server
@@ -64,8 +65,8 @@ func checkDevices(spec *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) error 
 		sharedDevices(f, slot, append([]*poolPlan{planPool(naming.VolumeData, field, &zfs.PerNode[i].Pool)}, others...))
 	}
 	for _, plan := range plans {
-		if problem := mixed(plan.vdevs); problem != "" {
-			f.refuse(plan.field+".vdevs", problem+inVariant(slot))
+		if problem := plan.mixed(plan.vdevs); problem != "" {
+			f.refuse(plan.field, problem+inVariant(slot))
 		}
 	}
 	if len(f.mistakes) > 0 || len(zfs.PerNode) > 0 { // with perNode, a path refers to another disk on each node
@@ -87,6 +88,7 @@ func planPool(volume, field string, pool *v1alpha1.PoolTemplate) *poolPlan {
 		}
 	}
 	for _, vdev := range pool.Special {
+		plan.special = append(plan.special, v1alpha1.Vdev{Type: vdev.Type, Devices: vdev.Devices})
 		plan.note("special", vdev.Devices)
 	}
 	plan.note("cache", pool.Cache)
@@ -140,14 +142,28 @@ func sharedDevices(f *Foresight, slot *design.Slot, plans []*poolPlan) {
 	}
 }
 
-// mixed refuses data vdevs of different types or numbers of disks: zpool creates such a pool only by force.
-func mixed(vdevs []v1alpha1.Vdev) string {
-	kind := func(vdev v1alpha1.Vdev) v1alpha1.VdevType { return cmp.Or(vdev.Type, "stripe") }
-	for _, vdev := range vdevs[min(1, len(vdevs)):] {
-		if first := vdevs[0]; kind(vdev) != kind(first) || kind(vdev) != "stripe" && len(vdev.Devices) != len(first.Devices) {
-			return fmt.Sprintf("a %s of %d and a %s of %d devices are in one pool, which ZFS mostly creates only with force: make all data "+
-				"vdevs alike",
-				kind(first), len(first.Devices), kind(vdev), len(vdev.Devices))
+// mixed refuses data and special vdevs that can lose different numbers of disks: zpool mixes them only with force.
+func (p *poolPlan) mixed(data []v1alpha1.Vdev) string {
+	if len(data) == 0 {
+		return ""
+	}
+	words := func(vdev v1alpha1.Vdev) string { return fmt.Sprintf("a %s of %d", cmp.Or(vdev.Type, "stripe"), len(vdev.Devices)) }
+	losses := func(vdev v1alpha1.Vdev) int { return toleratedLosses(vdev.Type, len(vdev.Devices)) }
+	first := data[0]
+	for _, vdev := range data {
+		if losses(vdev) != losses(first) {
+			return fmt.Sprintf("%s and %s devices are in one pool, which ZFS creates only with force: let each vdev survive the loss of as many "+
+				"devices", words(first), words(vdev))
+		}
+	}
+	for _, vdev := range p.special {
+		if losses(vdev) != losses(first) {
+			instead := "single disks"
+			if survives := losses(first); survives > 0 {
+				instead = fmt.Sprintf("a mirror of %d disks", survives+1)
+			}
+			return fmt.Sprintf("%s as special vdev survives the loss of another number of disks than the data vdevs, and ZFS creates such a pool "+
+				"only with force: make special %s", words(vdev), instead)
 		}
 	}
 	return ""
@@ -189,7 +205,7 @@ func (p *poolPlan) after(action *v1alpha1.PoolAction, plans []*poolPlan) (proble
 			}
 		}
 		vdevs := append(slices.Clone(p.vdevs), added)
-		if problem = cmp.Or(p.expands(added), mixed(vdevs)); problem == "" {
+		if problem = cmp.Or(p.expands(added), p.mixed(vdevs)); problem == "" {
 			p.vdevs = vdevs
 		}
 	case action.ReplaceDevice != nil:

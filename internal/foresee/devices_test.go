@@ -39,7 +39,7 @@ func TestDevices(t *testing.T) {
 	offline := func(device v1alpha1.DiskRef) v1alpha1.PoolAction {
 		return v1alpha1.PoolAction{OfflineDevice: &v1alpha1.OfflineDeviceAction{Device: device, Duration: &v1alpha1.Duration{}}}
 	}
-	const a, b, c = "/dev/disk/by-id/a", "/dev/disk/by-id/b", "/dev/disk/by-id/c"
+	const a, b, c, d, e = "/dev/disk/by-id/a", "/dev/disk/by-id/b", "/dev/disk/by-id/c", "/dev/disk/by-id/d", "/dev/disk/by-id/e"
 	named := func(s *spec) {
 		s.Target.ZFS.Disks = map[string]v1alpha1.DevicePath{"own": a, "spare": b}
 	}
@@ -62,7 +62,21 @@ func TestDevices(t *testing.T) {
 		}, "spec.target.zfs.volumes[0].pool: /dev/disk/by-id/b is also in"},
 		"mixed redundancy": {func(s *spec) {
 			s.Target.ZFS.Pool.Vdevs = []v1alpha1.Vdev{vdev("mirror", a, b), vdev("stripe", c)}
-		}, "spec.target.zfs.pool.vdevs: a mirror of 2 and a stripe of 1 devices are in one pool, which ZFS mostly creates only with force"},
+		}, "spec.target.zfs.pool: a mirror of 2 and a stripe of 1 devices are in one pool"},
+		"special without redundancy": {func(s *spec) {
+			s.Target.ZFS.Pool.Vdevs = []v1alpha1.Vdev{vdev("mirror", a, b)}
+			s.Target.ZFS.Pool.Special = []v1alpha1.AuxiliaryVdev{{Devices: paths{c}}}
+		}, "spec.target.zfs.pool: a stripe of 1 as special vdev survives the loss of another number of disks than the data vdevs"},
+		"log without redundancy": {func(s *spec) {
+			s.Target.ZFS.Pool.Vdevs = []v1alpha1.Vdev{vdev("mirror", a, b)}
+			s.Target.ZFS.Pool.Log = []v1alpha1.AuxiliaryVdev{{Devices: paths{c}}}
+		}, ""},
+		"a mirror beside a raidz of its redundancy": {func(s *spec) {
+			s.Target.ZFS.Pool.Vdevs = []v1alpha1.Vdev{vdev("mirror", a, b), vdev("raidz1", c, d, e)}
+		}, ""},
+		"a mirror beside a raidz of more": {func(s *spec) {
+			s.Target.ZFS.Pool.Vdevs = []v1alpha1.Vdev{vdev("mirror", a, b), vdev("raidz2", c, d, e)}
+		}, "spec.target.zfs.pool: a mirror of 2 and a raidz2 of 3 devices"},
 		"on the pool of another volume": {func(s *spec) {
 			s.Target.ZFS.Volumes = []v1alpha1.AdditionalVolume{{Name: "log", PoolOf: "data"}}
 			s.Phases[0].Fill = &v1alpha1.FillPhase{Size: &v1alpha1.Amount{Quantity: resource.MustParse("1Gi")}}

@@ -17,7 +17,7 @@ import (
 // effectRules find settings whose effect no phase can show. Each rule looks at one volume in all variants, and returns the field of the
 // setting and what to write instead. The message is empty if all is well or too little is known.
 var effectRules = []func(c *comparison, on places) (field, message string){
-	intentLog, unflushed, attributes, accessTimes, specialUnused, specialTakesAll, specialAlike, specialRefused, cacheUnused, cacheCold,
+	intentLog, unflushed, attributes, accessTimes, specialUnused, specialTakesAll, specialAlike, cacheUnused, cacheCold,
 	nothingTwice, nothingSmaller, recordsStay, zerosWritten, blockRepeated, fillOverwritten, algorithmsAlike, blankRows, directAlike,
 	clonesAlike, smallFiles, levelsOfVolume, sameBytes, holesWritten, wholeDevice, queueBelowLeast, justWritten, readFromMemory,
 }

@@ -137,31 +137,6 @@ func (p *place) record() uint64 {
 	return bytes
 }
 
-// specialRefused: zpool compares the redundancy of data and special vdevs, and creates no pool in which it differs.
-func specialRefused(c *comparison, on places) (field, message string) {
-	all := c.sharing(on)
-	for i := range all {
-		p := &all[i]
-		if len(p.Pool.Vdevs) == 0 {
-			continue
-		}
-		data := p.Pool.Vdevs[0]
-		survives := toleratedLosses(data.Type, len(data.Devices))
-		for _, one := range p.Pool.Special {
-			if toleratedLosses(one.Type, len(one.Devices)) == survives {
-				continue
-			}
-			instead := fmt.Sprintf("a mirror of %d disks", survives+1)
-			if survives == 0 {
-				instead = "single disks"
-			}
-			return p.poolField(c.spec, "special"), fmt.Sprintf("zpool creates no pool in which data and special vdevs survive a different number "+
-				"of lost disks: make special %s", instead)
-		}
-	}
-	return "", ""
-}
-
 // toleratedLosses returns how many disks a vdev can lose.
 func toleratedLosses(kind v1alpha1.VdevType, disks int) int {
 	switch text := string(kind); {

@@ -182,13 +182,13 @@ func TestEffectsOfProperties(t *testing.T) {
 			s.Phases[0].Fill.Compressibility = "60%"
 		}, ""},
 		"all blocks, default record": {special("", properties{"special_small_blocks": "128k"}, b), at + "special_small_blocks: such as 64k"},
-		"special without redundancy": {mirrored(special("", nil, b)), "warning: spec.target.zfs.pool.special: make special a mirror of 2 disks"},
+		"special without redundancy": {mirrored(special("", nil, b)), "spec.target.zfs.pool: make special a mirror of 2 disks"},
 		"special with redundancy":    {mirrored(special("mirror", nil, b, c)), ""},
-		"special with too much":      {special("mirror", nil, b, c), "warning: spec.target.zfs.pool.special: make special single disks"},
+		"special with too much":      {special("mirror", nil, b, c), "spec.target.zfs.pool: make special single disks"},
 		"special beside raidz": {func(s *effectSpec) {
 			special("mirror", nil, b, c)(s)
 			s.Target.ZFS.Pool.Vdevs[0].Type, s.Target.ZFS.Pool.Vdevs[0].Devices = "raidz2", []v1alpha1.DevicePath{"/x", "/y", "/z", "/w"}
-		}, "warning: spec.target.zfs.pool.special: make special a mirror of 3 disks"},
+		}, "spec.target.zfs.pool: make special a mirror of 3 disks"},
 
 		"cache":                {cache(nil, ofOLTP), ""},
 		"cache, none of it":    {cache(properties{"secondarycache": "none"}, ofOLTP), at + "secondarycache: the cache devices get nothing"},

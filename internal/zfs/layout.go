@@ -126,7 +126,7 @@ func (l Layout) check() error {
 			return err
 		}
 	}
-	return sameRedundancy(l.Data)
+	return sameRedundancy(slices.Concat(l.Data, l.Special))
 }
 
 func (v Vdev) check() error {
@@ -147,13 +147,20 @@ func (v Vdev) check() error {
 	return nil
 }
 
-// sameRedundancy refuses data vdevs of different types or numbers of devices: zpool would accept them only with force.
+// redundancy is the number of devices that each top-level vdev can lose.
+func (v Vdev) redundancy() int {
+	if v.Type == Mirror {
+		return len(v.Devices) - 1
+	}
+	return vdevTypes[v.Type].parity
+}
+
+// sameRedundancy refuses data and special vdevs that can lose different numbers of devices: zpool would accept them only with force.
 func sameRedundancy(vdevs []Vdev) error {
 	for _, vdev := range vdevs {
-		first := vdevs[0]
-		if vdev.Type != first.Type || vdev.Type != Stripe && len(vdev.Devices) != len(first.Devices) {
-			return invalid("data vdevs %s of %d and %s of %d devices in one pool: make all alike; ZFS mostly mixes them only with force",
-				first.Type, len(first.Devices), vdev.Type, len(vdev.Devices))
+		if first := vdevs[0]; vdev.redundancy() != first.redundancy() {
+			return invalid("a %s of %d and a %s of %d devices as data or special vdevs of one pool: let each survive the loss of as many "+
+				"devices; ZFS mixes them only with force", first.Type, len(first.Devices), vdev.Type, len(vdev.Devices))
 		}
 	}
 	return nil
