@@ -43,6 +43,8 @@ type PoolLabel struct {
 	State    PoolState
 	// Txg is the transaction group of the label.
 	Txg uint64
+	// CreateTxg is the transaction group in which the disk was to join the pool. Only labels of transaction group 0 have one.
+	CreateTxg uint64
 	// HostID and HostName of the node that had the pool last.
 	HostID   uint64
 	HostName string
@@ -172,7 +174,7 @@ func parseLabel(config []byte) (*PoolLabel, error) {
 		return nil, errors.New("it has neither state nor guid")
 	}
 	for name, field := range map[string]*uint64{"pool_guid": &label.GUID, "guid": &label.VdevGUID, "state": (*uint64)(&label.State),
-		"txg": &label.Txg, "hostid": &label.HostID} {
+		"txg": &label.Txg, "create_txg": &label.CreateTxg, "hostid": &label.HostID} {
 		if value, ok := values[name].(uint64); ok {
 			*field = value
 		}

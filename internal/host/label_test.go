@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +18,20 @@ func TestRealLabel(t *testing.T) {
 		Path:     "/dev/disk/by-id/virtio-n1-disk3-part1"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestLabelsOfTransactionGroup0: ZFS writes such a label when it takes a disk out of a pool, and also before it adds one. Another host may
+// be adding the disk now.
+func TestLabelsOfTransactionGroup0(t *testing.T) {
+	left := PoolLabel{Name: "tank", GUID: 7, State: PoolActive, HostName: "other"}
+	if reason, detail := left.judge("vdb", nil); reason != PoolMember || !strings.Contains(detail, "was taken out") {
+		t.Errorf("%s: %s", reason, detail)
+	}
+	joining := left
+	joining.CreateTxg = 4
+	if reason, detail := joining.judge("vdb", nil); reason != ActivePool || !strings.Contains(detail, `host "other" (id 0) began to add vdb`) {
+		t.Errorf("%s: %s", reason, detail)
 	}
 }
 
