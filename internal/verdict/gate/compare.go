@@ -62,7 +62,7 @@ func compileCompare(compare *v1alpha1.CompareGate, known scope) (rule, []string)
 		mistakes = append(mistakes, fmt.Sprintf("compare.metric %q is only known down to a power of two: compare freeSegments, or use a bound, "+
 			"a ratio or an expression", compare.Metric))
 	}
-	if known := rule.metric.Name != ""; known && rule.to == toHistory && !rule.metric.Primary {
+	if known := rule.metric.Name != ""; known && rule.to == toHistory && !results.IsPrimary(rule.metric.Name) {
 		mistakes = append(mistakes,
 			fmt.Sprintf("compare.metric %q: the history has only primary metrics: use one of those, or compare with a baseline",
 				compare.Metric))

@@ -94,7 +94,7 @@ func PointOf(experiment *results.Experiment, more map[string]string) (Point, boo
 		}
 		for _, phase := range variant.Phases {
 			for _, metric := range phase.Metrics {
-				if known, found := results.LookupMetric(metric.Name); !found || !known.Primary ||
+				if !results.IsPrimary(metric.Name) ||
 					len(results.Lacking(repetitions, variant.Name, phase.Name, metric.Name)) > 0 {
 					continue
 				}

@@ -54,11 +54,13 @@ func TestPointOf(t *testing.T) {
 		Environment: map[string][]string{"kernel": {"6.12"}, "fio": {"3.33", "3.39"}, "warning.clockSource": {"hpet"}, "zfs.pool": {"sb-1"},
 			"system.boot-id": {"x"}, "long": {strings.Repeat("ä", 200)}, "workload.version": {"fill 1", "scan 2"}},
 		Variants: []results.VariantResult{{Name: "default", Definition: "d3", Phases: []results.PhaseResult{{Name: "scan", Metrics: []results.MetricResult{
-			{Name: "readBytesPerSecond", Median: 7, Runs: 3}, {Name: "readBytes", Median: 8, Runs: 3}, {Name: "unheardOf", Median: 9, Runs: 3}}}}},
+			{Name: "readBytesPerSecond", Median: 7, Runs: 3}, {Name: "readBytes", Median: 8, Runs: 3}, {Name: "unheardOf", Median: 9, Runs: 3},
+			{Name: "log.syncLatencyP99Nanoseconds", Median: 6, Runs: 3}}}}},
 			{Name: "empty"}},
 	}
+	ofLog := Path{"default", "scan", "log.syncLatencyP99Nanoseconds"} // of one of several workloads
 	point, complete := PointOf(experiment, map[string]string{"spec": "q"})
-	want := Point{Experiment: "abc", FinishedAt: monday, Verdict: "Failed", Metrics: []Metric{{reads, 7, 3}},
+	want := Point{Experiment: "abc", FinishedAt: monday, Verdict: "Failed", Metrics: []Metric{{reads, 7, 3}, {ofLog, 6, 3}},
 		Definitions: map[string]string{"default": "d3 fill 1, scan 2", "empty": "fill 1, scan 2"},
 		Environment: map[string]string{"kernel": "6.12", "node": "n1", "spec": "q", "long": strings.Repeat("ä", 120)}}
 	if !complete || !reflect.DeepEqual(point, want) {
