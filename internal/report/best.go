@@ -145,21 +145,6 @@ func shiftWords(shift stats.Shift) string {
 	return fmt.Sprintf("%.1f%% (%.1f..%.1f) above", middle, low, high)
 }
 
-// eachBest calls a function for every primary metric for which a best variant can be named. Fill phases are left out: their rate is that
-// of one writer, and says as much about the processor as about the storage.
-func eachBest(e results.Experiment, all samples, call func(phase, metric, words string)) {
-	for _, phase := range phaseNames(e.Variants) {
-		if isFill(e.Runs, phase) {
-			continue
-		}
-		for _, metric := range primaryMetrics(e.Variants, phase) {
-			if words := bestOf(e, all, phase, metric); words != "" {
-				call(phase, metric, words)
-			}
-		}
-	}
-}
-
 // isFill reports whether a phase is a fill phase.
 func isFill(runs []results.RunResult, phase string) bool {
 	return slices.ContainsFunc(runs, func(run results.RunResult) bool {
@@ -170,21 +155,19 @@ func isFill(runs []results.RunResult, phase string) bool {
 const bestNote = "The best median against each of the others. At most 5% of lines call one best that is not. Variants that are not " +
 	"named after \"may be no better than\" are worse, with a confidence of 95% for all pairs of a line together."
 
-func bestSection(e results.Experiment, all samples) *section {
-	s := newSection("Which variant is best", bestBytes)
-	eachBest(e, all, func(phase, metric, words string) {
-		if s.text.Len() == 0 {
-			s.uncounted(bestNote + "\n\n| Metric | What follows |\n|---|---|")
+// bestTable has every primary metric for which a best variant can be named. Fill phases are left out: their rate is that of one writer, and
+// says as much about the processor as about the storage.
+func bestTable(e results.Experiment, all samples) table {
+	t := table{Caption: "Which variant is best", Head: []string{"Metric", "What follows"}}
+	for _, phase := range phaseNames(e.Variants) {
+		if isFill(e.Runs, phase) {
+			continue
 		}
-		s.row("| %s.%s | %s |", name(phase), name(metric), cell(words))
-	})
-	return s
-}
-
-func (m *maker) bestTable() table {
-	var rows [][]tableCell
-	eachBest(m.Experiment, samplesOf(m.Experiment), func(phase, metric, text string) {
-		rows = append(rows, []tableCell{words(phase + "." + metric), words(text)})
-	})
-	return m.rows(table{Caption: "Which variant is best", Head: []string{"Metric", "What follows"}}, rows...)
+		for _, metric := range primaryMetrics(e.Variants, phase) {
+			if text := bestOf(e, all, phase, metric); text != "" {
+				t.add(words(phase+"."+metric), words(text))
+			}
+		}
+	}
+	return t
 }

@@ -6,25 +6,23 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// comparisonsSection has the evidence of compare gates: a row for each variant.
-func comparisonsSection(e results.Experiment) *section {
-	s := newSection("Comparisons", comparisonsBytes)
+const comparisonsNote = "p of worse is small if the metric is worse by more than the tolerance and the noise; it is corrected for all " +
+	"comparisons. p of within is small if it is worse by less than the tolerance."
+
+// comparisonsTable has the evidence of compare gates: a row for each variant.
+func comparisonsTable(e results.Experiment) table {
+	t := table{Caption: "Evidence of comparisons", Head: []string{"Gate", "Variant", "Verdict", "Change", "Interval", "Confidence",
+		"p of worse", "p of within", "Runs", "Tolerance", "Noise"}, Note: comparisonsNote}
 	for _, gate := range e.Gates {
 		for _, c := range gate.Comparisons {
-			if s.text.Len() == 0 {
-				s.uncounted("p of \"worse\" is small if the metric is worse by more than the tolerance and the noise; it is corrected for all " +
-					"comparisons. p of\n" +
-					"\"within\" is small if it is worse by less than the tolerance.\n\n" +
-					"| Gate | Variant | Verdict | Change | Interval | Confidence | p of worse | p of within | Runs | Tolerance | Noise " +
-					"|\n|---|---|---|---|---|---|---|---|---|---|---|")
-			}
 			interval, confidence, noise := certainty(c)
-			s.row("| %s | %s | **%s** | %s | %s | %s | %s | %s | %d and %d | %s | %s |", name(gate.Name), name(c.Variant), name(c.Verdict),
-				signedPercent(c.ChangePartsPerMillion), interval, confidence, probability(c.WorseProbabilityPartsPerMillion),
-				probability(c.WithinProbabilityPartsPerMillion), c.Runs, c.BaselineRuns, percentOf(c.TolerancePartsPerMillion), noise)
+			t.add(named(gate.Name), named(c.Variant), verdictCell(c.Verdict), figure(signedPercent(c.ChangePartsPerMillion)), figure(interval),
+				figure(confidence), figure(probability(c.WorseProbabilityPartsPerMillion)),
+				figure(probability(c.WithinProbabilityPartsPerMillion)), figure(fmt.Sprintf("%d and %d", c.Runs, c.BaselineRuns)),
+				figure(percentOf(c.TolerancePartsPerMillion)), figure(noise))
 		}
 	}
-	return s
+	return t
 }
 
 // certainty returns the interval of a comparison, its confidence and the noise, as text.

@@ -16,7 +16,7 @@ func TestComparisonsSection(t *testing.T) {
 			TolerancePartsPerMillion: 50_000, NoisePartsPerMillion: &noise},
 		{Variant: "other", Verdict: "Inconclusive", Runs: 1, BaselineRuns: 1},
 	}}}}
-	text := comparisonsSection(e).String()
+	text := sectionOf(e, "Comparisons")
 	for _, want := range []string{
 		"| no-worse | new | **Failed** | -10.4% | -11.0% to -9.8% | 96.88% | 0.016 | 1 | 6 and 6 | 5% | 1.234% |",
 		"| no-worse | other | **Inconclusive** | +0.0% | too few runs |  | 0 | 0 | 1 and 1 | 0% | not measured |",
@@ -25,7 +25,7 @@ func TestComparisonsSection(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	if text := comparisonsSection(results.Experiment{Gates: e.Gates[:1]}).String(); text != "" {
+	if text := sectionOf(results.Experiment{Gates: e.Gates[:1]}, "Comparisons"); text != "" {
 		t.Errorf("without comparisons: %q", text)
 	}
 }

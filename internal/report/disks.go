@@ -31,35 +31,45 @@ var diskColumns = []diskColumn{
 // disksSection has a row for each phase and variant with disk metrics, with medians over the runs. Layout score, fragmentation and
 // reads per read are independent metrics.
 func disksSection(e results.Experiment) *section {
-	s := newSection("What the disks did", disksBytes)
 	disks := disksOf(e.Variants)
-	var titles []string
+	t := table{Head: []string{"Phase", "Variant"}}
 	for _, column := range disks.columns {
-		titles = append(titles, column.title)
+		t.Head = append(t.Head, column.title)
 	}
 	for _, of := range disks.parts {
 		for _, variant := range e.Variants {
-			var cells []string
+			row := []tableCell{named(of.String()), named(variant.Name)}
 			known := false
 			for _, column := range disks.columns {
-				shown := ""
+				shown := figure("")
 				if metric, found := find(variant, of.phase, of.prefix+column.metric); found {
-					scale := scaleFor(metric)
-					shown, known = scale.format(metric.Median)+scale.suffix, true
+					shown, known = median(metric), true
 				}
-				cells = append(cells, shown)
+				row = append(row, shown)
 			}
-			if !known {
-				continue
+			if known {
+				t.add(row...)
 			}
-			if s.text.Len() == 0 {
-				s.uncounted(disks.source + "; medians. Empty cells: " + disks.empty + ".\n\n| Phase | Variant | " + strings.Join(titles, " | ") +
-					" |\n|---|---|" + strings.Repeat("---|", len(titles)))
-			}
-			s.row("| %s | %s | %s |", name(of.String()), name(variant.Name), strings.Join(cells, " | "))
 		}
 	}
-	return s
+	return newSection("What the disks did", 12<<10).table(t, disks.source+"; medians. Empty cells: "+disks.empty+".")
+}
+
+// disks has the same metrics, one row for each.
+func (m *maker) disks() pageSection {
+	variants := m.Experiment.Variants
+	disks := disksOf(variants)
+	t := wideTable(disks.source, "What", "Phase", "Variant")
+	for _, of := range disks.parts {
+		for _, column := range disks.columns {
+			for _, variant := range variants {
+				if metric, found := find(variant, of.phase, of.prefix+column.metric); found {
+					t.addFigures(metric, column.title, of.String(), variant.Name)
+				}
+			}
+		}
+	}
+	return pageSection{After: m.tables(t)}
 }
 
 // part is a phase, or one of several workloads in it, whose metrics have a prefix.
@@ -105,21 +115,6 @@ func disksOf(variants []results.VariantResult) diskFigures {
 		}
 	}
 	return disks
-}
-
-// metricsOf returns the names of the metrics of a phase in all variants, in their order.
-func metricsOf(variants []results.VariantResult, phase string) (names []string) {
-	for _, variant := range variants {
-		for _, candidate := range variant.Phases {
-			if candidate.Name != phase {
-				continue
-			}
-			for _, metric := range candidate.Metrics {
-				names = append(names, metric.Name)
-			}
-		}
-	}
-	return names
 }
 
 func isDiskMetric(metric string) bool {

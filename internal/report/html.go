@@ -56,22 +56,6 @@ type Picture struct {
 	SVG string
 }
 
-// MarkdownPictures refers to pictures that are files in a folder.
-func MarkdownPictures(folder string, pictures []Picture) string {
-	if len(pictures) == 0 {
-		return ""
-	}
-	var out strings.Builder
-	out.WriteString("\n## Pictures\n")
-	for _, picture := range pictures {
-		fmt.Fprintf(&out, "\n![%s](%s/%s.svg)\n", name(picture.Title), folder, picture.Name)
-		if picture.Caption != "" {
-			fmt.Fprintf(&out, "\n%s\n", cell(picture.Caption))
-		}
-	}
-	return out.String()
-}
-
 // HTML renders a page as one self-contained file. It also lists what did not fit. The same page always gives the same bytes.
 func HTML(p Page) (text []byte, omitted []string, err error) {
 	m := &maker{Page: p, left: tablesBytes, leftForPictures: picturesBytes}
@@ -117,50 +101,6 @@ type drawn struct {
 
 type verbatim struct{ Title, Text string }
 
-// table has a heading for each column and each row.
-type table struct {
-	Caption string
-	Head    []string
-	Rows    [][]tableCell
-	Dropped int
-	// Note is shown below.
-	Note string
-	// Closed tables are collapsed until the reader opens them.
-	Closed bool
-}
-
-type tableCell struct {
-	Text   string
-	Class  string
-	Strong bool
-	Code   bool
-	Number bool
-}
-
-func words(text string) tableCell { return tableCell{Text: plain(text, maxCellBytes)} }
-
-func codeWords(text string) tableCell { return tableCell{Text: plain(text, maxCellBytes), Code: true} }
-
-func figure(text string) tableCell { return tableCell{Text: text, Number: true} }
-
-func verdictCell(verdict string) tableCell {
-	return tableCell{Text: plain(verdict, maxNameBytes), Strong: true, Class: verdictClass(verdict)}
-}
-
-// verdictClass returns the class of a verdict: green only if the verdict is known to be good.
-func verdictClass(verdict string) string {
-	switch verdict {
-	case "Passed":
-		return "good"
-	case "Failed":
-		return "bad"
-	case "Inconclusive", "Invalid":
-		return "doubt"
-	default:
-		return "none"
-	}
-}
-
 // maker builds the parts of a page, and counts what fits.
 type maker struct {
 	Page
@@ -168,41 +108,40 @@ type maker struct {
 	omitted               []string
 }
 
-// rows adds as many rows to a table as there is room for.
-func (m *maker) rows(t table, rows ...[]tableCell) table {
-	if len(rows) == 0 {
-		return t
+// tables returns the tables that have rows, each with as many as there is room for. If no row of a table fits, only the list of omissions
+// names that table.
+func (m *maker) tables(all ...table) []table {
+	var kept []table
+	for _, t := range all {
+		if m.fit(&t); len(t.Rows) > 0 {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}
+
+// fit drops the rows of a table for which there is no room.
+func (m *maker) fit(t *table) {
+	if len(t.Rows) == 0 {
+		return
 	}
 	m.left -= 600 + 3*len(html.EscapeString(t.Caption))
 	for _, head := range t.Head {
 		m.left -= 40 + len(html.EscapeString(head))
 	}
 	room := min(tableBytes, m.left)
-	for i, row := range rows {
+	for i, row := range t.Rows {
 		bytes := 12
 		for _, cell := range row {
 			bytes += 40 + len(html.EscapeString(cell.Text))
 		}
 		if room -= bytes; room < 0 {
-			t.Dropped = len(rows) - i
+			t.Rows, t.Dropped = t.Rows[:i], len(t.Rows)-i
 			m.omitted = append(m.omitted, fmt.Sprintf("report.html: %d rows of %q", t.Dropped, t.Caption))
-			break
+			return
 		}
 		m.left -= bytes
-		t.Rows = append(t.Rows, row)
 	}
-	return t
-}
-
-// tables keeps the tables that have rows. If no row of a table fits, only the list of omissions names that table.
-func tables(all ...table) []table {
-	var kept []table
-	for _, t := range all {
-		if len(t.Rows) > 0 {
-			kept = append(kept, t)
-		}
-	}
-	return kept
 }
 
 // pictures returns the pictures of a section, as far as there is room.
@@ -231,7 +170,7 @@ var pageSections = []struct {
 	{"warnings", "Warnings", (*maker).warnings},
 	{"numbers", "Numbers", (*maker).numbers},
 	{"latency", "Latency", (*maker).latency},
-	{"time", "Over time", (*maker).overTime},
+	{"time", "Over time", func(*maker) pageSection { return pageSection{} }}, // only pictures
 	{"disks", "What the disks did", (*maker).disks},
 	{"nodes", "Nodes", (*maker).nodes},
 	{"environment", "Environment", (*maker).environment},
@@ -243,8 +182,13 @@ func (m *maker) view() pageView {
 	e := m.Experiment
 	name := plain(e.Benchmark.Namespace+"/"+e.Benchmark.Name, maxNameBytes)
 	view := pageView{Style: template.CSS(pageStyle), Name: name, Verdict: plain(verdictWord(e), maxNameBytes), //nolint:gosec // our own file
-		Class: verdictClass(e.Verdict), Sentence: m.sentence(), Notices: m.notices(), Experiment: plain(e.Experiment, maxNameBytes)}
+		Class: verdictClass(e.Verdict), Sentence: m.sentence(), Notices: notices(e), Experiment: plain(e.Experiment, maxNameBytes)}
 	view.Title = name + ": " + view.Verdict
+	line := runsWords(e)
+	if at := moment(e.FinishedAt); at != "" {
+		line = append(line, "Finished "+at+".")
+	}
+	view.Notices = append(view.Notices, strings.Join(line, " "))
 	for _, of := range pageSections {
 		section := of.make(m)
 		section.ID, section.Title, section.Pictures = of.id, of.title, m.pictures(of.id)
@@ -268,28 +212,4 @@ func (m *maker) sentence() string {
 		letters = append(letters, '.')
 	}
 	return string(letters)
-}
-
-func (m *maker) notices() []string {
-	e := m.Experiment
-	var notices []string
-	switch e.State {
-	case results.StateSuperseded:
-		notices = append(notices, "The benchmark was changed before this experiment ended. What was measured until then is below; no verdict "+
-			"follows from it.")
-	case results.StateIncomplete:
-		notices = append(notices, "Runs are missing, so nothing is decided. What was measured is below.")
-	default:
-	}
-	if e.Extended {
-		notices = append(notices, "These results are preliminary: a gate is undecided, and more repetitions follow.")
-	}
-	line := runsText(e.Runs)
-	if len(e.Groups) > 0 {
-		line += fmt.Sprintf(" The runs on all nodes at the same time are one repetition: there are %d such groups.", len(e.Groups))
-	}
-	if at := moment(e.FinishedAt); at != "" {
-		line += " Finished " + at + "."
-	}
-	return append(notices, line)
 }

@@ -126,9 +126,9 @@ func TestPageIsUsableWithoutEyesOrMouse(t *testing.T) {
 	}
 }
 
-// hostileWords try to be markup, to leave an attribute, to colour a terminal and to write backwards.
+// hostileWords try to be markup, to leave an attribute or a cell, to colour a terminal and to write backwards.
 const hostileWords = "</td></style><script>alert(1)</script><img src=x onerror=alert(2)>\" onload='alert(3)' javascript:alert(4) {{.}} \x1b[31m" +
-	"\u202egnp.exe\u2066\u200f\x00\uFFFE\xff"
+	"\u202egnp.exe\u2066\u200f\x00\uFFFE\xff | \\| [x](y) *z*"
 
 func hostileExperiment() results.Experiment {
 	e := experiment(3, "a", hostileWords)

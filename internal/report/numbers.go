@@ -1,18 +1,122 @@
 package report
 
 import (
+	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// numbersSection has one table per phase: the primary metrics of every variant, compared with the first variant that has the phase.
+// numbersTable has the primary metrics of every variant in a phase, compared with the first variant that has the phase.
+func numbersTable(e results.Experiment, all samples, phase string, columns figureColumns) table {
+	variants := having(e.Variants, phase)
+	first, several := variants[0].Name, len(variants) > 1
+	t := table{Caption: "Phase " + plain(phase, maxNameBytes), Head: slices.Concat([]string{"Metric", "Better", "Variant"}, columns.head)}
+	if several {
+		t.Head = append(t.Head, "Against "+plain(first, maxNameBytes)+" (95% interval)")
+	}
+	for _, metric := range primaryMetrics(variants, phase) {
+		base, _ := find(variants[0], phase, metric)
+		for i, variant := range variants {
+			of, cells, against := source{variant.Name, phase, metric}, slices.Clone(columns.none), "-"
+			found, ok := find(variant, phase, metric)
+			if ok {
+				cells, against = columns.of(found), all.ratio(source{first, phase, metric}, of, base, found)
+				if all.lacks(of) {
+					cells[len(cells)-1].Text += notInAll
+				}
+			}
+			if i == 0 {
+				against = ""
+			}
+			if several {
+				cells = append(cells, figure(against))
+			}
+			t.add(append([]tableCell{named(metric), named(found.Better), named(variant.Name)}, cells...)...)
+		}
+	}
+	return t
+}
+
+// numbersSection has one table per phase.
 func numbersSection(e results.Experiment, all samples) *section {
-	s := newSection("Numbers", numbersBytes)
+	s := newSection("Numbers", 36<<10)
 	for _, phase := range phaseNames(e.Variants) {
-		s.phaseTable(having(e.Variants, phase), phase, all)
+		heading := "### " + name(phase)
+		t := numbersTable(e, all, phase, narrow)
+		if len(t.Rows) == 0 {
+			s.paragraph(heading + "\n\nThis phase has no primary metrics; the others are in results.json.")
+		}
+		s.table(t, heading)
 	}
 	return s
+}
+
+func (m *maker) numbers() pageSection {
+	e, all := m.Experiment, samplesOf(m.Experiment)
+	var shown []table
+	for _, phase := range phaseNames(e.Variants) {
+		shown = append(shown, numbersTable(e, all, phase, wide))
+	}
+	outliers := outliersTable(e, all)
+	outliers.Caption += ". " + outliersNote
+	section := pageSection{After: m.tables(append(shown, outliers, notesTable(e), allMetrics(e))...), Before: m.tables(bestTable(e, all))}
+	if len(section.After) > 0 && len(e.Variants) > 1 {
+		section.Notes = []string{"Medians over the valid runs. The last column is the ratio to the first variant, with an interval if there " +
+			"are enough comparable runs."}
+		if len(section.Before) > 0 {
+			section.Notes = append(section.Notes, bestNote)
+		}
+	}
+	return section
+}
+
+// notesTable has what runners say about their own numbers, such as why one is missing.
+func notesTable(e results.Experiment) table {
+	t := table{Caption: "Notes about these numbers", Head: []string{"Phase", "Note", "Results"}}
+	for _, note := range e.Notes {
+		t.add(named(note.Phase), words(note.Text), figure(fmt.Sprintf("%d of %d", note.Results, note.Of)))
+	}
+	return t
+}
+
+// allMetrics lists the metrics that are neither primary nor latencies: latencies have a table of their own.
+func allMetrics(e results.Experiment) table {
+	t := wideTable("All other metrics", "Metric", "Phase", "Variant")
+	t.Closed = true
+	for of, metric := range eachMetric(e.Variants) {
+		if _, _, isLatency := LatencyOf(of.metric); !results.IsPrimary(of.metric) && !isLatency {
+			t.addFigures(metric, of.metric, of.phase, of.variant)
+		}
+	}
+	return t
+}
+
+// eachMetric yields the metrics of the variants, with where each is from.
+func eachMetric(variants []results.VariantResult) iter.Seq2[source, results.MetricResult] {
+	return func(yield func(source, results.MetricResult) bool) {
+		for _, variant := range variants {
+			for _, phase := range variant.Phases {
+				for _, metric := range phase.Metrics {
+					if !yield(source{variant.Name, phase.Name, metric.Name}, metric) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// eachPrimary yields only the primary metrics.
+func eachPrimary(variants []results.VariantResult) iter.Seq2[source, results.MetricResult] {
+	return func(yield func(source, results.MetricResult) bool) {
+		for of, metric := range eachMetric(variants) {
+			if results.IsPrimary(of.metric) && !yield(of, metric) {
+				return
+			}
+		}
+	}
 }
 
 func phaseNames(variants []results.VariantResult) []string {
@@ -37,75 +141,41 @@ func having(variants []results.VariantResult, phase string) []results.VariantRes
 	})
 }
 
-func (s *section) phaseTable(variants []results.VariantResult, phase string, all samples) {
-	metrics := primaryMetrics(variants, phase)
-	if len(metrics) == 0 {
-		s.uncounted("### " + name(phase) + "\n\nThis phase has no primary metrics; the others are in results.json.\n")
-		return
-	}
-	several := len(variants) > 1
-	frame := "### " + name(phase) + "\n\n| Metric | Better | Variant | Median (min..max, runs) |"
-	if several {
-		s.uncounted(frame + " Against " + name(variants[0].Name) + " (95% interval) |\n|---|---|---|---|---|")
-	} else {
-		s.uncounted(frame + "\n|---|---|---|---|")
-	}
-	for _, metric := range metrics {
-		base, _ := find(variants[0], phase, metric)
-		for i, variant := range variants {
-			shown, better, against := notMeasured, "", "-"
-			if found, ok := find(variant, phase, metric); ok {
-				shown, better = Figures(found), found.Better
-				of := source{variant.Name, phase, metric}
-				against = all.ratio(source{variants[0].Name, phase, metric}, of, base, found)
-				if all.lacks(of) {
-					shown += notInAll
-				}
-			}
-			if i == 0 && several {
-				against = ""
-			}
-			s.metricRow(metric, better, variant.Name, shown, against, several)
-		}
-	}
-	s.uncounted("")
-}
-
-func (s *section) metricRow(metric, better, variant, shown, against string, several bool) {
-	if several {
-		s.row("| %s | %s | %s | %s | %s |", name(metric), name(better), name(variant), shown, against)
-		return
-	}
-	s.row("| %s | %s | %s | %s |", name(metric), name(better), name(variant), shown)
-}
-
-// primaryMetrics returns the primary metrics of a phase, in the order of the first variant that has each.
-func primaryMetrics(variants []results.VariantResult, phase string) []string {
+// metricsOf returns the names of the metrics of a phase in all variants, in their order.
+func metricsOf(variants []results.VariantResult, phase string) []string {
 	var names []string
 	for _, variant := range variants {
-		for _, candidate := range variant.Phases {
-			if candidate.Name != phase {
-				continue
-			}
-			for _, metric := range candidate.Metrics {
-				if results.IsPrimary(metric.Name) && !slices.Contains(names, metric.Name) {
-					names = append(names, metric.Name)
-				}
-			}
+		for _, metric := range metricsIn(variant, phase) {
+			names = append(names, metric.Name)
 		}
 	}
 	return names
 }
 
-func find(variant results.VariantResult, phase, metric string) (results.MetricResult, bool) {
-	for _, candidate := range variant.Phases {
-		if candidate.Name != phase {
-			continue
+// primaryMetrics returns the primary metrics of a phase, in the order of the first variant that has each.
+func primaryMetrics(variants []results.VariantResult, phase string) []string {
+	var names []string
+	for _, metric := range metricsOf(variants, phase) {
+		if results.IsPrimary(metric) && !slices.Contains(names, metric) {
+			names = append(names, metric)
 		}
-		for _, found := range candidate.Metrics {
-			if found.Name == metric {
-				return found, true
-			}
+	}
+	return names
+}
+
+func metricsIn(variant results.VariantResult, phase string) []results.MetricResult {
+	for _, one := range variant.Phases {
+		if one.Name == phase {
+			return one.Metrics
+		}
+	}
+	return nil
+}
+
+func find(variant results.VariantResult, phase, metric string) (results.MetricResult, bool) {
+	for _, found := range metricsIn(variant, phase) {
+		if found.Name == metric {
+			return found, true
 		}
 	}
 	return results.MetricResult{}, false

@@ -59,28 +59,13 @@ func preflightRows(e results.Experiment) (rows []preflightRow, checked int) {
 	return rows, checked
 }
 
-// preflightSection has the checks of the storage that are not clean.
-func preflightSection(e results.Experiment) *section {
-	s := newSection("Preflight", preflightBytes)
+// preflightTable has the checks of the storage that are not clean.
+func preflightTable(e results.Experiment) table {
 	rows, checked := preflightRows(e)
-	if len(rows) == 0 {
-		return s
-	}
-	s.uncounted(fmt.Sprintf("Checks of the storage that are not clean, out of %d in all valid runs.\n\n"+
-		"| Variant | Check | State | What |\n|---|---|---|---|", checked))
+	t := table{Caption: fmt.Sprintf("Checks of the storage that are not clean, out of %d in all valid runs", checked),
+		Head: []string{"Variant", "Check", "State", "What"}}
 	for _, row := range rows {
-		s.row("| %s | %s | %s | %s |", name(row.variant), name(row.Check), name(row.State), cell(row.words()))
+		t.add(named(row.variant), named(row.Check), named(row.State), words(row.words()))
 	}
-	return s
-}
-
-// preflightTable is the same for the page.
-func (m *maker) preflightTable() []table {
-	var rows [][]tableCell
-	found, _ := preflightRows(m.Experiment)
-	for _, row := range found {
-		rows = append(rows, []tableCell{words(row.variant), words(row.Check), words(row.State), words(row.words())})
-	}
-	head := table{Caption: "Checks of the storage that are not clean", Head: []string{"Variant", "Check", "State", "What"}}
-	return tables(m.rows(head, rows...))
+	return t
 }

@@ -14,7 +14,7 @@ func TestPreflightIsShown(t *testing.T) {
 		return []results.PreflightResult{{Check: "ashift", State: state, Messages: []string{message}},
 			{Check: "sectors", State: results.PreflightClean}}
 	}
-	if text := preflightSection(e).String(); text != "" {
+	if text := sectionOf(e, "Preflight"); text != "" {
 		t.Errorf("without checks: %q", text)
 	}
 	for i := range e.Runs {
@@ -29,7 +29,7 @@ func TestPreflightIsShown(t *testing.T) {
 	omitted := e.Runs[1] // as in large results
 	omitted.Preflight = nil
 	e.Runs = append(e.Runs, omitted)
-	text := preflightSection(e).String()
+	text := sectionOf(e, "Preflight")
 	for _, want := range []string{"out of 8 in all valid runs", "| a9 | ashift | Warning | blocks of 512 bytes (1 of 2 runs) |",
 		`| a12 | ashift | Unknown | the pool \| does not say |`} {
 		if !strings.Contains(text, want) {

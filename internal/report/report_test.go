@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -32,6 +33,13 @@ func TestGolden(t *testing.T) {
 			}
 		})
 	}
+}
+
+// sectionOf returns a section of the Markdown. Empty if there is none.
+func sectionOf(e results.Experiment, title string) string {
+	_, text, _ := strings.Cut(Render(e).Markdown, "\n## "+title+"\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	return text
 }
 
 func golden(t *testing.T, file string, got []byte) {
@@ -135,6 +143,17 @@ func huge() results.Experiment {
 	return e
 }
 
+// TestSectionsFitTogether: the limits of the sections add up to at most that of the report.
+func TestSectionsFitTogether(t *testing.T) {
+	sum := headBytes
+	for _, s := range sections(experiment(2, "a", "b")) {
+		sum += s.left + s.text.Len()
+	}
+	if sum > MaxMarkdownBytes {
+		t.Errorf("%d bytes, at most %d are allowed", sum, MaxMarkdownBytes)
+	}
+}
+
 func TestReportsAreBounded(t *testing.T) {
 	got := Render(huge())
 	if len(got.Markdown) > MaxMarkdownBytes || len(got.JUnit) > MaxJUnitBytes {
@@ -152,14 +171,42 @@ func TestReportsAreBounded(t *testing.T) {
 func TestTablesSurviveHostileText(t *testing.T) {
 	e := goldenCases()["passed"]
 	e.Gates[0].Message = "a | b\n| c | ` [x](http://evil) <script> \\|"
+	e.Gates[0].Definition = `a \| <script>`
 	for line := range strings.Lines(Render(e).Markdown) {
 		if strings.HasPrefix(line, "| keeps-80-percent") {
-			bars := strings.Count(line, "|") - strings.Count(line, `\|`)
-			if bars != 5 || strings.Contains(line, "[x](") && !strings.Contains(line, `\[x\]`) || strings.Contains(line, " <script") {
-				t.Errorf("%d bars, want 5, in %s", bars, line)
+			if bars(line) != 5 || strings.Contains(line, "[x](") && !strings.Contains(line, `\[x\]`) || strings.Contains(line, " <script") {
+				t.Errorf("%d bars, want 5, in %s", bars(line), line)
 			}
 		}
 	}
+}
+
+// TestHostileWordsStayInTheirCells: no row has more cells than its table has columns, and nothing in it is an element.
+func TestHostileWordsStayInTheirCells(t *testing.T) {
+	columns, rows := 0, 0
+	for line := range strings.Lines(Render(hostileExperiment()).Markdown) {
+		if strings.Contains(strings.ReplaceAll(line, `\<`, ""), "<") {
+			t.Errorf("there is an element in %s", line)
+		}
+		switch {
+		case !strings.HasPrefix(line, "|"):
+			columns = 0
+		case columns == 0:
+			columns = bars(line)
+		default:
+			if rows++; bars(line) != columns {
+				t.Errorf("%d bars, want %d, in %s", bars(line), columns, line)
+			}
+		}
+	}
+	if rows < 30 {
+		t.Errorf("%d rows: the test looks at nothing", rows)
+	}
+}
+
+// bars counts the bars of a line that have no backslash before them.
+func bars(line string) int {
+	return strings.Count(regexp.MustCompile(`\\.`).ReplaceAllString(line, ""), "|")
 }
 
 func TestFigures(t *testing.T) {
@@ -227,10 +274,10 @@ func FuzzRender(f *testing.F) {
 // TestResetIsSaid: the report says that runs which reused the pool of an earlier run are not independent.
 func TestResetIsSaid(t *testing.T) {
 	runs := []results.RunResult{{Reset: "None"}, {Reset: "None", KeptFrom: "a"}, {Reset: "None", KeptFrom: "b"}}
-	if text := howSection(results.Experiment{Runs: runs}).String(); !strings.Contains(text, "None: 2 of 3 runs reused") {
+	if text := sectionOf(results.Experiment{Runs: runs}, "How it was run"); !strings.Contains(text, "None: 2 of 3 runs reused") {
 		t.Error(text)
 	}
-	if text := howSection(results.Experiment{Runs: []results.RunResult{{}}}).String(); strings.Contains(text, "Reset") {
+	if text := sectionOf(results.Experiment{Runs: []results.RunResult{{}}}, "How it was run"); strings.Contains(text, "Reset") {
 		t.Error(text)
 	}
 }
@@ -241,15 +288,15 @@ func TestVolumesAreShown(t *testing.T) {
 		return []results.RunVolume{{Name: "data", Pool: "sb-1", ZFSVersion: "zfs-2.3.9", Properties: map[string]string{"recordsize": recordsize,
 			"atime": "off"}}}
 	}
-	text := volumesSection(results.Experiment{Runs: []results.RunResult{
+	text := sectionOf(results.Experiment{Runs: []results.RunResult{
 		{Variant: "b", Volumes: volume("1")}, {Variant: "b", Valid: true, Volumes: volume("8192")}, {Variant: "b", Valid: true}, {Variant: "a"},
 		{Variant: "a", Volumes: volume("4096")},
-	}}).String()
+	}}, "What was made")
 	if !strings.Contains(text, "| a | data | `atime=off`, `recordsize=4096` | zfs-2.3.9 |\n| b | data | `atime=off`, `recordsize=8192` |") ||
 		strings.Count(text, "| data |") != 2 {
 		t.Error(text)
 	}
-	if text := volumesSection(results.Experiment{Runs: []results.RunResult{{Variant: "a"}}}).String(); text != "" {
+	if text := sectionOf(results.Experiment{Runs: []results.RunResult{{Variant: "a"}}}, "What was made"); text != "" {
 		t.Errorf("without volumes: %q", text)
 	}
 }
@@ -261,10 +308,10 @@ func TestCheckpointsAreCompared(t *testing.T) {
 		e.Runs = append(e.Runs, results.RunResult{Valid: true, Phases: []results.RunPhase{{Name: "pg", Outcome: results.OutcomeValid,
 			Metrics: map[string]int64{results.MetricCheckpoints: count}}}})
 	}
-	if got := environmentSection(e).String(); !strings.Contains(got, "phase pg had from 2 to 6 checkpoints") {
+	if got := sectionOf(e, "The runs were not alike"); !strings.Contains(got, "phase pg had from 2 to 6 checkpoints") {
 		t.Errorf("%q", got)
 	}
-	if got := environmentSection(results.Experiment{}).String(); got != "" {
+	if got := sectionOf(results.Experiment{}, "The runs were not alike"); got != "" {
 		t.Errorf("%q", got)
 	}
 }
@@ -278,7 +325,7 @@ func TestPhasesOfSomeVariants(t *testing.T) {
 		}
 	}
 	e.Variants = results.Summarise(e.Runs)
-	section := numbersSection(e, samplesOf(e)).text.String()
+	section := sectionOf(e, "Numbers")
 	fill, scan, _ := strings.Cut(section, "### aged-scan")
 	if !strings.Contains(fill, "Against plain") || !strings.Contains(fill, "| plain |") {
 		t.Errorf("the phase of all variants lacks one:\n%s", fill)
@@ -290,7 +337,7 @@ func TestPhasesOfSomeVariants(t *testing.T) {
 		e.Runs[i].Valid = e.Runs[i].Variant != "old"
 	}
 	e.Variants = results.Summarise(e.Runs)
-	if section = numbersSection(e, samplesOf(e)).text.String(); strings.Count(section, notMeasured) < 2 {
+	if section = sectionOf(e, "Numbers"); strings.Count(section, notMeasured) < 2 {
 		t.Errorf("a variant without valid runs is not shown:\n%s", section)
 	}
 }
@@ -313,14 +360,13 @@ func TestFiguresOfSomeRuns(t *testing.T) {
 	if _, has := find(e.Variants[1], "aged-scan", metric); !has || removed == 0 {
 		t.Fatalf("the fixture shows nothing: %d removed", removed)
 	}
-	all := samplesOf(e)
-	rows := metricRows(all, having(e.Variants, "aged-scan"), "aged-scan", metric, true)
-	for _, row := range rows[1:] {
-		if text := fmt.Sprint(row); !strings.Contains(text, notInAll) || strings.Contains(text, "×") {
+	for _, row := range numbersTable(e, samplesOf(e), "aged-scan", wide).Rows {
+		text := fmt.Sprint(row)
+		if row[0].Text == metric && row[2].Text == "new" && (!strings.Contains(text, notInAll) || strings.Contains(text, "×")) {
 			t.Errorf("html: %s", text)
 		}
 	}
-	_, scan, _ := strings.Cut(numbersSection(e, all).text.String(), "### aged-scan")
+	_, scan, _ := strings.Cut(sectionOf(e, "Numbers"), "### aged-scan")
 	for line := range strings.Lines(scan) {
 		if strings.Contains(line, metric) && strings.Contains(line, "| new |") &&
 			(!strings.Contains(line, notInAll) || !strings.HasSuffix(strings.TrimSpace(line), "| - |")) {

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/stats"
@@ -50,13 +49,6 @@ func samplesOf(e results.Experiment) samples {
 	return s
 }
 
-// against returns the ratio of two variants with its interval, as "×0.902 (0.893..0.921)". It returns false if the runs are too few, or not
-// independent.
-func (s samples) against(base, other source) (string, bool) {
-	shift, known := s.shift(base, other, outside)
-	return fmt.Sprintf("×%.3f (%.3f..%.3f)", math.Exp(shift.Estimate), math.Exp(shift.Interval.Low), math.Exp(shift.Interval.High)), known
-}
-
 const (
 	// notMeasured stands for the missing value of a variant: it has no valid run, or each run has too few operations for a percentile.
 	notMeasured = "not measured"
@@ -64,13 +56,14 @@ const (
 	notInAll = ", not in all valid runs"
 )
 
-// ratio formats the ratio of two medians, with its interval if there is one. "-" if a valid run of one of them has no value.
+// ratio formats the ratio of two variants with its interval, as "×0.902 (0.893..0.921)". If the runs are too few or not independent, it is
+// that of the medians. "-" if a valid run of one of them has no value.
 func (s samples) ratio(base, other source, than, found results.MetricResult) string {
 	if s.eitherLacks(base, other) {
 		return "-"
 	}
-	if words, known := s.against(base, other); known {
-		return words
+	if shift, known := s.shift(base, other, outside); known {
+		return fmt.Sprintf("×%.3f (%.3f..%.3f)", math.Exp(shift.Estimate), math.Exp(shift.Interval.Low), math.Exp(shift.Interval.High))
 	}
 	return ratio(found.Median, than.Median)
 }
@@ -137,58 +130,26 @@ func (s samples) logarithms(base, other source) (before, now []float64) {
 	return before, now
 }
 
-// outliersSection names the runs that are far from the others of their variant, in a primary metric.
-func outliersSection(e results.Experiment, s samples) *section {
-	out := newSection("Outlying runs", outlierBytes)
-	for _, variant := range e.Variants {
-		for _, phase := range variant.Phases {
-			for _, metric := range phase.Metrics {
-				if results.IsPrimary(metric.Name) {
-					out.outliers(s, source{variant.Name, phase.Name, metric.Name}, metric)
-				}
+const outliersNote = "These are far from the other runs of their variant. They are part of every number of this report. In comparisons " +
+	"of pairs they count least.\nLook for the reason: storage that hangs now and then is a finding too."
+
+// outliersTable names the runs that are far from the others of their variant, in a primary metric.
+func outliersTable(e results.Experiment, all samples) table {
+	t := table{Caption: "Outlying runs", Head: []string{"Variant", "Repetition", "Phase", "Metric", "Value", "Of the median"}}
+	for of, metric := range eachPrimary(e.Variants) {
+		values, unit := all.values[of], scaleFor(metric)
+		repetitions := slices.Sorted(maps.Keys(values))
+		logarithms := make([]float64, 0, len(repetitions))
+		for _, repetition := range repetitions {
+			logarithms = append(logarithms, math.Log(float64(values[repetition]))) // log(0) is infinite: then nothing is an outlier
+		}
+		for i, far := range stats.Outliers(logarithms) {
+			if far {
+				value := values[repetitions[i]]
+				t.add(named(of.variant), count(repetitions[i]), named(of.phase), named(of.metric), figure(unit.format(value)+unit.suffix),
+					figure(ratio(value, metric.Median)))
 			}
 		}
 	}
-	return out
-}
-
-func (s *section) outliers(all samples, from source, metric results.MetricResult) {
-	repetitions := slices.Sorted(maps.Keys(all.values[from]))
-	logarithms := make([]float64, 0, len(repetitions))
-	for _, repetition := range repetitions {
-		logarithms = append(logarithms, math.Log(float64(all.values[from][repetition]))) // log(0) is infinite: then nothing is an outlier
-	}
-	for i, far := range stats.Outliers(logarithms) {
-		if !far {
-			continue
-		}
-		if s.text.Len() == 0 {
-			s.uncounted("These are far from the other runs of their variant. They are part of every number of this report. In comparisons of " +
-				"pairs they count least.\nLook for the reason: storage that hangs now and then is a finding too.\n\n" +
-				"| Variant | Repetition | Phase | Metric | Value | Of the median |\n|---|---|---|---|---|---|")
-		}
-		value, unit := all.values[from][repetitions[i]], scaleFor(metric)
-		s.row("| %s | %d | %s | %s | %s%s | %s |", name(from.variant), repetitions[i], name(from.phase), name(from.metric), unit.format(value),
-			unit.suffix, ratio(value, metric.Median))
-	}
-}
-
-// repeatedAttempts counts the repeated attempts of each variant. Empty if there are none.
-func repeatedAttempts(e results.Experiment) string {
-	again, total := map[string]int{}, 0
-	for _, run := range e.Runs {
-		if run.Attempt > 1 && (run.Group == nil || run.Group.Index == 0) {
-			again[run.Variant]++
-			total++
-		}
-	}
-	if total == 0 {
-		return ""
-	}
-	var words []string
-	for _, variant := range e.Variants {
-		words = append(words, fmt.Sprintf("%s %d", name(variant.Name), again[variant.Name]))
-	}
-	return "Repeated attempts: " + strings.Join(words, ", ") + ". A variant that is repeated more often than the others may look " +
-		"better than it is: what made its runs Invalid is not in its numbers.\n\n"
+	return t
 }

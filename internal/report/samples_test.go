@@ -55,6 +55,11 @@ func TestOutlyingRunsAreNamed(t *testing.T) {
 		strings.Contains(section, "| new | 4 |") {
 		t.Errorf("%s", section)
 	}
+	page, _, err := HTML(Page{Experiment: hanging(8)})
+	if _, outlying, found := strings.Cut(string(page), "Outlying runs. These are far"); err != nil || !found ||
+		!strings.Contains(outlying, "readBytesPerSecond") {
+		t.Errorf("%v: the page has no outlying run", err)
+	}
 	if strings.Contains(Render(experiment(8, "old", "new")).Markdown, "Outlying") {
 		t.Error("runs without an outlier have some")
 	}

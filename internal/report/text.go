@@ -1,7 +1,7 @@
 package report
 
 import (
-	"fmt"
+	"html"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,10 +11,6 @@ const (
 	maxCellBytes = 1500
 	maxNameBytes = 300
 )
-
-// markdownEscapes prevent messages from breaking tables and from becoming links, code or HTML. Underscores and dashes stay: the
-// text is also read unrendered, in terminals.
-var markdownEscapes = strings.NewReplacer(`\`, `\\`, "|", `\|`, "`", "\\`", "*", `\*`, "[", `\[`, "]", `\]`, "<", `\<`)
 
 // plain converts text to one line of valid, visible characters, with a limit in bytes. It reads no more than can be shown: messages can
 // contain logs of pods.
@@ -59,62 +55,18 @@ func visible(r rune) rune {
 	return r
 }
 
-// cell escapes text for a table or a paragraph.
-func cell(text string) string { return markdownEscapes.Replace(plain(text, maxCellBytes)) }
-
-// name escapes the name of an object, which is shorter than a message.
-func name(text string) string { return markdownEscapes.Replace(plain(text, maxNameBytes)) }
-
-// code formats text as code. Inside code, only '|' can be escaped, and only in tables.
-func code(text string) string {
-	text = plain(text, maxCellBytes)
-	if text == "" {
-		return ""
-	}
-	if strings.Contains(text, "`") {
-		return markdownEscapes.Replace(text)
-	}
-	return "`" + strings.ReplaceAll(text, "|", `\|`) + "`"
-}
-
-// section collects lines up to a number of bytes and counts the omitted ones.
-type section struct {
-	title   string
-	text    strings.Builder
-	left    int
-	dropped int
-}
-
-func newSection(title string, most int) *section { return &section{title: title, left: most} }
-
-// row adds a row of a table, or another line that is counted if it does not fit.
-func (s *section) row(format string, args ...any) {
-	line := fmt.Sprintf(format, args...) + "\n"
-	if s.dropped > 0 || len(line) > s.left {
-		// No rows after the first omitted one, so that the table is complete up to that point.
-		s.dropped++
-		return
-	}
-	s.text.WriteString(line)
-	s.left -= len(line)
-}
-
-// uncounted adds lines that are not counted: headings and table headers.
-func (s *section) uncounted(line string) {
-	if s.dropped == 0 && len(line) < s.left {
-		s.text.WriteString(line + "\n")
-		s.left -= len(line) + 1
-	}
-}
-
-// String is the section with its title, or nothing if it is empty.
-func (s *section) String() string {
-	if s.text.Len() == 0 && s.dropped == 0 {
-		return ""
-	}
-	text := fmt.Sprintf("\n## %s\n\n%s", s.title, strings.TrimRight(s.text.String(), "\n")+"\n")
-	if s.dropped > 0 {
-		text += fmt.Sprintf("\n%d more rows did not fit here; results.json has them.\n", s.dropped)
+// lines removes invisible characters from text of several lines, and cuts it so that it has at most that many bytes when escaped.
+func lines(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if r != '\n' && unicode.IsControl(r) {
+			return ' '
+		}
+		return visible(r)
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	for i, r := range text {
+		if most -= len(html.EscapeString(string(r))); most < 0 {
+			return text[:i] + "\n# The rest did not fit here."
+		}
 	}
 	return text
 }
