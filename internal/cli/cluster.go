@@ -194,7 +194,7 @@ func explain(doing string, err error) error {
 	case apierrors.IsUnauthorized(err):
 		return exitf(ExitUnavailable, "%s: %w: log in again, or use another context", doing, err)
 	case apierrors.IsForbidden(err):
-		return exitf(ExitUnavailable, "%s: %w: ask for the cluster role edit in the namespace, or use another context", doing, err)
+		return exitf(ExitUnavailable, "%s: %w: %s, or use another context", doing, err, missingRight(err))
 	case apierrors.IsConflict(err):
 		return exit(ExitRefused, errors.New(doing+":"+causes(err)+
 			"\nUse --force-conflicts to take over these fields, or remove them from the file"))
@@ -209,6 +209,16 @@ func explain(doing string, err error) error {
 		return exitf(ExitUnavailable, "%s: the cluster cannot be reached: %w", doing, err)
 	}
 	return exitf(ExitError, "%s: %w", doing, err)
+}
+
+// missingRight says what to ask for after a refusal. The cluster role edit is granted in a namespace, so it does not include nodes or all
+// namespaces.
+func missingRight(err error) string {
+	var status *apierrors.StatusError
+	if errors.As(err, &status) && strings.Contains(status.ErrStatus.Message, "at the cluster scope") {
+		return "ask an admin for a ClusterRole with this right"
+	}
+	return "ask for the cluster role edit in the namespace"
 }
 
 // isNotServed reports whether an error means that the cluster does not have the kind.

@@ -447,6 +447,8 @@ func TestErrorsOfTheCluster(t *testing.T) {
 	}{
 		{&meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "StorageBenchmark"}}, ExitUnavailable, "install storagebench there first"},
 		{apierrors.NewForbidden(kind, "b", errors.New("no")), ExitUnavailable, "ask for the cluster role edit"},
+		{apierrors.NewForbidden(kind, "", errors.New(`User "u" cannot list resource "nodes" in API group "" at the cluster scope`)),
+			ExitUnavailable, "ask an admin for a ClusterRole with this right"},
 		{apierrors.NewUnauthorized("who?"), ExitUnavailable, "use another context"},
 		{apierrors.NewApplyConflict([]metav1.StatusCause{{Field: ".spec.seed", Message: "conflict with kubectl"}}, "x"), ExitRefused,
 			"\n  spec.seed: conflict with kubectl\nUse --force-conflicts"},

@@ -44,7 +44,7 @@ the numbers.`,
 	flags := command.Flags()
 	options.addFlags(flags)
 	flags.BoolVarP(&options.follow, "follow", "f", false, "continue until the pods end")
-	flags.StringVar(&options.run, "run", "", "the `RUN`, as show names it, instead of the newest")
+	flags.StringVar(&options.run, "run", "", "the `RUN` or group of runs, as show names it, instead of the newest")
 	flags.StringVar(&options.phase, "phase", "", "the `PHASE` instead of the newest")
 	flags.Int64Var(&options.tail, "tail", -1, "begin with the last `N` lines; -1 is all")
 	command.ValidArgsFunction = a.completeNames(&options.Connection, 1)

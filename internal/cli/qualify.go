@@ -42,8 +42,9 @@ func (a *App) qualifyCommand() *cobra.Command {
 StorageBenchmarks, one after another: fio workloads and a log with synchronous appends on an empty volume, filled to 80%, and after its data
 was overwritten twice; then PostgreSQL. The card says of each finding what was measured, what it means and what to do.
 
-The suite loads the storage: do not run it on storage that others depend on. A suite that has already ended is not repeated: its card is
-printed again. Delete its two StorageBenchmarks to repeat it.
+The suite loads the storage: do not run it on storage that others depend on. It creates two StorageBenchmarks in the namespace, which
+needs the cluster role edit there. The same command with the same flags prints the card of a suite that has ended again. Other values of
+--size, --duration or --repetitions measure again. Delete both StorageBenchmarks to clean up, or to repeat the suite.
 
 ` + exitCodes(map[int]string{
 			ExitPassed:       "all findings are good or warnings",
@@ -60,6 +61,9 @@ printed again. Delete its two StorageBenchmarks to repeat it.
 		Args: exactlyOne("qualify needs a StorageClass, or a StorageTarget as target/NAME: kubectl storagebench qualify STORAGECLASS"),
 		RunE: func(command *cobra.Command, names []string) error {
 			options.suite.Of = names[0]
+			if err := options.check(command.Flags()); err != nil {
+				return err
+			}
 			return a.qualify(command.Context(), options)
 		},
 	}
@@ -72,7 +76,7 @@ printed again. Delete its two StorageBenchmarks to repeat it.
 		"`DURATION` of each measurement; PostgreSQL takes five times that")
 	flags.IntVar(&options.suite.Repetitions, "repetitions", qualify.DefaultRepetitions, "`NUMBER` of repetitions")
 	flags.BoolVar(&options.dryRun, "dry-run", false, "print the StorageBenchmarks, and apply nothing")
-	flags.StringArrayVar(&options.from, "from", nil, "print the card of this results.json `FILE` of the suite; use it once for each part")
+	flags.StringArrayVar(&options.from, "from", nil, "print the card of this results.json `FILE`, or StorageBenchmark, of the suite; use it once for each part")
 	a.addFormat(command, &options.format, []string{"text", "markdown", "json", formatHTML})
 	return command
 }

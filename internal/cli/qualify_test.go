@@ -36,7 +36,7 @@ func TestQualifyDryRunIsValid(t *testing.T) {
 
 func TestQualifyRefuses(t *testing.T) {
 	for _, arguments := range [][]string{{}, {"a", "b"}, {"Fast"}, {"fast", "--size", "5"}, {"fast", "--duration", "1s"}, {"fast", "-o", "yaml"},
-		{"fast", "--repetitions", "0"}} {
+		{"fast", "--repetitions", "0"}, {"fast", "--timeout", "0s"}} {
 		app, _, errors := testApp()
 		if code := app.Main(t.Context(), append([]string{"qualify", "--dry-run"}, arguments...)); code != ExitUsage || errors.String() == "" {
 			t.Errorf("%v: exit code %d %s", arguments, code, errors)

@@ -21,6 +21,14 @@ func (o *waitOptions) addWaitFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.timeout, "timeout", 0, "stop waiting after this `DURATION`, such as 90m (default: never)")
 }
 
+// check refuses a --timeout that would count as none.
+func (o *waitOptions) check(flags *pflag.FlagSet) error {
+	if flags.Changed("timeout") && o.timeout <= 0 {
+		return exitf(ExitUsage, "--timeout needs a duration above 0, such as 90m")
+	}
+	return nil
+}
+
 // limit applies --timeout to a context.
 func (o *waitOptions) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	if o.timeout <= 0 {
@@ -52,8 +60,8 @@ Ctrl-C ends only the waiting. With --after, the verdict of that experiment does 
   kubectl storagebench watch nightly --timeout 2h`,
 		Args: atLeastOne("watch needs a name: kubectl storagebench watch NAME"),
 		RunE: func(command *cobra.Command, names []string) error {
-			if command.Flags().Changed("timeout") && options.timeout <= 0 {
-				return exitf(ExitUsage, "--timeout needs a duration above 0, such as 90m")
+			if err := options.check(command.Flags()); err != nil {
+				return err
 			}
 			if after != "" && len(names) > 1 {
 				return exitf(ExitUsage, "--after is for one benchmark: remove it, or watch one NAME")
