@@ -21,6 +21,8 @@ import (
 const (
 	// maxOutputBytes limits how much of fio's report is read.
 	maxOutputBytes = 12 << 20
+	// maxMessageBytes limits how much is kept of what fio prints.
+	maxMessageBytes = 8 << 10
 	// patience is how long a killed fio may take to end before it is left to the kernel.
 	patience = 10 * time.Second
 	// watchEvery is how often the watcher is called.
@@ -49,12 +51,22 @@ func (e *KilledError) Error() string {
 
 // Version returns the version of fio, such as 3.33.
 func (p Program) Version(ctx context.Context) (string, error) {
-	command := exec.CommandContext(ctx, p.Path, "--version")
-	output, err := command.Output()
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("it has not told its version within a minute"))
+	defer cancel()
+	command := p.command(ctx, "/", "--version")
+	version, messages := &tail{limit: maxMessageBytes}, &tail{limit: maxMessageBytes}
+	command.Stdout, command.Stderr = version, messages
+	_, err := execute(ctx, command, nil)
+	if ctx.Err() != nil {
+		return "", stopped(ctx, err)
+	}
 	if err != nil {
+		if notes := noteLines([]byte(messages.String())); len(notes) > 0 {
+			err = fmt.Errorf("%w: %s", err, firstError(notes))
+		}
 		return "", fmt.Errorf("%s --version: %w: install fio, or use the runner image", p.Path, err)
 	}
-	return strings.TrimPrefix(strings.TrimSpace(string(output)), "fio-"), nil
+	return strings.TrimPrefix(strings.TrimSpace(version.String()), "fio-"), nil
 }
 
 // Run runs the job file to its end and returns the report, which exists even with some errors. While fio runs, watch is called once a
@@ -75,24 +87,33 @@ func (p Program) Run(ctx context.Context, file File, watch func(Usage) (enough b
 		return Report{}, fmt.Errorf("scratch space for fio's job file: %w", err)
 	}
 	command := p.command(ctx, folder, "--output-format=json+", "--output="+output, job)
-	messages := &tail{limit: 8 << 10}
+	messages := &tail{limit: maxMessageBytes}
 	command.Stdout, command.Stderr = messages, messages
 	asked, ended := execute(ctx, command, watch)
 	if ctx.Err() != nil {
-		return Report{}, fmt.Errorf("fio was stopped: %w", context.Cause(ctx))
+		return Report{}, stopped(ctx, ended)
 	}
 	return readReport(output, ended, messages.String(), asked)
 }
 
-// command runs in its own process group, so that all of it can be killed, and in the scratch folder, because fio leaves files in its
-// working directory.
+// stopped is the error of a fio whose context has ended.
+func stopped(ctx context.Context, ended error) error {
+	cause := context.Cause(ctx)
+	if errors.Is(ended, errHangs) {
+		cause = fmt.Errorf("%w; %w", cause, ended)
+	}
+	return fmt.Errorf("fio was stopped: %w", cause)
+}
+
+// command runs in its own process group, so that all of it can be killed, and in the given folder, because fio leaves files in its working
+// directory.
 func (p Program) command(ctx context.Context, folder string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, p.Path, args...)
 	command.Dir = folder
 	command.Env = []string{"LC_ALL=C", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + folder}
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
-	command.WaitDelay = patience
+	command.WaitDelay = patience / 2 // for its output; less than for its end, to tell these apart
 	return command
 }
 
@@ -112,22 +133,30 @@ func execute(ctx context.Context, command *exec.Cmd, watch func(Usage) bool) (as
 	if err := <-started; err != nil {
 		return false, err
 	}
+	return attend(ctx, command.Process, done, watch)
+}
+
+// errHangs means that fio waits for storage that does not respond.
+var errHangs = fmt.Errorf("fio hangs in the kernel: it is still running %s after it was killed", patience)
+
+// attend calls the watcher until fio has ended, or is abandoned.
+func attend(ctx context.Context, fio *os.Process, done <-chan error, watch func(Usage) bool) (asked bool, err error) {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
 	var enough <-chan time.Time
-	stopped := ctx.Done()
+	stop := ctx.Done()
 	for {
 		select {
 		case err := <-done:
 			return asked, err
-		case <-stopped:
-			stopped, enough = nil, time.After(patience)
+		case <-stop:
+			stop, enough = nil, time.After(patience)
 		case <-enough:
-			return asked, fmt.Errorf("fio hangs in the kernel: it is still running %s after it was killed", patience)
+			return asked, errHangs
 		case <-ticker.C:
-			usage, err := readUsage(command.Process.Pid)
+			usage, err := readUsage(fio.Pid)
 			if err == nil && watch != nil && watch(usage) && !asked {
-				asked = command.Process.Signal(syscall.SIGINT) == nil // fio ends its jobs, and reports
+				asked = fio.Signal(syscall.SIGINT) == nil // fio ends its jobs, and reports
 			}
 		}
 	}

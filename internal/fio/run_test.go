@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/storagebench/storagebench/test/program"
@@ -75,8 +76,17 @@ func TestRunEndings(t *testing.T) {
 	}
 }
 
-// TestRunCancelled: when the context ends, fio and everything that it has started are killed at once, and no file is left.
-func TestRunCancelled(t *testing.T) {
+// TestCancelled: when the context ends, fio and everything that it has started are killed at once, and no file is left.
+func TestCancelled(t *testing.T) {
+	for name, call := range map[string]func(context.Context, Program) error{
+		"run":     func(ctx context.Context, p Program) error { _, err := p.Run(ctx, oneJob(), nil); return err },
+		"version": func(ctx context.Context, p Program) error { _, err := p.Version(ctx); return err },
+	} {
+		t.Run(name, func(t *testing.T) { cancelled(t, call) })
+	}
+}
+
+func cancelled(t *testing.T, call func(context.Context, Program) error) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
@@ -88,8 +98,7 @@ func TestRunCancelled(t *testing.T) {
 	started := time.Now()
 	ended := make(chan error, 1)
 	go func() { ended <- listen(pipe, func() { cancel(why) }) }()
-	_, err := program.Run(ctx, oneJob(), nil)
-	if !errors.Is(err, why) || time.Since(started) > patience {
+	if err := call(ctx, program); !errors.Is(err, why) || time.Since(started) > patience {
 		t.Errorf("%v after %s", err, time.Since(started))
 	}
 	select {
@@ -102,6 +111,39 @@ func TestRunCancelled(t *testing.T) {
 	}
 	if left, err := os.ReadDir(program.Scratch); err != nil || len(left) > 0 {
 		t.Errorf("scratch still holds %v: %v", left, err)
+	}
+}
+
+// TestRunHangs: a fio that not even a kill ends is abandoned, and the error says so.
+func TestRunHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		why := errors.New("the deadline has passed")
+		cancel(why)
+		_, ended := attend(ctx, &os.Process{Pid: os.Getpid()}, nil, nil)
+		err := stopped(ctx, ended)
+		if want := "fio was stopped: the deadline has passed; fio hangs in the kernel: it is still running 10s after it was killed"; !errors.Is(err, why) ||
+			err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	})
+}
+
+// TestVersion: asking for the version is bounded in every way.
+func TestVersion(t *testing.T) {
+	t.Setenv("LC_ALL", "de_DE.UTF-8")
+	if version, err := fake(t, "echo fio-3.40-$LC_ALL; echo warning >&2").Version(t.Context()); err != nil || version != "3.40-C" {
+		t.Errorf("%q, %v", version, err)
+	}
+	if version, err := fake(t, "head -c 1000000 /dev/zero").Version(t.Context()); err != nil || len(version) > maxMessageBytes {
+		t.Errorf("%d bytes, %v", len(version), err)
+	}
+	_, err := fake(t, "echo 'fio: error while loading shared libraries' >&2; exit 127").Version(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "exit status 127: fio: error while loading shared libraries: install fio") {
+		t.Error(err)
+	}
+	if _, err := (Program{Path: "/nowhere/fio"}).Version(t.Context()); err == nil || !strings.Contains(err.Error(), "install fio") {
+		t.Error(err)
 	}
 }
 

@@ -1,9 +1,11 @@
 package zfs
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -13,6 +15,9 @@ const (
 	zfsProgram   = "zfs"
 	zdbProgram   = "zdb"
 )
+
+// outputLimit keeps a runaway program from filling the agent's memory.
+const outputLimit = 16 << 20
 
 // Command is one run of a program.
 type Command struct {
@@ -60,4 +65,39 @@ func poolOf(name string) string {
 		return name[:end]
 	}
 	return name
+}
+
+// boundedBuffer keeps the first bytes of an output. It is locked: an unkillable program may still write to it.
+type boundedBuffer struct {
+	mutex   sync.Mutex
+	buffer  bytes.Buffer
+	limit   int
+	dropped bool
+}
+
+var _ io.Writer = (*boundedBuffer)(nil)
+
+func (b *boundedBuffer) Write(data []byte) (int, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	keep := min(len(data), b.limit-b.buffer.Len())
+	b.buffer.Write(data[:keep])
+	b.dropped = b.dropped || keep < len(data)
+	return len(data), nil
+}
+
+// Bytes returns the bytes that were kept.
+func (b *boundedBuffer) Bytes() []byte {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return bytes.Clone(b.buffer.Bytes())
+}
+
+// String returns the bytes that were kept.
+func (b *boundedBuffer) String() string { return string(b.Bytes()) }
+
+func (b *boundedBuffer) full() bool {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.dropped
 }

@@ -86,9 +86,6 @@ func (h *hangs) add(ctx context.Context, command Command, ended <-chan struct{})
 	}()
 }
 
-// Hanging returns the programs that do not end although they were killed, the oldest first.
-func (h *Host) Hanging() []Hanging { return h.hanging.list() }
-
 // Unended are the programs that were started under a context and have not ended although Run has returned: they may still change a pool or
 // a disk.
 type Unended struct {

@@ -1,13 +1,12 @@
+//go:build linux
+
 package zfs
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -17,9 +16,7 @@ const (
 	defaultTimeout = 2 * time.Minute
 	// defaultGrace is how long a program may take to end after a signal.
 	defaultGrace = 5 * time.Second
-	// outputLimit keeps a runaway program from filling the agent's memory.
-	outputLimit = 16 << 20
-	stderrLimit = 16 << 10
+	stderrLimit  = 16 << 10
 )
 
 // Host runs the programs of this node.
@@ -74,12 +71,19 @@ func (h *Host) Run(ctx context.Context, command Command) ([]byte, error) {
 		process.Stdout = command.Stdout
 	}
 	process.Stderr = stderr
-	isolate(process, h.root)
+	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Chroot: h.root} // helpers such as mount are in the group too
+	if h.root != "" {
+		process.Dir = "/"
+	}
+	process.Cancel = func() error { return syscall.Kill(-process.Process.Pid, syscall.SIGTERM) }
 	process.WaitDelay = h.grace
 	if err := process.Start(); err != nil {
 		return nil, &Error{Kind: notStarted(err), Command: command.String(), ExitCode: -1, Stderr: err.Error(), Err: err}
 	}
 	if err := h.wait(ctx, command, process.Wait); err != nil {
+		if ctx.Err() != nil {
+			_ = syscall.Kill(-process.Process.Pid, syscall.SIGKILL) // helpers that have outlived the program
+		}
 		return nil, failure(ctx, command, err, stderr.String())
 	}
 	if stdout.full() {
@@ -87,6 +91,9 @@ func (h *Host) Run(ctx context.Context, command Command) ([]byte, error) {
 	}
 	return stdout.Bytes(), nil
 }
+
+// Hanging returns the programs that do not end although they were killed, the oldest first.
+func (h *Host) Hanging() []Hanging { return h.hanging.list() }
 
 var errUnkillable = errors.New("the program does not end although it was killed")
 
@@ -143,39 +150,4 @@ func failure(ctx context.Context, command Command, err error, stderr string) err
 		failed.Kind = classify(stderr)
 	}
 	return failed
-}
-
-// boundedBuffer keeps the first bytes of an output. It is locked: an unkillable program may still write to it.
-type boundedBuffer struct {
-	mutex   sync.Mutex
-	buffer  bytes.Buffer
-	limit   int
-	dropped bool
-}
-
-var _ io.Writer = (*boundedBuffer)(nil)
-
-func (b *boundedBuffer) Write(data []byte) (int, error) {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	keep := min(len(data), b.limit-b.buffer.Len())
-	b.buffer.Write(data[:keep])
-	b.dropped = b.dropped || keep < len(data)
-	return len(data), nil
-}
-
-// Bytes returns the bytes that were kept.
-func (b *boundedBuffer) Bytes() []byte {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	return bytes.Clone(b.buffer.Bytes())
-}
-
-// String returns the bytes that were kept.
-func (b *boundedBuffer) String() string { return string(b.Bytes()) }
-
-func (b *boundedBuffer) full() bool {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	return b.dropped
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package zfs
 
 import (
@@ -65,7 +67,7 @@ func testHost(t *testing.T) *Host {
 		t.Fatal(err)
 	}
 	host := NewHost(self, "as-program")
-	host.grace = 100 * time.Millisecond
+	host.grace = time.Second
 	return host
 }
 
@@ -132,6 +134,37 @@ func TestHostEndsPrograms(t *testing.T) {
 	}
 	if hanging := host.Hanging(); len(hanging) != 0 {
 		t.Errorf("programs count as hanging: %v", hanging)
+	}
+}
+
+// TestHostKillsHelpers: a helper that ignores the request to end does not outlive the program that has started it.
+func TestHostKillsHelpers(t *testing.T) {
+	host := NewHost("/bin/sh", "-c", "trap '' TERM; sleep 600 & trap - TERM; echo $!; wait", "sh")
+	host.grace = time.Second
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	reader, writer := io.Pipe()
+	helper := make(chan string, 1)
+	go func() {
+		var pid string
+		_, _ = fmt.Fscanln(reader, &pid)
+		helper <- pid
+		cancel()
+	}()
+	if _, err := host.Run(ctx, Command{Program: "zpool", Stdout: writer}); !errors.Is(err, Cancelled) {
+		t.Error(err)
+	}
+	stat, deadline := "/proc/"+<-helper+"/stat", time.After(10*time.Second)
+	for {
+		text, err := os.ReadFile(stat)
+		if errors.Is(err, os.ErrNotExist) || strings.Contains(string(text), ") Z") {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("the helper is left: %s, %v", text, err)
+		case <-time.After(time.Millisecond):
+		}
 	}
 }
 
