@@ -37,6 +37,14 @@ func (j UserJob) Reads() bool { return j.Mode() != Write && j.Mode() != RandomWr
 // Writes reports whether the job writes.
 func (j UserJob) Writes() bool { return j.Mode() != Read && j.Mode() != RandomRead }
 
+// Syncs reports whether the job calls fsync or fdatasync. With sync=dsync its writes are durable without such calls.
+func (j UserJob) Syncs() bool {
+	return slices.ContainsFunc([]string{"fsync", "fdatasync", "end_fsync", "fsync_on_close"}, func(option string) bool {
+		value, set := j.Set[option]
+		return set && (value == "" || strings.Trim(value, "0") != "")
+	})
+}
+
 // jobsWith are the names of the jobs that satisfy a condition.
 func (f UserFile) jobsWith(holds func(UserJob) bool) []string {
 	var names []string

@@ -247,6 +247,11 @@ func (f UserFile) Writers() []string {
 	return f.jobsWith(UserJob.Writes)
 }
 
+// Syncers are the jobs that call fsync or fdatasync.
+func (f UserFile) Syncers() []string {
+	return f.jobsWith(UserJob.Syncs)
+}
+
 // UntimedSyncs are the jobs whose syncs fio does not time. With libaio it makes the sync itself, and counts its time from the beginning of
 // the request before: fio 3.33 and 3.39 report 34 ms for a flush of 11 ms after a write of 22 ms.
 func (f UserFile) UntimedSyncs() []string {

@@ -19,7 +19,7 @@ import (
 var effectRules = []func(c *comparison, on places) (field, message string){
 	intentLog, unflushed, attributes, accessTimes, specialUnused, specialTakesAll, specialAlike, cacheUnused, cacheCold,
 	nothingTwice, nothingSmaller, recordsStay, zerosWritten, blockRepeated, fillOverwritten, algorithmsAlike, blankRows, directAlike,
-	clonesAlike, smallFiles, levelsOfVolume, sameBytes, holesWritten, wholeDevice, queueBelowLeast, justWritten, readFromMemory,
+	clonesAlike, smallFiles, levelsOfVolume, sameBytes, holesWritten, wholeDevice, queueBelowLeast, justWritten, readFromMemory, readAgain,
 }
 
 // foreseeEffects warns once for each rule.

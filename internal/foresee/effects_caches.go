@@ -78,6 +78,25 @@ func (p *place) freshRead() (of *task, name string) {
 	return nil, ""
 }
 
+// readAgain finds oltp phases that expect all reads from disks, although the ARC may hold the blocks that they read a second time.
+func readAgain(_ *comparison, on places) (field, message string) {
+	for i := range on {
+		p := &on[i]
+		bytes := p.filled()
+		if !p.caches() || bytes == 0 || bytes > inMemory {
+			continue
+		}
+		for at := range p.tasks {
+			of := &p.tasks[at]
+			if p.ofPlace(of) && of.Phase.Measure != nil && of.Phase.Measure.Workload.OLTP != nil && declared(of) == v1alpha1.CacheCold {
+				return p.phaseField(of) + ".measure.cache", "oltp reads blocks again, then from the ARC, and with more than 5% of such reads the " +
+					"phase is Invalid: leave cache out and write a small zfs_arc_max in moduleParameters, or primarycache: metadata"
+			}
+		}
+	}
+	return "", ""
+}
+
 // filled returns the most space that the fills of the volume take. 0 if the spec does not show it.
 func (p *place) filled() (bytes int64) {
 	for i := range p.tasks {

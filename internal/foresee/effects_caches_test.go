@@ -171,3 +171,22 @@ func TestColdCacheDevices(t *testing.T) {
 		"in all variants":   {func(s *effectSpec) { cached(0, ofOLTP)(s); s.Variants = nil }, ""},
 	})
 }
+
+// TestReadAgain: reads of blocks that oltp has read before come from the ARC.
+func TestReadAgain(t *testing.T) {
+	reading := func(cache v1alpha1.CacheExpectation, one v1alpha1.Workload) func(*effectSpec) {
+		return func(s *effectSpec) {
+			measuring(s, one)
+			s.Phases[0].Fill = &v1alpha1.FillPhase{Size: &v1alpha1.Amount{Quantity: resource.MustParse("1Gi")}}
+			s.Phases[1].Measure.Cache = cache
+		}
+	}
+	const warns = "warning: spec.phases[1].measure.cache: oltp reads blocks again, then from the ARC"
+	foresee(t, map[string]foreseen{
+		"oltp":                {reading(v1alpha1.CacheCold, ofOLTP), warns},
+		"oltp, any cache":     {reading(v1alpha1.CacheAny, ofOLTP), ""},
+		"oltp, a small ARC":   {limited(reading(v1alpha1.CacheCold, ofOLTP)), ""},
+		"oltp, only metadata": {having(reading(v1alpha1.CacheCold, ofOLTP), property("primarycache", "metadata")), ""},
+		"scan":                {reading(v1alpha1.CacheCold, ofScan), ""},
+	})
+}

@@ -295,6 +295,15 @@ func TestGatesOnMetrics(t *testing.T) {
 			s.Variants = []v1alpha1.Variant{{Name: "a"}, {Name: "b"}}
 			expression("variant('a').phase('busy').readBytesPerSecond > variant('b').phase('busy').readBytesPerSecond")(s)
 		}, "warning: spec.gates[0].expression: use its during.readBytesPerSecond"},
+		"better than itself": {func(s *spec) {
+			s.Variants = []v1alpha1.Variant{{Name: "a"}, {Name: "b"}}
+			expression("phase('scan').readBytesPerSecond > variant('a').phase('scan').readBytesPerSecond")(s)
+		}, "warning: spec.gates[0].expression: the gate also judges variant a, against itself, where it never holds"},
+		"better than another": {func(s *spec) {
+			s.Variants = []v1alpha1.Variant{{Name: "a"}, {Name: "b"}}
+			expression("phase('scan').readBytesPerSecond > variant('a').phase('scan').readBytesPerSecond")(s)
+			s.Gates[0].Variants = []v1alpha1.VariantParts{"b"}
+		}, ""},
 		"until it ends, of the operation": {func(s *spec) {
 			s.Phases = append(s.Phases, untilScrubbed)
 			expression("phase('busy').scannedBytes > 1.0 && phase('busy').durationNanoseconds > 1.0")(s)

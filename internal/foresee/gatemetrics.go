@@ -23,6 +23,9 @@ func foreseeGates(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gate
 		if dependent := dependentRuns(spec, spec.Gates[i], slots, needed); dependent != "" {
 			f.warn(gateField(i, spec.Gates[i]), dependent)
 		}
+		if failing := againstItself(spec, spec.Gates[i], slots); failing != "" {
+			f.warn(gateField(i, spec.Gates[i]), failing)
+		}
 		if padded := paddedRatio(spec.Gates[i], slots, needed); padded != "" {
 			f.warn(gateField(i, spec.Gates[i]), padded)
 		}
@@ -66,6 +69,23 @@ func dependentRuns(spec *v1alpha1.StorageBenchmarkSpec, one v1alpha1.Gate, slots
 		}
 	}
 	return ""
+}
+
+// againstItself returns a warning if an expression compares each variant with one of them, and can never hold for that one.
+func againstItself(spec *v1alpha1.StorageBenchmarkSpec, one v1alpha1.Gate, slots []design.Slot) string {
+	if !strings.Contains(one.Expression, "variant(") {
+		return ""
+	}
+	alone, err := gate.Compile([]v1alpha1.Gate{one}, spec.Phases, design.VariantNames(slots))
+	if err != nil {
+		return "" // which is reported elsewhere
+	}
+	variant := alone.NeverForItself()[0]
+	if variant == "" {
+		return ""
+	}
+	return fmt.Sprintf("the gate also judges variant %s, against itself, where it never holds: list the other variants in the gate's variants",
+		variant)
 }
 
 // references returns the metrics that each gate needs. gates is nil if one of the gates is invalid, which is reported elsewhere: the others

@@ -314,11 +314,23 @@ func Lacking(phase *v1alpha1.Phase, metric string) string {
 		metric = derived.Distribution
 		at = strings.LastIndexByte(metric, '.')
 	}
+	if name := metric[:max(at, 0)]; name != "" && isOnlyJob(phase, name) {
+		return "its job file has one job, whose metrics are those of the phase: leave out " + name
+	}
 	if traits, _ := PhaseTraits(phase); phase.Measure != nil && traits.Name != "" && traits.Once == "" && phase.Measure.SteadyState == nil &&
 		phase.Measure.OperateAfter == nil && begins(metric[at+1:], rounds) {
 		return "a phase measures in rounds only with steadyState: add it"
 	}
 	return lacking(phase, metric[:max(at, 0)], metric[at+1:])
+}
+
+// isOnlyJob reports whether a job file has one job, with this name.
+func isOnlyJob(phase *v1alpha1.Phase, job string) bool {
+	if traits, measures := PhaseTraits(phase); !measures || traits.Name != "fio" {
+		return false
+	}
+	file, err := fiofile.ParseUserFile(phase.Measure.Workload.FIO.JobFile)
+	return err == nil && len(file.Sections) == 1 && file.Sections[0].Name == job
 }
 
 // lacking says why the jobs of fio have no such metric: a single job, or all jobs together if job is empty.
@@ -336,6 +348,8 @@ func lacking(phase *v1alpha1.Phase, job, metric string) string {
 		return "its jobs only write (rw): use a metric of writes"
 	case begins(metric, writes) && !of(file.Writers()):
 		return "its jobs only read, which is what fio does without rw: use a metric of reads, or write rw=randwrite or rw=randrw"
+	case begins(metric, "syncLatency") && !of(file.Syncers()):
+		return "its jobs call neither fsync nor fdatasync: add fsync=1 or fdatasync=1, or with sync=dsync use a metric of writes"
 	case !begins(metric, `(read|write|sync)Latency`):
 	case of(paced):
 		return fiofile.WhyPaced(paced)

@@ -98,7 +98,7 @@ func TestCanMeasure(t *testing.T) {
 		{"fio", fio, false, "readBytes syncOperations log.writeBytesPerSecond data.readLatencyP99Nanoseconds",
 			"logs.writeBytes log.transactions log.writtenBytesPerApplicationByteMilli"},
 		{"fio on a pool", fio, true, "writtenBytesPerApplicationByteMilli log.writeBytes", "data.readBytesPerApplicationByteMilli"},
-		{"one job", one, false, "writeBytesPerSecond", "log.writeBytesPerSecond"},
+		{"one job", one, false, "writeBytesPerSecond syncOperations", "log.writeBytesPerSecond syncLatencyP99Nanoseconds"},
 		{"syncs of libaio", aio, false, "syncOperations log.syncOperations writeLatencyP99Nanoseconds log.writeLatencyP99Nanoseconds",
 			"syncLatencyP99Nanoseconds log.syncLatencyMeanNanoseconds syncLatency.shareOver10ms"},
 		{"a paced job", paced, false, "writeOperationsPerSecond data.readLatencyP99Nanoseconds log.writeBytes",

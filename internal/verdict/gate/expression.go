@@ -96,10 +96,7 @@ func (e expressionRule) judgeVariant(ctx context.Context, measured measurements,
 	var unsure []alternatives
 	// All references need data, even those that && and || would skip.
 	for i, ref := range e.references {
-		full := ref
-		if full.variant == "" {
-			full.variant = variant
-		}
+		full := ref.of(variant)
 		metric, missing := measured.find(full)
 		if missing != "" {
 			return opinion{variant: variant, verdict: v1alpha1.VerdictInconclusive, reason: ReasonNoData, text: missing}

@@ -103,6 +103,14 @@ func (r reference) String() string {
 	return text
 }
 
+// of is the reference with the given variant, if it names none.
+func (r reference) of(variant string) reference {
+	if r.variant == "" {
+		r.variant = variant
+	}
+	return r
+}
+
 // checkPath checks PHASE.METRIC.
 func (s scope) checkPath(path string) (reference, string) {
 	phase, metric, _ := strings.Cut(path, ".")
