@@ -21,6 +21,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/test/lab/proc"
+	"github.com/storagebench/storagebench/test/lab/progress"
 	"github.com/storagebench/storagebench/test/lab/toolroot"
 	"github.com/storagebench/storagebench/test/lab/vm"
 )
@@ -181,19 +182,29 @@ func registerNode(ctx context.Context, cluster client.Client, s *state, n int) e
 	return nil
 }
 
-// waitNodes waits until all nodes are ready, or one of the machines has ended.
-func (l *Lab) waitNodes(ctx context.Context, cluster client.WithWatch, s *state, log io.Writer) error {
+// waitNodes waits until all nodes are ready. A machine that ends while it boots is started once more: QEMU without KVM sometimes fails an
+// assertion of its own.
+func (l *Lab) waitNodes(ctx context.Context, cluster client.WithWatch, s *state, report *progress.Reporter, log io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	waiting := s.nodes()
+	waiting, restarted := s.nodes(), map[string]bool{}
 	return l.poll(ctx, func() (bool, string, error) {
 		parts, err := l.running()
 		if err != nil {
 			return false, "", err
 		}
 		for _, name := range s.nodes() {
-			if !parts[part(name)] {
+			if parts[part(name)] {
+				continue
+			}
+			if restarted[name] {
 				return false, "", fmt.Errorf("the virtual machine of node %s has ended; %s", name, l.console(name))
+			}
+			report.Say("the virtual machine of node %s has ended: starting it once more. The last lines of its log:\n%s", name,
+				progress.Tail(filepath.Join(l.Logs(), part(name)+".log")))
+			restarted[name] = true
+			if err := l.bootNodes(ctx, s, log); err != nil {
+				return false, "", err
 			}
 		}
 		var nodes corev1.NodeList

@@ -121,7 +121,7 @@ func (l *Lab) start(ctx context.Context, s *state, until string, report *progres
 		return l.explain(err)
 	}
 	if err := report.Step("wait-ready", "waiting until the nodes are ready", func(log io.Writer) error {
-		return l.waitNodes(ctx, cluster, s, log)
+		return l.waitNodes(ctx, cluster, s, report, log)
 	}); err != nil {
 		return l.explain(err)
 	}
