@@ -100,13 +100,16 @@ func (a *App) plan(ctx context.Context, files []string, storage speed, all bool,
 		if one.unreadable != nil {
 			return one.unreadable
 		}
+		if one.unbuilt && format == formatText {
+			a.sayJudgement(one)
+		}
 		if len(one.problems) > 0 {
 			wrong := one.problems[0]
 			return exitf(ExitRefused, "%s: %s is not valid: %s\nRun 'kubectl storagebench validate %s' for details", one.manifest.at(wrong.field),
 				one.manifest, wrong, strings.Join(files, " "))
 		}
 	}
-	judged = slices.DeleteFunc(judged, func(one judgement) bool { return !one.manifest.isBenchmark() })
+	judged = slices.DeleteFunc(judged, func(one judgement) bool { return one.unbuilt || !one.manifest.isBenchmark() })
 	if len(judged) == 0 {
 		return exitf(ExitRefused, "%s: no StorageBenchmark in it: use a file that has one", strings.Join(files, ", "))
 	}

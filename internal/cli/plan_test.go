@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -93,6 +94,29 @@ func TestPlanWarns(t *testing.T) {
 	code, out, errors := called(t, newHub(t), "plan", filepath.Dir(path))
 	if code != ExitPassed || !strings.Contains(validated, "warning: ") || !strings.HasPrefix(out, validated) {
 		t.Errorf("%d %s\n%s%s", code, errors, validated, out)
+	}
+}
+
+// TestPlanOfAFolder: a kustomization is not applied, and the files in its folder are planned as they are.
+func TestPlanOfAFolder(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("kustomization.yaml", "resources: [b.yaml]\n")
+	write("target.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n")
+	if code, out, errors := called(t, newHub(t), "plan", folder); code != ExitRefused || !strings.Contains(out, "run kubectl kustomize") ||
+		!strings.Contains(errors, "no StorageBenchmark in it") {
+		t.Errorf("%d %s%s", code, out, errors)
+	}
+	write("b.yaml", planTarget)
+	for _, format := range []string{"text", "json"} {
+		if code, out, errors := called(t, newHub(t), "plan", folder, "-o", format); code != ExitPassed || !strings.Contains(out, "pools") ||
+			strings.Contains(out, "run kubectl kustomize") != (format == "text") {
+			t.Errorf("%s: %d %s%s", format, code, out, errors)
+		}
 	}
 }
 
