@@ -18,8 +18,14 @@ import (
 var aliases = map[string]string{"l2arc": "cache", "slog": "log", "zil": "log", "properties": "dataset.properties",
 	"parameters": "moduleParameters"}
 
+// ofVdev are fields of a vdev, and what users call its devices.
+var ofVdev = []string{"type", "devices", "disks", "draidDataDevices", "draidSpares"}
+
 // instead says what to write instead of an unknown field. Only a field with a single value can be a misplaced setting.
 func instead(name string, value any, names []string) string {
+	if slices.Contains(names, "vdevs") && slices.Contains(ofVdev, name) {
+		return "write it in a vdev, such as vdevs: [{type: mirror, devices: [/dev/disk/by-id/A, /dev/disk/by-id/B]}]"
+	}
 	alias, _, _ := strings.Cut(aliases[name], ".")
 	switch value.(type) {
 	case map[string]any, []any:

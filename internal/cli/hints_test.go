@@ -28,6 +28,8 @@ func TestHints(t *testing.T) {
 			pool + ".recordsize: unknown field: write it under dataset.properties"}},
 		"a class of vdevs": {pool: "dedup: [{devices: [/dev/disk/by-id/c]}]", want: []string{
 			pool + ".dedup: unknown field: write one of ashift, cache, log, "}},
+		"a vdev without its list": {pool: "type: mirror", want: []string{
+			pool + ".type: unknown field: write it in a vdev, such as vdevs: [{type: mirror, devices: ["}},
 		"property of datasets": {pool: "properties: {recordsize: 8k}", want: []string{
 			pool + ".properties.recordsize: it is a property of datasets: write it in rootProperties"}},
 		"property of pools": {dataset: "properties: {autotrim: 'on', ashift: '12'}", want: []string{
