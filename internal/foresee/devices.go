@@ -147,7 +147,9 @@ func (p *poolPlan) mixed(data []v1alpha1.Vdev) string {
 	if len(data) == 0 {
 		return ""
 	}
-	words := func(vdev v1alpha1.Vdev) string { return fmt.Sprintf("a %s of %d", cmp.Or(vdev.Type, "stripe"), len(vdev.Devices)) }
+	words := func(vdev v1alpha1.Vdev) string {
+		return fmt.Sprintf("a %s of %d", cmp.Or(vdev.Type, "stripe"), len(vdev.Devices))
+	}
 	losses := func(vdev v1alpha1.Vdev) int { return toleratedLosses(vdev.Type, len(vdev.Devices)) }
 	first := data[0]
 	for _, vdev := range data {

@@ -107,6 +107,9 @@ func (j job) depthUnused(_ *v1alpha1.MeasurePhase, onZFS bool) string {
 		return ""
 	}
 	why, instead := "with ioengine="+engine+" a worker sends one request at a time", fmt.Sprintf("write numjobs=%d in its place", depth)
+	if !j.ofFill() {
+		instead += fmt.Sprintf(" and divide size by %d, because each worker has files of its own", depth)
+	}
 	switch {
 	case engine == "libaio" && onZFS:
 		why = "ZFS serves a worker with ioengine=libaio one request at a time, also with direct=1"

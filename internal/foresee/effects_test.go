@@ -312,7 +312,9 @@ func TestEffectsOfJobs(t *testing.T) {
 	}
 	const pages, checkpoints = "full_page_writes", "warning: spec.phases[1].measure.workload.postgres.settings: "
 	foresee(t, map[string]foreseen{
-		"psync":                   {jobs("ioengine=psync"), job + "with ioengine=psync a worker sends one request at a time: write numjobs=32"},
+		"psync, own files": {func(s *effectSpec) { measuring(s, jobFile("iodepth=32", "rw=write", "bs=128k")) },
+			job + "with ioengine=psync a worker sends one request at a time: write numjobs=32 in its place and divide size by 32, because each worker has files of its own"},
+		"psync":                   {jobs("ioengine=psync"), job + "with ioengine=psync a worker sends one request at a time: write numjobs=32 in its place"},
 		"no engine":               {jobs(), job + "with ioengine=psync"},
 		"libaio on ZFS":           {jobs("ioengine=libaio", "direct=1"), job + "ZFS serves a worker with ioengine=libaio one request at a time"},
 		"io_uring":                {jobs("ioengine=io_uring"), blocked + "write ioengine=psync, and numjobs in place of iodepth"},
