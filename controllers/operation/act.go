@@ -114,9 +114,8 @@ func (r *Reconciler) run(ctx context.Context, state operations.State, action ope
 	if kind.run != nil {
 		return kind.run(r, ctx, state, action)
 	}
-	return r.jobs.start(state.Operation, r.Clock, work{graceful: kind.graceful, do: func(ctx context.Context, j *job) (operations.Result, error) {
-		return kind.work(r, ctx, state, j)
-	}})
+	do := func(ctx context.Context, j *job) (operations.Result, error) { return kind.work(r, ctx, state, j) }
+	return r.jobs.start(state.Operation, r.Clock, work{graceful: kind.graceful, do: do})
 }
 
 // onDisks runs a command that takes disks.

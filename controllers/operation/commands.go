@@ -29,101 +29,105 @@ type kind struct {
 
 // kinds are the operations, by the field of PoolAction that requests them.
 var kinds = map[string]kind{
-	"addVdev":         {run: addVdev},
-	"clone":           {observe: observeClone, run: clone},
+	"addVdev":         {run: (*Reconciler).addVdev},
+	"clone":           {observe: (*Reconciler).observeClone, run: (*Reconciler).clone},
 	"copy":            {observe: (*Reconciler).observeCopy, work: (*Reconciler).copy},
-	"destroyDataset":  {observe: observeDestroyDataset, work: (*Reconciler).destroyDataset},
-	"destroySnapshot": {observe: observeDestroySnapshot, work: (*Reconciler).destroySnapshot},
-	"exportImport":    {observe: observeExport, run: (*Reconciler).exportImport},
+	"destroyDataset":  {observe: (*Reconciler).observeDestroyDataset, work: (*Reconciler).destroyDataset},
+	"destroySnapshot": {observe: (*Reconciler).observeDestroySnapshot, work: (*Reconciler).destroySnapshot},
+	"exportImport":    {observe: (*Reconciler).observeExport, run: (*Reconciler).exportImport},
 	"layoutScore":     {work: (*Reconciler).layoutScore},
 	"metaslabMap":     {work: (*Reconciler).metaslabMap},
 	"moduleParameter": {run: (*Reconciler).setParameter, cleanUp: (*Reconciler).restoreParameter},
 	"observe":         {work: (*Reconciler).watch, graceful: true},
-	"offlineDevice":   {observe: observeOffline, work: (*Reconciler).offlineDevice, graceful: true, cleanUp: (*Reconciler).bringBack},
-	"removeVdev":      {run: removeVdev, stop: cancelRemoval},
-	"replaceDevice":   {run: replaceDevice},
+	"offlineDevice":   {observe: (*Reconciler).observeOffline, work: (*Reconciler).offlineDevice, graceful: true, cleanUp: (*Reconciler).bringBack},
+	"removeVdev":      {run: (*Reconciler).removeVdev, stop: (*Reconciler).cancelRemoval},
+	"replaceDevice":   {run: (*Reconciler).replaceDevice},
 	"replicate":       {observe: (*Reconciler).observeReplication, work: (*Reconciler).replicate, cleanUp: (*Reconciler).cleanUpReplication},
-	"scrub":           {run: scrubbing(zfs.ScrubStart), stop: scrubbing(zfs.ScrubStop)},
+	"scrub":           {run: (*Reconciler).startScrub, stop: (*Reconciler).stopScrub},
 	"setProperty":     {observe: (*Reconciler).observeProperties, run: (*Reconciler).setProperties, cleanUp: (*Reconciler).correctMark},
-	"snapshot":        {observe: observeSnapshot, run: snapshot},
-	"trim":            {run: trimming(zfs.TrimStart), stop: trimming(zfs.TrimCancel)},
+	"snapshot":        {observe: (*Reconciler).observeSnapshot, run: (*Reconciler).snapshot},
+	"trim":            {run: (*Reconciler).startTrim, stop: (*Reconciler).cancelTrim},
 }
 
 // kindOf returns the kind of an operation. The planner begins none that this agent does not know.
 func kindOf(state operations.State) kind { return kinds[operate.Name(state.Operation.Spec.Action)] }
 
-func observeSnapshot(r *Reconciler, ctx context.Context, state *operations.State) error {
+func (r *Reconciler) observeSnapshot(ctx context.Context, state *operations.State) error {
 	state.Snapshot.Name = state.Source.Name + "@" + string(state.Operation.Spec.Action.Snapshot.Name)
 	return r.lookUp(ctx, state.Live.Name, &state.Source, &state.Snapshot)
 }
 
-func observeDestroySnapshot(r *Reconciler, ctx context.Context, state *operations.State) error {
+func (r *Reconciler) observeDestroySnapshot(ctx context.Context, state *operations.State) error {
 	state.Snapshot.Name = state.Source.Name + "@" + string(state.Operation.Spec.Action.DestroySnapshot.Name)
 	return r.lookUp(ctx, state.Live.Name, &state.Source, &state.Snapshot)
 }
 
-func observeClone(r *Reconciler, ctx context.Context, state *operations.State) error {
+func (r *Reconciler) observeClone(ctx context.Context, state *operations.State) error {
 	action := state.Operation.Spec.Action.Clone
 	state.Snapshot.Name = state.Source.Name + "@" + string(action.Snapshot)
 	state.Target.Name = operations.OperationDataset(state.Pool, action.To)
 	return r.lookUp(ctx, state.Live.Name, &state.Source, &state.Snapshot, &state.Target)
 }
 
-func observeDestroyDataset(r *Reconciler, ctx context.Context, state *operations.State) error {
+func (r *Reconciler) observeDestroyDataset(ctx context.Context, state *operations.State) error {
 	if err := r.lookUp(ctx, state.Live.Name, &state.Source); err != nil {
 		return err
 	}
 	return r.observeUse(state, state.Source.Name, operations.AwaitedPoints(*state)...)
 }
 
-func observeExport(r *Reconciler, _ context.Context, state *operations.State) error {
+func (r *Reconciler) observeExport(_ context.Context, state *operations.State) error {
 	return r.observeUse(state, state.Live.Name, naming.MountPoints(state.Pool)...)
 }
 
-func observeOffline(_ *Reconciler, _ context.Context, state *operations.State) error {
+func (*Reconciler) observeOffline(_ context.Context, state *operations.State) error {
 	if state.Offline() && (state.Job == nil || !state.Job.Running) {
 		state.Leftovers = []string{string(state.Operation.Spec.Action.OfflineDevice.Device) + " is offline"}
 	}
 	return nil
 }
 
-func snapshot(r *Reconciler, ctx context.Context, state operations.State, _ operations.Action) error {
+func (r *Reconciler) snapshot(ctx context.Context, state operations.State, _ operations.Action) error {
 	mark := map[string]string{naming.PropertyOperation: string(state.Operation.UID)}
 	return r.timed(ctx, state, func() error {
 		return r.ZFS.Snapshot(ctx, state.Snapshot.Name, state.Operation.Spec.Action.Snapshot.Recursive, mark)
 	})
 }
 
-func clone(r *Reconciler, ctx context.Context, state operations.State, _ operations.Action) error {
+func (r *Reconciler) clone(ctx context.Context, state operations.State, _ operations.Action) error {
 	return r.timed(ctx, state, func() error { return r.ZFS.Clone(ctx, state.Snapshot.Name, state.Target.Name, made(state)) })
 }
 
-func scrubbing(act zfs.ScrubAct) command {
-	return func(r *Reconciler, ctx context.Context, state operations.State, _ operations.Action) error {
-		return r.proven(ctx, state, func() error { return r.ZFS.Scrub(ctx, state.Live.Name, act) })
-	}
+func (r *Reconciler) startScrub(ctx context.Context, state operations.State, _ operations.Action) error {
+	return r.proven(ctx, state, func() error { return r.ZFS.Scrub(ctx, state.Live.Name, zfs.ScrubStart) })
 }
 
-func trimming(act zfs.TrimAct) command {
-	return func(r *Reconciler, ctx context.Context, state operations.State, action operations.Action) error {
-		return r.proven(ctx, state, func() error { return r.ZFS.Trim(ctx, state.Live.Name, action.Member, act) })
-	}
+func (r *Reconciler) stopScrub(ctx context.Context, state operations.State, _ operations.Action) error {
+	return r.proven(ctx, state, func() error { return r.ZFS.Scrub(ctx, state.Live.Name, zfs.ScrubStop) })
 }
 
-func removeVdev(r *Reconciler, ctx context.Context, state operations.State, action operations.Action) error {
+func (r *Reconciler) startTrim(ctx context.Context, state operations.State, action operations.Action) error {
+	return r.proven(ctx, state, func() error { return r.ZFS.Trim(ctx, state.Live.Name, action.Member, zfs.TrimStart) })
+}
+
+func (r *Reconciler) cancelTrim(ctx context.Context, state operations.State, action operations.Action) error {
+	return r.proven(ctx, state, func() error { return r.ZFS.Trim(ctx, state.Live.Name, action.Member, zfs.TrimCancel) })
+}
+
+func (r *Reconciler) removeVdev(ctx context.Context, state operations.State, action operations.Action) error {
 	return r.answered(ctx, state, func() error { return r.ZFS.RemoveVdev(ctx, state.Live.Name, action.Member) })
 }
 
-func cancelRemoval(r *Reconciler, ctx context.Context, state operations.State, _ operations.Action) error {
+func (r *Reconciler) cancelRemoval(ctx context.Context, state operations.State, _ operations.Action) error {
 	return r.proven(ctx, state, func() error { return r.ZFS.CancelRemoval(ctx, state.Live.Name) })
 }
 
-func addVdev(r *Reconciler, ctx context.Context, state operations.State, action operations.Action) error {
+func (r *Reconciler) addVdev(ctx context.Context, state operations.State, action operations.Action) error {
 	added := operations.AddedLayout(state.Operation.Spec.Action.AddVdev.Vdev())
 	return r.onDisks(ctx, state, action, func() error { return r.ZFS.Add(ctx, state.Live.Name, int(state.Pool.Spec.Ashift), added) })
 }
 
-func replaceDevice(r *Reconciler, ctx context.Context, state operations.State, action operations.Action) error {
+func (r *Reconciler) replaceDevice(ctx context.Context, state operations.State, action operations.Action) error {
 	with := string(state.Operation.Spec.Action.ReplaceDevice.With)
 	return r.onDisks(ctx, state, action, func() error { return r.ZFS.Replace(ctx, state.Live.Name, action.Member, with) })
 }

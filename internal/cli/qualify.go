@@ -76,7 +76,8 @@ needs the cluster role edit there. The same command with the same flags prints t
 		"`DURATION` of each measurement; PostgreSQL takes five times that")
 	flags.IntVar(&options.suite.Repetitions, "repetitions", qualify.DefaultRepetitions, "`NUMBER` of repetitions")
 	flags.BoolVar(&options.dryRun, "dry-run", false, "print the StorageBenchmarks, and apply nothing")
-	flags.StringArrayVar(&options.from, "from", nil, "print the card of this results.json `FILE`, or StorageBenchmark, of the suite; use it once for each part")
+	flags.StringArrayVar(&options.from, "from", nil, "print the card of this results.json `FILE`, or StorageBenchmark, of the suite; "+
+		"use it once for each part")
 	a.addFormat(command, &options.format, []string{"text", "markdown", "json", formatHTML})
 	return command
 }

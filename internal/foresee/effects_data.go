@@ -334,7 +334,7 @@ func fillOverwritten(_ *comparison, on places) (field, message string) {
 			return ""
 		}
 		return fmt.Sprintf("job [%s] overwrites the data of the fill with other data, which does not compress like that: write "+
-			"buffer_compress_percentage=%g and buffer_compress_chunk=4k", j.Name, percent)
+			"buffer_compress_percentage=%.0f and buffer_compress_chunk=4k", j.Name, percent)
 	})
 }
 

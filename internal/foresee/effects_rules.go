@@ -43,7 +43,7 @@ func logUnused(on places) string {
 		return ""
 	}
 	return "it has almost no effect, because no phase measures synchronous writes (fill, oltp and scan make none): add redo, postgres, " +
-		"metadata with sync: File, or fio with fsync=1"
+		"metadata with sync: File, or fio with fsync=1 or sync=dsync"
 }
 
 // shortest is how long writes should last, so that the data that ZFS still holds in memory at their end is only a small part of them.

@@ -115,7 +115,7 @@ func TestOperationsBegin(t *testing.T) {
 		change func(*State)
 		want   decided
 	}{
-		"at once": {scrubAction, func(*State) {}, begins},
+		"at once":            {scrubAction, func(*State) {}, begins},
 		"of a newer release": {v1alpha1.PoolAction{}, func(*State) {}, decided{"", "", v1alpha1.ReasonNotSupported, "upgrade the agent"}},
 		"no pool": {scrubAction, func(s *State) {
 			s.Pool, s.Live = nil, nil
