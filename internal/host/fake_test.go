@@ -143,13 +143,13 @@ func label(t testing.TB, state PoolState) []byte {
 	return withNumber(t, data, "state", byte(state))
 }
 
-// withNumber changes the first number with the given name in a label.
+// withNumber changes the last number with the given name in a label: numbers of the pool may follow those of its vdevs.
 func withNumber(t testing.TB, data []byte, name string, value byte) []byte {
 	t.Helper()
 	// A pair ends with its value: name, type 8, one element, 64 bits.
 	pattern := append([]byte(name), make([]byte, 3-(len(name)+3)%4)...)
 	pattern = append(pattern, 0, 0, 0, 8, 0, 0, 0, 1)
-	at := bytes.Index(data, pattern)
+	at := bytes.LastIndex(data, pattern)
 	if at < 0 {
 		t.Fatalf("the golden label has no %s", name)
 	}

@@ -24,13 +24,18 @@ func TestRealLabel(t *testing.T) {
 // TestLabelsOfTransactionGroup0: ZFS writes such a label when it takes a disk out of a pool, and also before it adds one. Another host may
 // be adding the disk now.
 func TestLabelsOfTransactionGroup0(t *testing.T) {
-	left := PoolLabel{Name: "tank", GUID: 7, State: PoolActive, HostName: "other"}
+	left, err := parseLabel(unpacked(t, "label-left.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if reason, detail := left.judge("vdb", nil); reason != PoolMember || !strings.Contains(detail, "was taken out") {
 		t.Errorf("%s: %s", reason, detail)
 	}
-	joining := left
-	joining.CreateTxg = 4
-	if reason, detail := joining.judge("vdb", nil); reason != ActivePool || !strings.Contains(detail, `host "other" (id 0) began to add vdb`) {
+	joining, err := parseLabel(withNumber(t, unpacked(t, "label-left.gz"), "create_txg", 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reason, detail := joining.judge("vdb", nil); reason != ActivePool || !strings.Contains(detail, `host "n1" (id 1526726657) began to add vdb`) {
 		t.Errorf("%s: %s", reason, detail)
 	}
 }
