@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/workload"
-	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
 // Assumptions of the estimate, because the storage is unknown. Only the requested durations are certain.
@@ -152,7 +150,7 @@ func estimateRun(slot *design.Slot) spent {
 			filled = fillBytes(phase.Fill, size)
 			all.bytes += filled
 		case phase.Fragment != nil:
-			all.bytes += filled * int64(fragmentRounds(phase.Fragment)) * inflation(slot, phase.Fragment)
+			all.bytes += filled * int64(fragmentRounds(phase.Fragment))
 		case phase.Free != nil:
 			filled -= shareOf(phase.Free.Share, filled)
 		case phase.Measure != nil:
@@ -160,19 +158,6 @@ func estimateRun(slot *design.Slot) spent {
 		}
 	}
 	return all
-}
-
-// inflation returns how many bytes an overwrite writes for each byte, at least: a part of a record is written as a whole record.
-func inflation(slot *design.Slot, fragment *v1alpha1.FragmentPhase) int64 {
-	if slot.Target.ZFS == nil || slot.Target.ZFS.Dataset == nil {
-		return 1
-	}
-	properties := slot.Target.ZFS.Dataset.Properties
-	record, known := settings.Bytes(string(cmp.Or(properties["recordsize"], properties["volblocksize"], "128k")))
-	if !known || fragment.BlockSize == nil {
-		return 1
-	}
-	return max(1, int64(record)/fragment.BlockSize.Value())
 }
 
 func fillBytes(fill *v1alpha1.FillPhase, size int64) int64 {

@@ -60,11 +60,13 @@ func checkDevices(spec *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) error 
 	}
 	plans := append([]*poolPlan{planPool(naming.VolumeData, at+".pool", &zfs.Pool)}, others...)
 	sharedDevices(f, slot, plans)
+	all := slices.Clone(plans)
 	for i := range zfs.PerNode { // the pool of the node replaces the first one
-		field := fmt.Sprintf("%s.perNode[%d].pool", at, i)
-		sharedDevices(f, slot, append([]*poolPlan{planPool(naming.VolumeData, field, &zfs.PerNode[i].Pool)}, others...))
+		ofNode := planPool(naming.VolumeData, fmt.Sprintf("%s.perNode[%d].pool", at, i), &zfs.PerNode[i].Pool)
+		sharedDevices(f, slot, append([]*poolPlan{ofNode}, others...))
+		all = append(all, ofNode)
 	}
-	for _, plan := range plans {
+	for _, plan := range all {
 		if problem := plan.mixed(plan.vdevs); problem != "" {
 			f.refuse(plan.field, problem+inVariant(slot))
 		}
@@ -171,6 +173,19 @@ func (p *poolPlan) mixed(data []v1alpha1.Vdev) string {
 	return ""
 }
 
+// unlike refuses to add a raidz or draid beside one of another type or width. OpenZFS creates a pool with both, but before 2.4 it does not
+// add one to the other.
+func (p *poolPlan) unlike(added v1alpha1.Vdev) string {
+	striped := func(vdev v1alpha1.Vdev) bool { return strings.Contains(string(vdev.Type), "raid") }
+	for _, vdev := range p.vdevs {
+		if striped(added) && striped(vdev) && (added.Type != vdev.Type || len(added.Devices) != len(vdev.Devices)) {
+			return fmt.Sprintf("OpenZFS before 2.4 adds no %s of %d to a pool with a %s of %d devices: add a %s of %d", added.Type,
+				len(added.Devices), vdev.Type, len(vdev.Devices), vdev.Type, len(vdev.Devices))
+		}
+	}
+	return ""
+}
+
 // followDevices checks the operations of a run in their order.
 func followDevices(slot *design.Slot, plans []*poolPlan) error {
 	var problems []error
@@ -207,7 +222,7 @@ func (p *poolPlan) after(action *v1alpha1.PoolAction, plans []*poolPlan) (proble
 			}
 		}
 		vdevs := append(slices.Clone(p.vdevs), added)
-		if problem = cmp.Or(p.expands(added), p.mixed(vdevs)); problem == "" {
+		if problem = cmp.Or(p.expands(added), p.mixed(vdevs), p.unlike(added)); problem == "" {
 			p.vdevs = vdevs
 		}
 	case action.ReplaceDevice != nil:

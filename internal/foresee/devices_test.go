@@ -67,6 +67,21 @@ func TestDevices(t *testing.T) {
 			s.Target.ZFS.Pool.Vdevs = []v1alpha1.Vdev{vdev("mirror", a, b)}
 			s.Target.ZFS.Pool.Special = []v1alpha1.AuxiliaryVdev{{Devices: paths{c}}}
 		}, "spec.target.zfs.pool: a stripe of 1 as special vdev survives the loss of another number of disks than the data vdevs"},
+		"special without redundancy, on one node": {func(s *spec) {
+			pool := v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{vdev("mirror", a, b)}, Special: []v1alpha1.AuxiliaryVdev{{Devices: paths{c}}}}
+			s.Target.ZFS.PerNode = []v1alpha1.NodePool{{NodeName: "n", Pool: pool}}
+		}, "spec.target.zfs.perNode[0].pool: a stripe of 1 as special vdev"},
+		"a wider raidz, created": {func(s *spec) {
+			s.Target.ZFS.Pool.Vdevs = []v1alpha1.Vdev{vdev("raidz1", a, b), vdev("raidz1", c, d, e)}
+		}, ""},
+		"a wider raidz, added": {func(s *spec) {
+			s.Target.ZFS.Pool.Vdevs = []v1alpha1.Vdev{vdev("raidz1", a, b)}
+			operate(s, add(vdev("raidz1", c, d, e)))
+		}, "spec.phases[2]: OpenZFS before 2.4 adds no raidz1 of 3 to a pool with a raidz1 of 2 devices: add a raidz1 of 2"},
+		"a mirror added to a raidz": {func(s *spec) {
+			s.Target.ZFS.Pool.Vdevs = []v1alpha1.Vdev{vdev("raidz1", a, b, c)}
+			operate(s, add(vdev("mirror", d, e)))
+		}, ""},
 		"log without redundancy": {func(s *spec) {
 			s.Target.ZFS.Pool.Vdevs = []v1alpha1.Vdev{vdev("mirror", a, b)}
 			s.Target.ZFS.Pool.Log = []v1alpha1.AuxiliaryVdev{{Devices: paths{c}}}

@@ -175,15 +175,15 @@ func (l *labelLook) hasFront(label PoolLabel) bool {
 // and also before it adds one.
 func (l PoolLabel) Left() bool { return l.State == PoolActive && l.Txg == 0 }
 
-// joining reports whether ZFS wrote the label before it added the disk. The pool may have got the disk since this label was read.
-func (l PoolLabel) joining() bool { return l.Left() && l.CreateTxg != 0 }
+// Joining reports whether ZFS wrote the label before it added the disk. The pool may have got the disk since this label was read.
+func (l PoolLabel) Joining() bool { return l.Left() && l.CreateTxg != 0 }
 
 // judge says what a label means. The label of an active pool that the disk has not left is never set aside, because another node may be
 // using the pool.
 func (l PoolLabel) judge(kernel string, imported map[string]bool) (Reason, string) {
 	pool := fmt.Sprintf("pool %q (guid %d)", l.Name, l.GUID)
 	switch {
-	case l.joining():
+	case l.Joining():
 		return ActivePool, fmt.Sprintf("host %q (id %d) began to add %s to %s, and may be adding it now; if it did not finish, run zpool "+
 			"labelclear", l.HostName, l.HostID, kernel, pool)
 	case l.Left():

@@ -50,7 +50,7 @@ func environmentTable(environment map[string][]string, least int) table {
 // checkpointNotes name the phases whose checkpoints differed.
 func checkpointNotes(e results.Experiment) (notes []string) {
 	for _, unlike := range e.UnlikeCheckpoints() {
-		notes = append(notes, unlike+": each takes time from its run, so a comparison also compares how many there were.")
+		notes = append(notes, plain(unlike, maxCellBytes)+": each takes time from its run, so a comparison also compares how many there were.")
 	}
 	return notes
 }

@@ -45,10 +45,12 @@ func repeatedAttempts(e results.Experiment) string {
 	}
 	var words []string
 	for _, variant := range e.Variants {
-		words = append(words, fmt.Sprintf("%s %d", plain(variant.Name, maxNameBytes), again[variant.Name]))
+		if n := again[variant.Name]; n > 0 {
+			words = append(words, fmt.Sprintf("%s %d", plain(variant.Name, maxNameBytes), n))
+		}
 	}
-	return "Repeated attempts: " + strings.Join(words, ", ") + ". A variant that is repeated more often than the others may look " +
-		"better than it is: what made its runs Invalid is not in its numbers."
+	return "A variant that is repeated more often than the others may look better than it is: what made its runs Invalid is not in its " +
+		"numbers. Repeated attempts: " + strings.Join(words, ", ") + "."
 }
 
 // attemptsTable lists all attempts.

@@ -66,7 +66,7 @@ func TestOutlyingRunsAreNamed(t *testing.T) {
 }
 
 func TestRepeatedAttemptsAreCounted(t *testing.T) {
-	if got := repeatedAttempts(invalidCase()); !strings.HasPrefix(got, "Repeated attempts: r8k 1, r128k 1. ") {
+	if got := repeatedAttempts(invalidCase()); !strings.HasSuffix(got, " Repeated attempts: r8k 1, r128k 1.") {
 		t.Error(got)
 	}
 	if got := repeatedAttempts(experiment(2, "a")); got != "" {

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -80,10 +82,7 @@ func (h *Host) Run(ctx context.Context, command Command) ([]byte, error) {
 	if err := process.Start(); err != nil {
 		return nil, &Error{Kind: notStarted(err), Command: command.String(), ExitCode: -1, Stderr: err.Error(), Err: err}
 	}
-	if err := h.wait(ctx, command, process.Wait); err != nil {
-		if ctx.Err() != nil {
-			_ = syscall.Kill(-process.Process.Pid, syscall.SIGKILL) // helpers that have outlived the program
-		}
+	if err := h.wait(ctx, command, func() error { return reap(ctx, process) }); err != nil {
 		return nil, failure(ctx, command, err, stderr.String())
 	}
 	if stdout.full() {
@@ -94,6 +93,21 @@ func (h *Host) Run(ctx context.Context, command Command) ([]byte, error) {
 
 // Hanging returns the programs that do not end although they were killed, the oldest first.
 func (h *Host) Hanging() []Hanging { return h.hanging.list() }
+
+// reap waits for a program, and kills helpers that outlive a stopped one. It does so before the number of the program is free again for
+// other processes.
+func reap(ctx context.Context, program *exec.Cmd) error {
+	for {
+		var seen unix.Siginfo
+		if err := unix.Waitid(unix.P_PID, program.Process.Pid, &seen, unix.WEXITED|unix.WNOWAIT, nil); !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		_ = syscall.Kill(-program.Process.Pid, syscall.SIGKILL)
+	}
+	return program.Wait()
+}
 
 var errUnkillable = errors.New("the program does not end although it was killed")
 

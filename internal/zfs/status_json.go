@@ -182,9 +182,9 @@ func (v *jsonVdev) trim() *Progress {
 	}
 	trim := &Progress{Function: "trim", State: state, DoneBytes: v.Trimmed, TotalBytes: v.ToTrim, Errors: v.TrimErrors}
 	if state == Running {
-		trim.Start = unix(v.TrimTime)
+		trim.Start = unixTime(v.TrimTime)
 	} else {
-		trim.End = unix(v.TrimTime)
+		trim.End = unixTime(v.TrimTime)
 	}
 	return trim
 }
@@ -210,10 +210,10 @@ func progress(function, state string, start, end, done, total int64) *Progress {
 	if !isKnown {
 		return nil
 	}
-	return &Progress{Function: function, State: known, DoneBytes: done, TotalBytes: total, Start: unix(start), End: unix(end)}
+	return &Progress{Function: function, State: known, DoneBytes: done, TotalBytes: total, Start: unixTime(start), End: unixTime(end)}
 }
 
-func unix(seconds int64) time.Time {
+func unixTime(seconds int64) time.Time {
 	if seconds <= 0 {
 		return time.Time{}
 	}

@@ -161,6 +161,10 @@ func neverRecorded(state State, done Decision) Decision {
 	pool := state.Pool
 	for _, path := range objects.SpecDevices(pool) {
 		for _, label := range state.Disks[path].Pools {
+			if label.Joining() && label.Name == naming.PoolName(pool) {
+				done.Message = fmt.Sprintf("nothing is left of the pool but labels of its unfinished creation, such as on %s: clear them with "+
+					"zpool labelclear", path)
+			}
 			if label.State == host.PoolActive && label.Name == naming.PoolName(pool) && !label.Left() {
 				return stall(v1alpha1.ReasonPoolLost,
 					"disk %s carries a pool %s (guid %d) that may belong to this object and cannot be imported to destroy it: "+

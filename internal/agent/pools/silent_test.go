@@ -32,6 +32,11 @@ func TestASilentDiskIsNoAbsence(t *testing.T) {
 		"deleted": {true, func(s *State) { was(s); silent(s, diskA) }, v1alpha1.ReasonPoolUnhealthy,
 			"kubectl annotate benchmarkpool"},
 		"another's disk":         {false, func(s *State) { silent(s, diskD) }, v1alpha1.ReasonPoolChanging, "making pool"},
+		"deleted, half made": {true, func(s *State) {
+			begun := takenOut(s.Disks[diskA], 77)
+			begun.Pools[0].CreateTxg = 4
+			s.Disks[diskA] = begun
+		}, v1alpha1.ReasonPoolChanging, "labels of its unfinished creation, such as on " + diskA},
 		"deleted, none is there": {true, func(*State) {}, v1alpha1.ReasonPoolChanging, "nothing of the pool is left"},
 		"importable all the same": {false, func(s *State) {
 			was(s)

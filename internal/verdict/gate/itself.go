@@ -8,6 +8,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/results"
 )
 
 // NeverForItself returns for each gate a variant for which its expression is false whatever is measured, because the expression compares
@@ -46,7 +47,17 @@ func (e expressionRule) neverHoldsFor(variant string) bool {
 			metrics[own] = len(metrics) + 1
 		}
 	}
-	for exponent := range 64 { // measurements are from 0 to 2^63
+	nothing := map[string]any{} // such as no errors
+	for i, ref := range e.references {
+		nothing[variableName(i)] = types.Double(1)
+		if metric, _ := results.LookupMetric(ref.metric); metric.Unit == results.UnitCount {
+			nothing[variableName(i)] = types.Double(0)
+		}
+	}
+	if e.evaluate(ctx, nothing, "").verdict == v1alpha1.VerdictPassed { // a division by zero decides nothing
+		return false
+	}
+	for exponent := range 63 {
 		for _, slope := range []float64{-1, 0, 1} { // different metrics have different values
 			variables := map[string]any{}
 			for i, ref := range e.references {

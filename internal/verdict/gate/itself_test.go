@@ -16,6 +16,8 @@ func TestNeverForItself(t *testing.T) {
 		"phase('aged-scan').readBytesPerSecond > variant('old').phase('fresh-scan').readBytesPerSecond":               "",
 		"phase('aged-scan').ioErrors < 1.0 && variant('old').phase('aged-scan').readBytesPerSecond > 100.0e6":         "",
 		"variant('new').phase('aged-scan').readBytesPerSecond > variant('old').phase('aged-scan').readBytesPerSecond": "",
+		"phase('aged-scan').ioErrors < variant('old').phase('aged-scan').ioErrors || phase('aged-scan').ioErrors == 0.0": "",
+		"phase('aged-scan').readBytesPerSecond / variant('old').phase('aged-scan').readBytesPerSecond > 1.5": "old",
 		"phase('aged-scan').readBytesPerSecond > 1.0":                                                                 "",
 	} {
 		gate := v1alpha1.Gate{Name: "g", Expression: text}

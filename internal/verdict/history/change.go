@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -93,6 +94,7 @@ func (s *Series) Paths() []Path {
 			}
 		}
 	}
+	slices.SortStableFunc(paths, func(a, b Path) int { return cmp.Compare(strings.Count(a.Metric, "."), strings.Count(b.Metric, ".")) })
 	return paths
 }
 

@@ -182,7 +182,7 @@ func (s *Series) Encode() ([]byte, error) { return s.encode(MaxBytes) }
 func (s *Series) encode(most int) ([]byte, error) {
 	short := *s
 	short.Version = Version
-	short.Points = s.Points[max(0, len(s.Points)-MaxPoints):]
+	short.Points = slices.Clone(s.Points[max(0, len(s.Points)-MaxPoints):])
 	for {
 		text, err := json.Marshal(short)
 		if err != nil {
@@ -194,10 +194,33 @@ func (s *Series) encode(most int) ([]byte, error) {
 		if len(short.Points) == 0 {
 			return nil, fmt.Errorf("the history has %d bytes without any point, but the limit is %d", len(text), most)
 		}
-		// Drop the same share of points as the share of bytes that is too much; at least one.
-		short.Points = short.Points[max(1, len(short.Points)*(len(text)-most)/len(text)):]
+		// Drop the same share of points as the share of bytes that is too much; at least one. Metrics of single workloads go before: the
+		// oldest points are the reference of gates.
+		share := max(1, len(short.Points)*(len(text)-most)/len(text))
+		if !short.dropWorkloads(share) {
+			short.Points = short.Points[share:]
+		}
 	}
 }
+
+// dropWorkloads drops the metrics of single workloads of a phase from the oldest points that have any. dropped is false if none has.
+func (s *Series) dropWorkloads(points int) (dropped bool) {
+	for i := range s.Points {
+		point := &s.Points[i]
+		if points == 0 || !slices.ContainsFunc(point.Metrics, Metric.ofWorkload) {
+			continue
+		}
+		before := len(point.Metrics)
+		point.Metrics = slices.DeleteFunc(slices.Clone(point.Metrics), Metric.ofWorkload)
+		point.MetricsOmitted += before - len(point.Metrics)
+		points--
+		dropped = true
+	}
+	return dropped
+}
+
+// ofWorkload reports whether a metric is that of one of several workloads of its phase, or of one job of several.
+func (m Metric) ofWorkload() bool { return strings.Contains(m.Metric, ".") }
 
 // Continue returns the stored series of a benchmark. A text that is missing, edited or of another benchmark is not continued. Then the
 // series is empty, and has to be rebuilt from the results that still exist.

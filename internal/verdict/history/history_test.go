@@ -163,6 +163,36 @@ func TestEncode(t *testing.T) {
 	}
 }
 
+// TestWorkloadsGoFirst: the oldest points are the reference of gates, so the metrics of single workloads make room before.
+func TestWorkloadsGoFirst(t *testing.T) {
+	series := &Series{}
+	for i := range MaxPoints {
+		point := Point{Experiment: fmt.Sprint("e", i), FinishedAt: monday.AddDate(0, 0, i)}
+		for k := range 20 {
+			point.Metrics = append(point.Metrics, Metric{Path{fmt.Sprint("variant", k), "scan", "readBytesPerSecond"}, 1 << 62, 50})
+			for _, workload := range []string{"data", "log", "index", "archive"} {
+				point.Metrics = append(point.Metrics, Metric{Path{fmt.Sprint("variant", k), "scan", workload + ".readBytesPerSecond"}, 1 << 62, 50})
+			}
+		}
+		series.Append(point)
+	}
+	text, err := series.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	oldest, newest := got.Points[0], got.Points[len(got.Points)-1]
+	if len(got.Points) != MaxPoints || len(oldest.Metrics) != 20 || oldest.MetricsOmitted != 80 || len(newest.Metrics) != 100 {
+		t.Errorf("%d points, the oldest with %d metrics, the newest with %d", len(got.Points), len(oldest.Metrics), len(newest.Metrics))
+	}
+	if paths := got.Paths(); paths[0].Metric != "readBytesPerSecond" || paths[19].Metric != "readBytesPerSecond" || len(series.Points[0].Metrics) != 100 {
+		t.Errorf("%v", paths[:20])
+	}
+}
+
 // TestALongListTakesNoMemory: a tenant can write a history whose empty objects would take many times its size.
 func TestALongListTakesNoMemory(t *testing.T) {
 	for name, list := range map[string]string{
