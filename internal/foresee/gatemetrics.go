@@ -19,12 +19,14 @@ import (
 // A gate may need the same metric of several variants: each warning is given once.
 func foreseeGates(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gates *gate.Set, f *Foresight) {
 	files := jobsByFile{}
+	never := neverForItself(spec, slots, gates)
 	for i, needed := range references(spec, slots, gates) {
 		if dependent := dependentRuns(spec, spec.Gates[i], slots, needed); dependent != "" {
 			f.warn(gateField(i, spec.Gates[i]), dependent)
 		}
-		if failing := againstItself(spec, spec.Gates[i], slots); failing != "" {
-			f.warn(gateField(i, spec.Gates[i]), failing)
+		if never[i] != "" {
+			f.warn(gateField(i, spec.Gates[i]), fmt.Sprintf("the gate also judges variant %s, against itself, where it never holds: list the "+
+				"other variants in the gate's variants", never[i]))
 		}
 		if padded := paddedRatio(spec.Gates[i], slots, needed); padded != "" {
 			f.warn(gateField(i, spec.Gates[i]), padded)
@@ -71,21 +73,27 @@ func dependentRuns(spec *v1alpha1.StorageBenchmarkSpec, one v1alpha1.Gate, slots
 	return ""
 }
 
-// againstItself returns a warning if an expression compares each variant with one of them, and can never hold for that one.
-func againstItself(spec *v1alpha1.StorageBenchmarkSpec, one v1alpha1.Gate, slots []design.Slot) string {
-	if !strings.Contains(one.Expression, "variant(") {
-		return ""
+// neverForItself returns for each gate a variant for which it never holds. gates is nil if one of the gates is invalid.
+func neverForItself(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gates *gate.Set) []string {
+	if gates != nil {
+		return gates.NeverForItself()
 	}
-	alone, err := gate.Compile([]v1alpha1.Gate{one}, spec.Phases, design.VariantNames(slots))
-	if err != nil {
-		return "" // which is reported elsewhere
+	never := make([]string, len(spec.Gates))
+	for i, alone := range compiledAlone(spec, slots) {
+		never[i] = alone.NeverForItself()[0]
 	}
-	variant := alone.NeverForItself()[0]
-	if variant == "" {
-		return ""
+	return never
+}
+
+// compiledAlone returns the valid gates, each compiled alone, by their indexes.
+func compiledAlone(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot) map[int]*gate.Set {
+	all := map[int]*gate.Set{}
+	for i, one := range spec.Gates {
+		if alone, err := gate.Compile([]v1alpha1.Gate{one}, spec.Phases, design.VariantNames(slots)); err == nil {
+			all[i] = alone
+		}
 	}
-	return fmt.Sprintf("the gate also judges variant %s, against itself, where it never holds: list the other variants in the gate's variants",
-		variant)
+	return all
 }
 
 // references returns the metrics that each gate needs. gates is nil if one of the gates is invalid, which is reported elsewhere: the others
@@ -95,10 +103,8 @@ func references(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gates 
 		return gates.References()
 	}
 	needed := make([][]gate.Reference, len(spec.Gates))
-	for i, one := range spec.Gates {
-		if alone, err := gate.Compile([]v1alpha1.Gate{one}, spec.Phases, design.VariantNames(slots)); err == nil {
-			needed[i] = alone.References()[0]
-		}
+	for i, alone := range compiledAlone(spec, slots) {
+		needed[i] = alone.References()[0]
 	}
 	return needed
 }

@@ -14,6 +14,9 @@ import (
 // NeverForItself returns for each gate a variant for which its expression is false whatever is measured, because the expression compares
 // each variant that it judges with this one, and is false for equal values. Empty if there is none.
 func (s *Set) NeverForItself() []string {
+	// A tenant's expressions may be costly, and the manager asks before each experiment.
+	ctx, cancel := context.WithTimeout(context.Background(), maxTime/5)
+	defer cancel()
 	all := make([]string, len(s.gates))
 	for i, gate := range s.gates {
 		expression, is := gate.rule.(expressionRule)
@@ -21,7 +24,7 @@ func (s *Set) NeverForItself() []string {
 			continue
 		}
 		for _, variant := range gate.variants {
-			if expression.comparesWith(variant) && expression.neverHoldsFor(variant) {
+			if expression.comparesWith(variant) && expression.neverHoldsFor(ctx, variant) {
 				all[i] = variant
 			}
 		}
@@ -38,9 +41,7 @@ func (e expressionRule) comparesWith(variant string) bool {
 
 // neverHoldsFor reports whether the expression is false for a variant at many values of its measurements. It is undecided, and so returns
 // false, if an evaluation fails.
-func (e expressionRule) neverHoldsFor(variant string) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), maxTime)
-	defer cancel()
+func (e expressionRule) neverHoldsFor(ctx context.Context, variant string) bool {
 	metrics := map[reference]int{}
 	for _, ref := range e.references {
 		if own := ref.of(variant); metrics[own] == 0 {
