@@ -39,14 +39,15 @@ var kinds = map[string]kind{
 	"metaslabMap":     {work: (*Reconciler).metaslabMap},
 	"moduleParameter": {run: (*Reconciler).setParameter, cleanUp: (*Reconciler).restoreParameter},
 	"observe":         {work: (*Reconciler).watch, graceful: true},
-	"offlineDevice":   {observe: (*Reconciler).observeOffline, work: (*Reconciler).offlineDevice, graceful: true, cleanUp: (*Reconciler).bringBack},
-	"removeVdev":      {run: (*Reconciler).removeVdev, stop: (*Reconciler).cancelRemoval},
-	"replaceDevice":   {run: (*Reconciler).replaceDevice},
-	"replicate":       {observe: (*Reconciler).observeReplication, work: (*Reconciler).replicate, cleanUp: (*Reconciler).cleanUpReplication},
-	"scrub":           {run: (*Reconciler).startScrub, stop: (*Reconciler).stopScrub},
-	"setProperty":     {observe: (*Reconciler).observeProperties, run: (*Reconciler).setProperties, cleanUp: (*Reconciler).correctMark},
-	"snapshot":        {observe: (*Reconciler).observeSnapshot, run: (*Reconciler).snapshot},
-	"trim":            {run: (*Reconciler).startTrim, stop: (*Reconciler).cancelTrim},
+	"offlineDevice": {observe: (*Reconciler).observeOffline, work: (*Reconciler).offlineDevice, graceful: true,
+		cleanUp: (*Reconciler).bringBack},
+	"removeVdev":    {run: (*Reconciler).removeVdev, stop: (*Reconciler).cancelRemoval},
+	"replaceDevice": {run: (*Reconciler).replaceDevice},
+	"replicate":     {observe: (*Reconciler).observeReplication, work: (*Reconciler).replicate, cleanUp: (*Reconciler).cleanUpReplication},
+	"scrub":         {run: (*Reconciler).startScrub, stop: (*Reconciler).stopScrub},
+	"setProperty":   {observe: (*Reconciler).observeProperties, run: (*Reconciler).setProperties, cleanUp: (*Reconciler).correctMark},
+	"snapshot":      {observe: (*Reconciler).observeSnapshot, run: (*Reconciler).snapshot},
+	"trim":          {run: (*Reconciler).startTrim, stop: (*Reconciler).cancelTrim},
 }
 
 // kindOf returns the kind of an operation. The planner begins none that this agent does not know.

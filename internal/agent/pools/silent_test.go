@@ -31,7 +31,7 @@ func TestASilentDiskIsNoAbsence(t *testing.T) {
 		"deleted, never made": {true, func(s *State) { silent(s, diskA) }, v1alpha1.ReasonPoolUnhealthy, "kubectl annotate benchmarkpool"},
 		"deleted": {true, func(s *State) { was(s); silent(s, diskA) }, v1alpha1.ReasonPoolUnhealthy,
 			"kubectl annotate benchmarkpool"},
-		"another's disk":         {false, func(s *State) { silent(s, diskD) }, v1alpha1.ReasonPoolChanging, "making pool"},
+		"another's disk": {false, func(s *State) { silent(s, diskD) }, v1alpha1.ReasonPoolChanging, "making pool"},
 		"deleted, half made": {true, func(s *State) {
 			begun := takenOut(s.Disks[diskA], 77)
 			begun.Pools[0].CreateTxg = 4
