@@ -461,7 +461,7 @@ func TestMetricsOfOperations(t *testing.T) {
 	}
 }
 
-// TestEveryActionHasACommand: the agent can do each operation of the API, and works in the background on those that the planner expects there.
+// TestEveryActionHasACommand: the agent can do each operation of the API, at once or in its background.
 func TestEveryActionHasACommand(t *testing.T) {
 	fields := reflect.TypeFor[v1alpha1.PoolAction]()
 	for i := range fields.NumField() {
