@@ -3,9 +3,7 @@ package metrics
 import (
 	"cmp"
 	"errors"
-	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -99,8 +97,8 @@ func (m Manager) counters() (runs, operations *prometheus.CounterVec, phases *pr
 	for _, reason := range m.Invalidating {
 		runs.WithLabelValues("Invalid", reason)
 	}
-	for action := range reflect.TypeFor[v1alpha1.PoolAction]().Fields() {
-		kind, _, _ := strings.Cut(action.Tag.Get("json"), ",")
+	for _, action := range operate.All() {
+		kind := operate.Name(action)
 		for _, outcome := range []string{v1alpha1.OutcomeSucceeded, v1alpha1.OutcomeFailed, v1alpha1.OutcomeCancelled} {
 			operations.WithLabelValues(kind, outcome)
 		}

@@ -152,18 +152,17 @@ func (p *poolPlan) mixed(data []v1alpha1.Vdev) string {
 	words := func(vdev v1alpha1.Vdev) string {
 		return fmt.Sprintf("a %s of %d", cmp.Or(vdev.Type, "stripe"), len(vdev.Devices))
 	}
-	losses := func(vdev v1alpha1.Vdev) int { return toleratedLosses(vdev.Type, len(vdev.Devices)) }
 	first := data[0]
 	for _, vdev := range data {
-		if losses(vdev) != losses(first) {
+		if toleratedLosses(vdev) != toleratedLosses(first) {
 			return fmt.Sprintf("%s and %s devices are in one pool, which ZFS creates only with force: let each vdev survive the loss of as many "+
 				"devices", words(first), words(vdev))
 		}
 	}
 	for _, vdev := range p.special {
-		if losses(vdev) != losses(first) {
+		if survives := toleratedLosses(first); toleratedLosses(vdev) != survives {
 			instead := "single disks"
-			if survives := losses(first); survives > 0 {
+			if survives > 0 {
 				instead = fmt.Sprintf("a mirror of %d disks", survives+1)
 			}
 			return fmt.Sprintf("%s as special vdev survives the loss of another number of disks than the data vdevs, and ZFS creates such a pool "+
@@ -173,12 +172,25 @@ func (p *poolPlan) mixed(data []v1alpha1.Vdev) string {
 	return ""
 }
 
+// toleratedLosses returns how many disks each top-level vdev can lose.
+func toleratedLosses(vdev v1alpha1.Vdev) int {
+	switch kind := string(vdev.Type); {
+	case kind == "mirror":
+		return len(vdev.Devices) - 1
+	case isParity(vdev):
+		return int(kind[len(kind)-1] - '0')
+	}
+	return 0
+}
+
+// isParity reports whether a vdev is a raidz or draid.
+func isParity(vdev v1alpha1.Vdev) bool { return strings.Contains(string(vdev.Type), "raid") }
+
 // unlike refuses to add a raidz or draid beside one of another type or width. OpenZFS creates a pool with both, but before 2.4 it does not
 // add one to the other.
 func (p *poolPlan) unlike(added v1alpha1.Vdev) string {
-	striped := func(vdev v1alpha1.Vdev) bool { return strings.Contains(string(vdev.Type), "raid") }
 	for _, vdev := range p.vdevs {
-		if striped(added) && striped(vdev) && (added.Type != vdev.Type || len(added.Devices) != len(vdev.Devices)) {
+		if isParity(added) && isParity(vdev) && (added.Type != vdev.Type || len(added.Devices) != len(vdev.Devices)) {
 			return fmt.Sprintf("OpenZFS before 2.4 adds no %s of %d to a pool with a %s of %d devices: add a %s of %d", added.Type,
 				len(added.Devices), vdev.Type, len(vdev.Devices), vdev.Type, len(vdev.Devices))
 		}

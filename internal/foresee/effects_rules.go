@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/workload"
 	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
@@ -135,17 +133,6 @@ func (p *place) record() uint64 {
 	}
 	bytes, _ := settings.Bytes(cmp.Or(p.get(name), otherwise))
 	return bytes
-}
-
-// toleratedLosses returns how many disks a vdev can lose.
-func toleratedLosses(kind v1alpha1.VdevType, disks int) int {
-	switch text := string(kind); {
-	case text == "mirror":
-		return disks - 1
-	case strings.HasPrefix(text, "raidz") || strings.HasPrefix(text, "draid"):
-		return int(text[len(text)-1] - '0')
-	}
-	return 0
 }
 
 // cacheUnused: a cache device holds data that memory evicts, if primarycache and secondarycache allow it. It is enough if one variant uses

@@ -19,8 +19,8 @@ import (
 // A gate may need the same metric of several variants: each warning is given once.
 func foreseeGates(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gates *gate.Set, f *Foresight) {
 	files := jobsByFile{}
-	never := neverForItself(spec, slots, gates)
-	for i, needed := range references(spec, slots, gates) {
+	never := ofEach(spec, slots, gates, (*gate.Set).NeverForItself)
+	for i, needed := range ofEach(spec, slots, gates, (*gate.Set).References) {
 		if dependent := dependentRuns(spec, spec.Gates[i], slots, needed); dependent != "" {
 			f.warn(gateField(i, spec.Gates[i]), dependent)
 		}
@@ -73,40 +73,19 @@ func dependentRuns(spec *v1alpha1.StorageBenchmarkSpec, one v1alpha1.Gate, slots
 	return ""
 }
 
-// neverForItself returns for each gate a variant for which it never holds. gates is nil if one of the gates is invalid.
-func neverForItself(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gates *gate.Set) []string {
+// ofEach returns what is known of each gate. gates is nil if one of the gates is invalid, which is reported elsewhere: then the others are
+// compiled alone.
+func ofEach[T any](spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gates *gate.Set, known func(*gate.Set) []T) []T {
 	if gates != nil {
-		return gates.NeverForItself()
+		return known(gates)
 	}
-	never := make([]string, len(spec.Gates))
-	for i, alone := range compiledAlone(spec, slots) {
-		never[i] = alone.NeverForItself()[0]
-	}
-	return never
-}
-
-// compiledAlone returns the valid gates, each compiled alone, by their indexes.
-func compiledAlone(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot) map[int]*gate.Set {
-	all := map[int]*gate.Set{}
+	all := make([]T, len(spec.Gates))
 	for i, one := range spec.Gates {
 		if alone, err := gate.Compile([]v1alpha1.Gate{one}, spec.Phases, design.VariantNames(slots)); err == nil {
-			all[i] = alone
+			all[i] = known(alone)[0]
 		}
 	}
 	return all
-}
-
-// references returns the metrics that each gate needs. gates is nil if one of the gates is invalid, which is reported elsewhere: the others
-// are still checked.
-func references(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gates *gate.Set) [][]gate.Reference {
-	if gates != nil {
-		return gates.References()
-	}
-	needed := make([][]gate.Reference, len(spec.Gates))
-	for i, alone := range compiledAlone(spec, slots) {
-		needed[i] = alone.References()[0]
-	}
-	return needed
 }
 
 // gateField returns the field in which a gate names its metrics.

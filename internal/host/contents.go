@@ -171,37 +171,6 @@ func (l *labelLook) hasFront(label PoolLabel) bool {
 	})
 }
 
-// Left reports whether the disk is not, or not yet, part of the pool: ZFS writes a label with transaction group 0 when it takes a disk out,
-// and also before it adds one.
-func (l PoolLabel) Left() bool { return l.State == PoolActive && l.Txg == 0 }
-
-// Joining reports whether ZFS wrote the label before it added the disk. The pool may have got the disk since this label was read.
-func (l PoolLabel) Joining() bool { return l.Left() && l.CreateTxg != 0 }
-
-// judge says what a label means. The label of an active pool that the disk has not left is never set aside, because another node may be
-// using the pool.
-func (l PoolLabel) judge(kernel string, imported map[string]bool) (Reason, string) {
-	pool := fmt.Sprintf("pool %q (guid %d)", l.Name, l.GUID)
-	switch {
-	case l.Joining():
-		return ActivePool, fmt.Sprintf("host %q (id %d) began to add %s to %s, and may be adding it now; if it did not finish, run zpool "+
-			"labelclear", l.HostName, l.HostID, kernel, pool)
-	case l.Left():
-		return PoolMember, fmt.Sprintf("%s was taken out of %s", kernel, pool)
-	case l.State == PoolActive && imported[l.Name]:
-		return RunningPool, fmt.Sprintf("%s belongs to the running %s", kernel, pool)
-	case l.State == PoolActive:
-		return ActivePool, fmt.Sprintf("%s belongs to %s, which host %q (id %d) used last and did not export: that host may still use it",
-			kernel, pool,
-			l.HostName, l.HostID)
-	case l.State == PoolSpare || l.State == PoolCache:
-		return ActivePool, fmt.Sprintf("%s is a %s device of a pool that its label does not name: remove it from that pool first", kernel,
-			l.State)
-	default:
-		return PoolMember, fmt.Sprintf("%s belongs to the %s %s, last used by host %q", kernel, l.State, pool, l.HostName)
-	}
-}
-
 func (d *Disk) add(reason Reason, kind string, offset int64, detail string) {
 	d.Findings = append(d.Findings, Finding{Reason: reason, Type: kind, Offset: offset, Detail: detail})
 }

@@ -25,6 +25,16 @@ func Dataset(action *v1alpha1.PoolAction) *v1alpha1.DatasetPath {
 	return nil
 }
 
+// All returns an action of each kind.
+func All() []v1alpha1.PoolAction {
+	all := make([]v1alpha1.PoolAction, reflect.TypeFor[v1alpha1.PoolAction]().NumField())
+	for i := range all {
+		field := reflect.ValueOf(&all[i]).Elem().Field(i)
+		field.Set(reflect.New(field.Type().Elem()))
+	}
+	return all
+}
+
 // requested returns the name and the value of the field of an action that is set.
 func requested(action *v1alpha1.PoolAction) (name string, details reflect.Value) {
 	value := reflect.ValueOf(action).Elem()

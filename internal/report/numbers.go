@@ -59,9 +59,8 @@ func (m *maker) numbers() pageSection {
 	for _, phase := range phaseNames(e.Variants) {
 		shown = append(shown, numbersTable(e, all, phase, wide))
 	}
-	outliers := outliersTable(e, all)
-	outliers.Caption += ". " + outliersNote
-	section := pageSection{After: m.tables(append(shown, outliers, notesTable(e), allMetrics(e))...), Before: m.tables(bestTable(e, all))}
+	shown = append(shown, outliersTable(e, all), notesTable(e), allMetrics(e))
+	section := pageSection{After: m.tables(shown...), Before: m.tables(bestTable(e, all))}
 	if len(section.After) > 0 && len(e.Variants) > 1 {
 		section.Notes = []string{"Medians over the valid runs. The last column is the ratio to the first variant, with an interval if there " +
 			"are enough comparable runs."}

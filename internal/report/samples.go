@@ -135,7 +135,8 @@ const outliersNote = "These are far from the other runs of their variant. They a
 
 // outliersTable names the runs that are far from the others of their variant, in a primary metric.
 func outliersTable(e results.Experiment, all samples) table {
-	t := table{Caption: "Outlying runs", Head: []string{"Variant", "Repetition", "Phase", "Metric", "Value", "Of the median"}}
+	t := table{Caption: "Outlying runs", Note: outliersNote,
+		Head: []string{"Variant", "Repetition", "Phase", "Metric", "Value", "Of the median"}}
 	for of, metric := range eachPrimary(e.Variants) {
 		values, unit := all.values[of], scaleFor(metric)
 		repetitions := slices.Sorted(maps.Keys(values))

@@ -56,8 +56,8 @@ func TestOutlyingRunsAreNamed(t *testing.T) {
 		t.Errorf("%s", section)
 	}
 	page, _, err := HTML(Page{Experiment: hanging(8)})
-	if _, outlying, found := strings.Cut(string(page), "Outlying runs. These are far"); err != nil || !found ||
-		!strings.Contains(outlying, "readBytesPerSecond") {
+	if _, outlying, found := strings.Cut(string(page), "<caption>Outlying runs</caption>"); err != nil || !found ||
+		!strings.Contains(outlying, "readBytesPerSecond") || !strings.Contains(outlying, "These are far") {
 		t.Errorf("%v: the page has no outlying run", err)
 	}
 	if strings.Contains(Render(experiment(8, "old", "new")).Markdown, "Outlying") {

@@ -324,23 +324,26 @@ func Lacking(phase *v1alpha1.Phase, metric string) string {
 	return lacking(phase, metric[:max(at, 0)], metric[at+1:])
 }
 
-// isOnlyJob reports whether a job file has one job, with this name.
-func isOnlyJob(phase *v1alpha1.Phase, job string) bool {
+// jobFileOf returns the job file of a fio phase. known is false for other phases, and for a file with mistakes, which Refused reports.
+func jobFileOf(phase *v1alpha1.Phase) (file fiofile.UserFile, known bool) {
 	if traits, measures := PhaseTraits(phase); !measures || traits.Name != "fio" {
-		return false
+		return fiofile.UserFile{}, false
 	}
 	file, err := fiofile.ParseUserFile(phase.Measure.Workload.FIO.JobFile)
-	return err == nil && len(file.Sections) == 1 && file.Sections[0].Name == job
+	return file, err == nil
+}
+
+// isOnlyJob reports whether a job file has one job, with this name.
+func isOnlyJob(phase *v1alpha1.Phase, job string) bool {
+	file, known := jobFileOf(phase)
+	return known && len(file.Sections) == 1 && file.Sections[0].Name == job
 }
 
 // lacking says why the jobs of fio have no such metric: a single job, or all jobs together if job is empty.
 func lacking(phase *v1alpha1.Phase, job, metric string) string {
-	if traits, measures := PhaseTraits(phase); !measures || traits.Name != "fio" {
+	file, known := jobFileOf(phase)
+	if !known {
 		return ""
-	}
-	file, err := fiofile.ParseUserFile(phase.Measure.Workload.FIO.JobFile)
-	if err != nil {
-		return "" // Refused reports that mistake
 	}
 	of := func(jobs []string) bool { return slices.Contains(jobs, job) || job == "" && len(jobs) > 0 }
 	switch paced, syncs := file.Paced(), file.UntimedSyncs(); {

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -82,20 +81,23 @@ func percent(share float64) string {
 
 func figure(value float64) string { return fmt.Sprintf("%.6g", value) }
 
-// Paths returns the metrics of the newest point, followed by those that only older points have.
+// Paths returns the metrics of the newest point, followed by those that only older points have. Metrics of single workloads come last.
 func (s *Series) Paths() []Path {
-	var paths []Path
+	var paths, ofWorkloads []Path
 	seen := map[Path]bool{}
 	for _, point := range slices.Backward(s.Points) {
 		for _, metric := range point.Metrics {
-			if !seen[metric.Path] {
-				seen[metric.Path] = true
+			switch {
+			case seen[metric.Path]:
+			case metric.ofWorkload():
+				ofWorkloads = append(ofWorkloads, metric.Path)
+			default:
 				paths = append(paths, metric.Path)
 			}
+			seen[metric.Path] = true
 		}
 	}
-	slices.SortStableFunc(paths, func(a, b Path) int { return cmp.Compare(strings.Count(a.Metric, "."), strings.Count(b.Metric, ".")) })
-	return paths
+	return append(paths, ofWorkloads...)
 }
 
 // Changes finds all changes by E-divisive means, in as many metrics as a few seconds allow, starting with the metrics of the newest point.
