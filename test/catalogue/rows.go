@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +16,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // row is one question of the catalogue.
@@ -78,7 +82,7 @@ func (r *row) load(folder string) error {
 	if err := r.settings(settings); err != nil {
 		return fmt.Errorf("lab/lab.env: %w", err)
 	}
-	if r.Inputs, err = hashOf(folder); err != nil {
+	if r.Inputs, err = hashOf(folder, r.Lab); err != nil {
 		return err
 	}
 	if r.Result, err = readResult(filepath.Join(folder, "lab", resultFile)); err != nil {
@@ -133,31 +137,52 @@ func (r *row) settings(text []byte) error {
 // labDefault matches a line of the Makefile that the disks of a lab depend on.
 var labDefault = regexp.MustCompile(`(?m)^(?:` + strings.Join(labVariables, "|") + `) \?=.*$`)
 
-// hashOf covers everything that decides what is measured. Comments count too: running a row once too often does no harm.
-func hashOf(folder string) (string, error) {
-	files, err := filepath.Glob(filepath.Join(folder, "lab", "*"))
+// hashOf covers everything that decides what is measured: the objects of all manifests, and the disks of the lab. Comments, and the order of
+// fields, do not count.
+func hashOf(folder string, settings []string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(folder, "lab", "*.yaml"))
 	if err != nil {
 		return "", err
 	}
-	files = slices.DeleteFunc(files, func(file string) bool {
-		return filepath.Base(file) == resultFile || filepath.Base(file) == earlierFile
-	})
-	sum := sha256.New()
 	makefile, err := os.ReadFile(filepath.Join(folder, "..", "..", "Makefile"))
 	if err != nil {
 		return "", err
 	}
-	for _, line := range labDefault.FindAllString(string(makefile), -1) { // of the lab's disks, unless the row sets them
+	sum := sha256.New()
+	for _, line := range append(labDefault.FindAllString(string(makefile), -1), settings...) { // the row's settings win over the defaults
 		_, _ = fmt.Fprintln(sum, line)
 	}
 	for _, file := range append([]string{filepath.Join(folder, "experiment.yaml")}, files...) {
-		text, err := os.ReadFile(file)
+		objects, err := objectsOf(file)
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(sum, "%s %d\n%s", filepath.Base(file), len(text), text)
+		_, _ = fmt.Fprintln(sum, filepath.Base(file), objects)
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:12], nil
+}
+
+// objectsOf returns the documents of a YAML file as JSON, each on its line.
+func objectsOf(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	var lines strings.Builder
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var object any
+		if err := decoder.Decode(&object); errors.Is(err, io.EOF) {
+			return lines.String(), nil
+		} else if err != nil {
+			return "", fmt.Errorf("%s: %w", file, err)
+		}
+		line, err := json.Marshal(object) // sorts the fields
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", file, err)
+		}
+		lines.Write(append(line, '\n'))
+	}
 }
 
 // shortName stands for one of the short rows.

@@ -125,12 +125,19 @@ func TestRunWithoutVerdict(t *testing.T) {
 	}
 }
 
-// TestInputs: the inputs include the lab's disks, even where only the Makefile describes them. The rest of the Makefile does not matter.
+// TestInputs: the inputs are the objects of the row and the lab's disks, even where only the Makefile describes them. Comments, the order of
+// fields and the rest of the Makefile do not matter.
 func TestInputs(t *testing.T) {
-	b, _ := fakeBench(t, 0)
-	inputs := func(makefile string) string {
-		if err := os.WriteFile(filepath.Join(b.root, "Makefile"), []byte(makefile), 0o600); err != nil {
-			t.Fatal(err)
+	const manifest, makefile = "# Shape: a\nkind: A\nspec: {size: 1, name: b}\n---\nkind: B\n", "DISK_IOPS ?= 1000\nVERSION ?= 1\n"
+	inputs := func(manifest, makefile, settings string) string {
+		t.Helper()
+		b, _ := fakeBench(t, 0)
+		for file, text := range map[string]string{
+			"Makefile": makefile, "experiments/ageing-small/experiment.yaml": manifest, "experiments/ageing-small/lab/lab.env": settings,
+		} {
+			if err := os.WriteFile(filepath.Join(b.root, file), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 		rows, err := loadRows(b.root)
 		if err != nil {
@@ -138,11 +145,22 @@ func TestInputs(t *testing.T) {
 		}
 		return rows[0].Inputs
 	}
-	before := inputs("DISK_IOPS ?= 1000\nVERSION ?= 1\n")
-	if other := inputs("DISK_IOPS ?= 1000\nVERSION ?= 2\n"); other != before {
-		t.Error("another version makes other inputs")
-	}
-	if other := inputs("DISK_IOPS ?= 500\nVERSION ?= 1\n"); other == before {
-		t.Error("other disks are the same inputs")
+	before := inputs(manifest, makefile, "")
+	for name, c := range map[string]struct {
+		manifest, makefile, settings string
+		same                         bool
+	}{
+		"another version":  {manifest, "DISK_IOPS ?= 1000\nVERSION ?= 2\n", "", true},
+		"other disks":      {manifest, "DISK_IOPS ?= 500\nVERSION ?= 1\n", "", false},
+		"disks of the row": {manifest, makefile, "DISK_IOPS=500\n", false},
+		"short":            {manifest, makefile, "# Short.\nSHORT=1\n", true},
+		"another comment":  {"# Shape: b\nkind: A\nspec: {size: 1, name: b} # one\n---\nkind: B\n", makefile, "", true},
+		"another order":    {"# Shape: a\nkind: A\nspec:\n  name: b\n  size: 1\n---\nkind: B\n", makefile, "", true},
+		"another value":    {strings.Replace(manifest, "size: 1", "size: 2", 1), makefile, "", false},
+		"a later document": {strings.Replace(manifest, "kind: B", "kind: C", 1), makefile, "", false},
+	} {
+		if same := inputs(c.manifest, c.makefile, c.settings) == before; same != c.same {
+			t.Errorf("%s: the same inputs %t, want %t", name, same, c.same)
+		}
 	}
 }
