@@ -72,7 +72,8 @@ func Assemble(evidence Evidence) results.Experiment {
 	evidence.Tally.giveUp(assembleGroups(&experiment)...)
 	wholeSeconds(experiment.Runs)
 	experiment.Variants = summarise(experiment.Runs, evidence)
-	experiment.Environment = results.MergeEnvironment(slices.Concat(byRun...))
+	documents := slices.Concat(byRun...)
+	experiment.Environment, experiment.Unlike = results.MergeEnvironment(documents), results.UnlikeKeys(documents)
 	experiment.Notes = results.MergeNotes(ofValidRuns(experiment.Runs, byRun))
 	if evidence.Gates == nil {
 		experiment.State, experiment.Reason = results.StateSuperseded, v1alpha1.ReasonSuperseded

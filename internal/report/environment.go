@@ -36,13 +36,11 @@ func mainTable(environment map[string][]string) table {
 	return t
 }
 
-// environmentTable has a row for each key with at least that many values.
-func environmentTable(environment map[string][]string, least int) table {
+// environmentTable has a row for each of the keys.
+func environmentTable(environment map[string][]string, keys []string) table {
 	t := table{Caption: "What differed between runs", Head: []string{"What", "Values"}}
-	for _, key := range sortedKeys(environment) {
-		if len(environment[key]) >= least {
-			t.add(named(key), listed("; ", environment[key]))
-		}
+	for _, key := range keys {
+		t.add(named(key), listed("; ", environment[key]))
 	}
 	return t
 }
@@ -55,14 +53,17 @@ func checkpointNotes(e results.Experiment) (notes []string) {
 	return notes
 }
 
+// unlikeNote says how to read the table of what differed.
+const unlikeNote = "These parts of the environment had more than one value. What a variant sets is meant to differ. If anything else does, " +
+	"compare numbers with care."
+
 func environmentSection(e results.Experiment) *section {
-	return newSection("The runs were not alike", 8<<10).table(environmentTable(e.Environment, 2),
-		"Compare numbers with care: these parts of the environment had more than one value.").lines(checkpointNotes(e))
+	return newSection("The runs were not alike", 8<<10).table(environmentTable(e.Environment, e.Unlike), unlikeNote).lines(checkpointNotes(e))
 }
 
 func (m *maker) environment() pageSection {
 	e := m.Experiment
-	different, whole := environmentTable(e.Environment, 2), environmentTable(e.Environment, 0)
+	different, whole := environmentTable(e.Environment, e.Unlike), environmentTable(e.Environment, sortedKeys(e.Environment))
 	whole.Caption, whole.Head[0], whole.Closed = "The whole environment", "Key", true
 	section := pageSection{Before: m.tables(different, mainTable(e.Environment)), After: m.tables(volumesTable(e), whole)}
 	switch {
@@ -71,7 +72,7 @@ func (m *maker) environment() pageSection {
 	case len(different.Rows) == 0:
 		section.Notes = []string{"All runs had the same environment."}
 	default:
-		section.Notes = []string{"The runs were not alike. Compare numbers with care."}
+		section.Notes = []string{"The runs were not alike. " + unlikeNote}
 	}
 	section.Notes = append(section.Notes, checkpointNotes(e)...)
 	return section

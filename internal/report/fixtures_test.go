@@ -114,7 +114,7 @@ func invalidCase() results.Experiment {
 	e.Variants = results.Summarise(e.Runs)
 	e.Gates = []results.GateResult{gate("keeps-80-percent", "Inconclusive", "RunsMissing",
 		"would be Passed on the existing runs: aged-scan.readBytesPerSecond = 1288490188 (1 run)")}
-	e.Environment["kernel"] = []string{"6.12.9", "6.12.11"}
+	e.Environment["kernel"], e.Unlike = []string{"6.12.9", "6.12.11"}, []string{"kernel"}
 	return e
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -138,6 +139,7 @@ func hostileExperiment() results.Experiment {
 		Comparisons: []results.Comparison{{Variant: hostileWords, Verdict: hostileWords}}}}
 	e.Notes = []results.Note{{Phase: hostileWords, Text: hostileWords, Results: 1, Of: 1}}
 	e.Environment = map[string][]string{hostileWords: {hostileWords, "x"}, "kernel": {hostileWords}, "warning.x": {hostileWords}}
+	e.Unlike = []string{hostileWords}
 	for i := range e.Runs {
 		run := &e.Runs[i]
 		run.Name, run.Message, run.Reason = hostileWords, hostileWords, hostileWords
@@ -224,6 +226,7 @@ func many() results.Experiment {
 			e.Environment[fmt.Sprintf("key.%d.%d", i%8, j)] = []string{"value", "other"}
 		}
 	}
+	e.Unlike = slices.Sorted(maps.Keys(e.Environment))
 	e.Verdict, e.Message = "Passed", "all gates hold"
 	e.Gates = []results.GateResult{gate("g", "Passed", "Holds", "")}
 	return e

@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// numbersTable has the primary metrics of every variant in a phase, compared with the first variant that has the phase.
+// numbersTable has the main metrics of every variant in a phase, compared with the first variant that has the phase.
 func numbersTable(e results.Experiment, all samples, phase string, columns figureColumns) table {
 	variants := having(e.Variants, phase)
 	first, several := variants[0].Name, len(variants) > 1
@@ -16,7 +16,7 @@ func numbersTable(e results.Experiment, all samples, phase string, columns figur
 	if several {
 		t.Head = append(t.Head, "Against "+plain(first, maxNameBytes)+" (95% interval)")
 	}
-	for _, metric := range primaryMetrics(variants, phase) {
+	for _, metric := range mainMetrics(variants, phase) {
 		base, _ := find(variants[0], phase, metric)
 		for i, variant := range variants {
 			of, cells, against := source{variant.Name, phase, metric}, slices.Clone(columns.none), "-"
@@ -46,7 +46,7 @@ func numbersSection(e results.Experiment, all samples) *section {
 		heading := "### " + name(phase)
 		t := numbersTable(e, all, phase, narrow)
 		if len(t.Rows) == 0 {
-			s.paragraph(heading + "\n\nThis phase has no primary metrics; the others are in results.json.")
+			s.paragraph(heading + "\n\nThe metrics of this phase did not fit into the results. The ConfigMaps of its runs have them.")
 		}
 		s.table(t, heading)
 	}
@@ -59,7 +59,7 @@ func (m *maker) numbers() pageSection {
 	for _, phase := range phaseNames(e.Variants) {
 		shown = append(shown, numbersTable(e, all, phase, wide))
 	}
-	shown = append(shown, outliersTable(e, all), notesTable(e), allMetrics(e))
+	shown = append(shown, outliersTable(e, all), notesTable(e), otherMetrics(e))
 	section := pageSection{After: m.tables(shown...), Before: m.tables(bestTable(e, all))}
 	if len(section.After) > 0 && len(e.Variants) > 1 {
 		section.Notes = []string{"Medians over the valid runs. The last column is the ratio to the first variant, with an interval if there " +
@@ -80,12 +80,16 @@ func notesTable(e results.Experiment) table {
 	return t
 }
 
-// allMetrics lists the metrics that are neither primary nor latencies: latencies have a table of their own.
-func allMetrics(e results.Experiment) table {
+// otherMetrics lists the metrics that are neither among the main ones of their phase nor latencies: latencies have a table of their own.
+func otherMetrics(e results.Experiment) table {
 	t := wideTable("All other metrics", "Metric", "Phase", "Variant")
 	t.Closed = true
+	main := map[string][]string{}
+	for _, phase := range phaseNames(e.Variants) {
+		main[phase] = mainMetrics(e.Variants, phase)
+	}
 	for of, metric := range eachMetric(e.Variants) {
-		if _, _, isLatency := LatencyOf(of.metric); !results.IsPrimary(of.metric) && !isLatency {
+		if _, _, isLatency := LatencyOf(of.metric); !slices.Contains(main[of.phase], of.metric) && !isLatency {
 			t.addFigures(metric, of.metric, of.phase, of.variant)
 		}
 	}
@@ -140,12 +144,14 @@ func having(variants []results.VariantResult, phase string) []results.VariantRes
 	})
 }
 
-// metricsOf returns the names of the metrics of a phase in all variants, in their order.
+// metricsOf returns the names of the metrics of a phase, in the order of the first variant that has each.
 func metricsOf(variants []results.VariantResult, phase string) []string {
 	var names []string
 	for _, variant := range variants {
 		for _, metric := range metricsIn(variant, phase) {
-			names = append(names, metric.Name)
+			if !slices.Contains(names, metric.Name) {
+				names = append(names, metric.Name)
+			}
 		}
 	}
 	return names
@@ -153,13 +159,15 @@ func metricsOf(variants []results.VariantResult, phase string) []string {
 
 // primaryMetrics returns the primary metrics of a phase, in the order of the first variant that has each.
 func primaryMetrics(variants []results.VariantResult, phase string) []string {
-	var names []string
-	for _, metric := range metricsOf(variants, phase) {
-		if results.IsPrimary(metric) && !slices.Contains(names, metric) {
-			names = append(names, metric)
-		}
+	return slices.DeleteFunc(metricsOf(variants, phase), func(name string) bool { return !results.IsPrimary(name) })
+}
+
+// mainMetrics returns the primary metrics of a phase, or all if none is: an operation has few.
+func mainMetrics(variants []results.VariantResult, phase string) []string {
+	if primary := primaryMetrics(variants, phase); len(primary) > 0 {
+		return primary
 	}
-	return names
+	return metricsOf(variants, phase)
 }
 
 func metricsIn(variant results.VariantResult, phase string) []results.MetricResult {

@@ -7,9 +7,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,6 +136,7 @@ func huge() results.Experiment {
 		e.Environment[long[:i%100]+string(rune('a'+i))] = []string{long, long}
 		e.Omitted = append(e.Omitted, long)
 	}
+	e.Unlike = slices.Sorted(maps.Keys(e.Environment))
 	for i := range 200 {
 		e.Variants[0].Phases = append(e.Variants[0].Phases, results.PhaseResult{Name: long + string(rune('a'+i)),
 			Metrics: e.Variants[0].Phases[0].Metrics})
@@ -257,7 +260,7 @@ func FuzzRender(f *testing.F) {
 		e.Gates = []results.GateResult{{Name: text, Verdict: verdict, Message: text, Definition: text}}
 		e.Runs = append(e.Runs, results.RunResult{Name: text, Variant: text, Reason: text, Message: text, Repetition: repetitions,
 			Phases: []results.RunPhase{{Name: text, ConfigMap: text, Outcome: results.OutcomeInvalid, Message: text}}})
-		e.Environment[text] = []string{text, "other"}
+		e.Environment[text], e.Unlike = []string{text, "other"}, []string{text}
 		e.Repetitions = repetitions % 100
 		e.Variants[0].Phases[0].Metrics[0].Median, e.Variants[0].Phases[0].Metrics[0].Min = number, -number
 		got := Render(e)
@@ -316,6 +319,21 @@ func TestCheckpointsAreCompared(t *testing.T) {
 	}
 }
 
+// TestAlike: what differs in each run, such as names that were made up for it, does not make runs unlike.
+func TestAlike(t *testing.T) {
+	e := results.Experiment{Environment: map[string][]string{
+		"mount.root": {"/pvc-1", "/pvc-2"}, "mount.source": {"sb-1/data", "sb-2/data"}, "zfs.dataset": {"sb-1/data", "sb-2/data"},
+		"zfs.pool": {"sb-1", "sb-2"}, "log.zfs.pool": {"sb-3", "sb-4"}, "workload.version": {"fill 2", "oltp 1"},
+	}}
+	if got := sectionOf(e, "The runs were not alike"); got != "" {
+		t.Errorf("%q", got)
+	}
+	e.Environment["kernel"], e.Unlike = []string{"6.1", "6.12"}, []string{"kernel"}
+	if got := sectionOf(e, "The runs were not alike"); !strings.Contains(got, "| kernel | `6.1`, `6.12` |") || strings.Contains(got, "sb-") {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestPhasesOfSomeVariants: a variant that does not have a phase has no row in its table, and the next one is the base.
 func TestPhasesOfSomeVariants(t *testing.T) {
 	e := experiment(6, "plain", "aged", "old")
@@ -339,6 +357,28 @@ func TestPhasesOfSomeVariants(t *testing.T) {
 	e.Variants = results.Summarise(e.Runs)
 	if section = sectionOf(e, "Numbers"); strings.Count(section, notMeasured) < 2 {
 		t.Errorf("a variant without valid runs is not shown:\n%s", section)
+	}
+}
+
+// TestNumbersOfOperations: a phase without primary metrics, such as a scrub, shows those that it has.
+func TestNumbersOfOperations(t *testing.T) {
+	e := experiment(2, "plain")
+	for i := range e.Runs {
+		e.Runs[i].Phases = append(e.Runs[i].Phases, results.RunPhase{Name: "scrub", Kind: results.KindOperate, Outcome: results.OutcomeValid,
+			Metrics: map[string]int64{"durationNanoseconds": 12_000_000_000, "scannedBytes": 68 << 20}})
+	}
+	e.Variants = results.Summarise(e.Runs)
+	_, scrub, _ := strings.Cut(sectionOf(e, "Numbers"), "### scrub")
+	if !strings.Contains(scrub, "| durationNanoseconds | Neither | plain | 12.0 s") || !strings.Contains(scrub, "| scannedBytes |") {
+		t.Errorf("%q", scrub)
+	}
+	if others := otherMetrics(e); len(others.Rows) != 2 { // filledBytes and readBytes
+		t.Errorf("shown twice: %v", others.Rows)
+	}
+	scrubbed := &e.Variants[0].Phases[2]
+	scrubbed.Metrics = nil
+	if got := sectionOf(e, "Numbers"); !strings.Contains(got, "### scrub\n\nThe metrics of this phase did not fit") {
+		t.Errorf("%q", got)
 	}
 }
 

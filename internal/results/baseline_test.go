@@ -178,7 +178,9 @@ func TestWhatIsNotAccepted(t *testing.T) {
 			}
 		}, "valid run"},
 		{"twice", func(e *Experiment, _ *AcceptOptions) { e.Runs = append(e.Runs, e.Runs[0]) }, "repetition 1 of variant r8k has two valid runs"},
-		{"not alike", func(e *Experiment, _ *AcceptOptions) { e.Environment["kernel"] = []string{"6.1", "6.12"} }, "+kernel was 6.1 and 6.12"},
+		{"not alike", func(e *Experiment, _ *AcceptOptions) {
+			e.Environment["kernel"], e.Unlike = []string{"6.1", "6.12"}, []string{"kernel"}
+		}, "+kernel was 6.1 and 6.12"},
 		{"names may differ", func(e *Experiment, _ *AcceptOptions) { e.Environment["device.0.name"] = []string{"sda", "sdb"} }, "+"},
 		{"something missing", func(e *Experiment, _ *AcceptOptions) { e.Omitted = []string{"metrics of single runs (8)"} },
 			"+results.json already lacks metrics of"},

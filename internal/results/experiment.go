@@ -60,8 +60,10 @@ type Experiment struct {
 	Runs []RunResult `json:"runs,omitempty"`
 	// Groups of runs on several nodes. Each counts as one repetition above.
 	Groups []GroupResult `json:"groups,omitempty"`
-	// Environment has the distinct values of each key over all runs: more than one means that runs differed.
+	// Environment has the distinct values of each key over all runs and phases.
 	Environment map[string][]string `json:"environment,omitempty"`
+	// Unlike lists the keys of environment that differed between the runs of a phase, without those that differ each time.
+	Unlike []string `json:"unlike,omitempty"`
 	// Notes are those of the results of valid phases, at most 64.
 	Notes []Note `json:"notes,omitempty"`
 	// Omitted lists the parts that did not fit.

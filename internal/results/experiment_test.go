@@ -81,6 +81,22 @@ func TestMedian(t *testing.T) {
 	}
 }
 
+// TestUnlikeKeys: runs differ only if the same phase of them does, and not only in what differs each time.
+func TestUnlikeKeys(t *testing.T) {
+	of := func(phase, key, value string) PhaseDocument {
+		return PhaseDocument{Phase: phase, Environment: map[string]string{key: value}}
+	}
+	got := UnlikeKeys([]PhaseDocument{
+		of("fill", KeyWorkloadVersion, "fill 2"), of("scan", KeyWorkloadVersion, "scan 1"), of("scan", KeyWorkloadVersion, "scan 1"),
+		of("fill", "zfs.pool", "sb-1"), of("fill", "zfs.pool", "sb-2"), of("log", "log.mount.root", "/pvc-1"), of("log", "log.mount.root", "/pvc-2"),
+		of("fill", "cpu.allowed", "0-1"), of("fill", "cpu.allowed", "2-3"),
+		of("scan", "kernel", "6.1"), of("scan", "kernel", "6.12"), of("scan", "fio", "3.39"),
+	})
+	if diff := cmp.Diff([]string{"kernel"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestMergeEnvironment(t *testing.T) {
 	got := MergeEnvironment([]PhaseDocument{
 		{Environment: map[string]string{"kernel": "6.12", "fio": "3.39"}},

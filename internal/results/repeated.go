@@ -67,7 +67,7 @@ func (e Experiment) acceptable(options AcceptOptions) (warnings []string, err er
 	for _, words := range e.Omitted {
 		warnings = append(warnings, "results.json already lacks "+words)
 	}
-	return slices.Concat(warnings, unlike(e.Environment), e.UnlikeCheckpoints()), nil
+	return slices.Concat(warnings, e.unlike(), e.UnlikeCheckpoints()), nil
 }
 
 // UnlikeCheckpoints names the phases in which valid runs had different numbers of checkpoints. One more or less is chance: it depends on
@@ -97,12 +97,10 @@ func (e Experiment) UnlikeCheckpoints() []string {
 }
 
 // unlike says which parts of the environment differed between the runs.
-func unlike(environment map[string][]string) []string {
+func (e Experiment) unlike() []string {
 	var warnings []string
-	for _, key := range sortedKeys(environment) {
-		if values := distinct(key, environment[key]); len(values) > 1 && !ignoredKey(key) {
-			warnings = append(warnings, fmt.Sprintf("the runs were not alike: %s was %s", key, inWords(environment[key])))
-		}
+	for _, key := range e.Unlike {
+		warnings = append(warnings, fmt.Sprintf("the runs were not alike: %s was %s", key, inWords(e.Environment[key])))
 	}
 	return warnings
 }

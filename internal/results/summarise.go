@@ -123,6 +123,24 @@ func medianOfSorted(sorted []int64) int64 {
 	return int64(uint64(low) + difference/2 + difference%2)
 }
 
+// UnlikeKeys returns the keys whose values differ between documents of the same phase in a way that matters for a comparison, sorted.
+// Between phases they may differ: each has its own workload, operation and volume.
+func UnlikeKeys(docs []PhaseDocument) []string {
+	byPhase := map[string][]PhaseDocument{}
+	for _, doc := range docs {
+		byPhase[doc.Phase] = append(byPhase[doc.Phase], doc)
+	}
+	unlike := map[string]bool{}
+	for _, ofPhase := range byPhase {
+		for key, values := range MergeEnvironment(ofPhase) {
+			if !ignoredKey(key) && len(distinct(key, values)) > 1 {
+				unlike[key] = true
+			}
+		}
+	}
+	return sortedKeys(unlike)
+}
+
 // MergeEnvironment gathers the distinct values of every key over all documents. A key that only some documents have is not a difference:
 // phases of different kinds look at different things.
 func MergeEnvironment(docs []PhaseDocument) map[string][]string {
