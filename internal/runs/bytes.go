@@ -26,9 +26,9 @@ func bytesPerByte(metrics map[string]int64, d poolseries.Document, phase results
 		counted := false
 		for _, vdev := range d.Vdevs {
 			if counts := ratio.of(vdev); vdev.Disk && phase.Metrics[bytes] > 0 && len(counts) == len(d.Series.OffsetMilliseconds) {
-				one, covered := countedFor(d, counts, stretches)
+				one, covered := countedFor(d, counts, stretches, phase.Kind == results.KindFill)
 				if !known || !covered {
-					return "disk bytes for each byte of the workload: too few samples around the measured time"
+					return "disk bytes for each byte of the workload: too few samples around the measured time: make the phase longer"
 				}
 				disks, counted = disks+one, true
 			}
@@ -49,10 +49,14 @@ type stretch struct {
 // countedFor returns how much a disk did for the workload in some stretches. All writes of a workload are on the disk when its interval
 // ends, and many of them are written at the last moment. So the count extends to the first sample after the end, when the disk is idle
 // again. At the beginning, the disk may still be busy with a ramp: the time until the first inner sample counts at the rate of the rest,
-// but with no more than the disk did since the sample before.
-func countedFor(d poolseries.Document, counts []int64, stretches []stretch) (sum float64, known bool) {
+// but with no more than the disk did since the sample before. Before a fill, nothing of the run uses the disk, so all counts.
+func countedFor(d poolseries.Document, counts []int64, stretches []stretch, fill bool) (sum float64, known bool) {
 	for _, s := range stretches {
 		all, covered, whole := float64(counts[s.after]-counts[s.before]), s.to.Sub(sampledAt(d, s.inner)), s.to.Sub(s.from)
+		if fill {
+			sum += all
+			continue
+		}
 		if covered*100 < whole*minCoveredPercent || covered <= 0 {
 			return 0, false
 		}

@@ -88,6 +88,15 @@ func TestBytesPerByte(t *testing.T) {
 			t.Errorf("%s: a workload that reads nothing has %v", name, metrics)
 		}
 	}
+	for name, times := range map[string][]results.Interval{"longer": lasted(5.5, 15.3), "no sample within": lasted(6.1, 7.9)} {
+		written := clamp(30, times[0].From.Sub(start).Seconds(), times[0].To.Sub(start).Seconds())
+		begun := inBursts(times[0].From.Sub(start).Seconds()+0.1, written/2e6, times[0].To.Sub(start).Seconds(), written/2e6)
+		fill := results.PhaseDocument{Kind: results.KindFill, Measured: times, Metrics: map[string]int64{"writtenBytes": int64(written)}}
+		metrics := map[string]int64{}
+		if missing := bytesPerByte(metrics, sampled(begun, 0, 20), fill); missing != "" || metrics[writtenRatio] != 1000 {
+			t.Errorf("a fill, %s: %v, it omits %q", name, metrics, missing)
+		}
+	}
 	late := sampled(steady, 0, 14)
 	late.Series.OffsetMilliseconds = append(late.Series.OffsetMilliseconds, 25_400) // 10.1 s after the end
 	for i := range late.Vdevs {

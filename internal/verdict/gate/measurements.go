@@ -49,7 +49,7 @@ func unmeasured(ref reference, repetitions []int32) string {
 	if more := len(repetitions) - most; more > 0 {
 		words = append(words, fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("no data: %s was not measured in %s%s, and the other runs cannot replace it: see the reason in the BenchmarkRun", ref,
+	return fmt.Sprintf("no data: %s was not measured in %s%s, and the other runs cannot replace it: the notes of the report say why", ref,
 		named, strings.Join(words, ", "))
 }
 
