@@ -137,7 +137,7 @@ type StorageBenchmarkSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10
 	MaxAttempts int32 `json:"maxAttempts,omitempty"`
-	// gates decide the verdict. Without gates, a benchmark passes when all runs are valid.
+	// gates decide the verdict. Without gates, a benchmark passes when each repetition has a valid run.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

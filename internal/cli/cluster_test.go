@@ -275,6 +275,35 @@ func TestWaitShowsProgress(t *testing.T) {
 	shows("  run 1 of 2  read  done in 0s\n")
 }
 
+// TestPhasesOfDeletedBenchmarks: a deletion ends a phase, but the phase is not done.
+func TestPhasesOfDeletedBenchmarks(t *testing.T) {
+	for name, deleted := range map[string]bool{"goes on": false, "deleted": true} {
+		benchmark := &v1alpha1.StorageBenchmark{Status: v1alpha1.StorageBenchmarkStatus{
+			Progress: &v1alpha1.ProgressStatus{RunsTotal: 1, CurrentRun: "q-1-000", CurrentPhase: "fill"}}}
+		var one tracked
+		one.see(benchmark, noon)
+		next := benchmark.DeepCopy()
+		next.Status.Progress.CurrentPhase = ""
+		if deleted {
+			next.DeletionTimestamp = &metav1.Time{Time: noon}
+		}
+		if ended, _ := one.see(next, noon.Add(time.Minute)); (ended == "") != deleted {
+			t.Errorf("%s: %q", name, ended)
+		}
+	}
+}
+
+// TestUnfinishedWithoutNews: without a connection, it is not known whether a benchmark goes on.
+func TestUnfinishedWithoutNews(t *testing.T) {
+	for outage, says := range map[string]string{"": "it continues in the cluster", "connection refused": "no news from the cluster: connection refused. Last known: "} {
+		app, out, _ := testApp()
+		app.sayUnfinished(&tracked{benchmark: &v1alpha1.StorageBenchmark{}, outage: outage}, errTimeout, waitOptions{})
+		if !strings.Contains(out.String(), says) {
+			t.Errorf("%q: %s", outage, out)
+		}
+	}
+}
+
 // pod creates a running pod of the benchmark with the given log.
 func (h *hub) pod(name, phase, log string) {
 	h.t.Helper()

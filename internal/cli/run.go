@@ -172,7 +172,11 @@ func (a *App) sayUnfinished(t *tracked, cause error, options waitOptions) {
 	if errors.Is(cause, errTimeout) {
 		why = fmt.Sprintf("No verdict after %s", brief(options.timeout))
 	}
-	a.say("\n%s: %s; it continues in the cluster: %s", t.key, why, t.sentence())
+	if t.outage != "" {
+		a.say("\n%s: %s; there is no news from the cluster: %s. Last known: %s", t.key, why, t.outage, t.sentence())
+	} else {
+		a.say("\n%s: %s; it continues in the cluster: %s", t.key, why, t.sentence())
+	}
 	a.say("Check again: %s", options.watchHint(t.applied))
 	a.say("Stop it: kubectl storagebench suspend %s%s", t.key.Name, options.flags(t.key.Namespace))
 	a.say("Stop and delete it: kubectl delete storagebenchmark %s%s", t.key.Name, options.flags(t.key.Namespace))

@@ -152,6 +152,9 @@ func TestProgressText(t *testing.T) {
 	if got := progressText(progressOf(100, "", "", 0), time.Hour); got != "[########################] 100%" {
 		t.Error(got)
 	}
+	if got := milestoneText("fill", progressOf(100, "0.0 MiB/s", "", 0)); got != "phase fill: 100%, finishing" {
+		t.Error(got)
+	}
 	if got := progressText(progressOf(1, "", "", 5), time.Hour); got != "[------------------------]   1%  0s left" {
 		t.Error(got)
 	}

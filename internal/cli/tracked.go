@@ -70,7 +70,7 @@ func (t *tracked) see(benchmark *v1alpha1.StorageBenchmark, now time.Time) (ende
 	if first {
 		t.running.since = time.Time{}
 	}
-	if before.phase == "" {
+	if before.phase == "" || !benchmark.DeletionTimestamp.IsZero() { // deletion ends a phase early
 		return "", neutral
 	}
 	return t.phaseEnd(before, now)

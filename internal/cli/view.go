@@ -100,6 +100,9 @@ func progressText(progress results.Progress, age time.Duration) string {
 
 // milestoneText formats the progress of a phase for a log.
 func milestoneText(phase string, progress results.Progress) string {
+	if progress.Percent == 100 { // the flush, the checks and the end of the pod follow
+		return fmt.Sprintf("phase %s: 100%%, finishing", phase)
+	}
 	text := fmt.Sprintf("phase %s: %d%%", phase, progress.Percent)
 	if progress.Rate != "" {
 		text += ", " + progress.Rate

@@ -52,6 +52,8 @@ type storage struct {
 	filled int64
 	// metrics are those of the phase.
 	metrics map[string]int64
+	// measures is true for a measurement.
+	measures bool
 	// partial is true if there may be disks that are not among the devices.
 	partial bool
 }
@@ -93,7 +95,7 @@ func Preflight(run RunResult, documents []PhaseDocument) []PreflightResult {
 			continue
 		}
 		seen := storage{facts: document.Environment, devices: devicesOf(document.Environment), volumes: run.Volumes, filled: filled,
-			metrics: document.Metrics}
+			metrics: document.Metrics, measures: document.Kind == KindMeasure}
 		omitted := slices.ContainsFunc(document.Omitted, func(what string) bool { return strings.Contains(what, "environment") })
 		seen.partial = omitted || len(seen.devices) >= mostDescribed || withoutDisks(document.Environment)
 		for i, one := range preflights {
@@ -287,15 +289,18 @@ func checkWriteCache(s storage, p *PreflightResult) bool {
 	return true
 }
 
-// checkMemory compares the size of the filled data with the largest size of the ARC, if the ARC keeps data of the run. Without a bound, all
-// memory counts as that size. It also compares a configured bound of the ARC with the memory that the ARC could get when a measurement
-// began.
+// checkMemory compares the size of the filled data with the largest size of the ARC, if a measurement may have read it from there. Without
+// a bound, all memory counts as that size. It also compares a configured bound of the ARC with the memory that the ARC could get when a
+// measurement began.
 func checkMemory(s storage, p *PreflightResult) bool {
 	keeps := slices.ContainsFunc(s.volumes, func(volume RunVolume) bool {
 		return volume.Properties["primarycache"] != "metadata" && volume.Properties["primarycache"] != "none"
 	})
-	if len(s.volumes) == 0 || s.filled == 0 {
+	if len(s.volumes) == 0 || s.filled == 0 || !s.measures {
 		return false
+	}
+	if hits, counted := s.metrics["cacheHitPartsPerMillion"]; counted && hits < fewHits || !counted && s.facts["emptied"] != "" {
+		return true // whatever fits, it was not read from memory
 	}
 	available, known := s.metrics["nodeMemoryAvailableBytes"]
 	own, also := s.metrics["nodeARCBytes"]
@@ -306,10 +311,15 @@ func checkMemory(s storage, p *PreflightResult) bool {
 	case err != nil || most <= 0:
 		p.unknown("the largest size of the ARC is not known")
 	case s.filled <= most:
-		p.warn("%d bytes of data fit into the ARC, which may have %d: reads may come from memory", s.filled, most)
+		p.warn("%s of data fit into the ARC, which may have %s: reads may come from memory", inMebibytes(s.filled), inMebibytes(most))
 	case bounded && known && also && available+own < most:
-		p.warn("the ARC may have %d bytes, and %d are free or its own: how much data it keeps depends on what else runs on the node", most,
-			available+own)
+		p.warn("the ARC may have %s, and %s are free or its own: how much data it keeps depends on what else runs on the node",
+			inMebibytes(most), inMebibytes(available+own))
 	}
 	return true
 }
+
+// fewHits is a share of reads from memory, in parts per million, that is too small to matter.
+const fewHits = 100_000
+
+func inMebibytes(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }

@@ -41,9 +41,12 @@ func TestPreflight(t *testing.T) {
 		"off a sector":      {onPools("12"), map[string]string{"warning.partition.3.alignment": "sda1 starts at sector 63"}, map[string]string{"alignment": "Warning: sda1 starts at sector 63"}},
 		"another scheduler": {onPools("12"), map[string]string{"device.0.scheduler": "bfq"}, map[string]string{"scheduler": "Warning: sda has the scheduler bfq"}},
 		"write back":        {onPools("12"), map[string]string{"device.0.writeCache": "write back"}, map[string]string{"writeCache": "Warning: volatile"}},
-		"little data":       {onPools("12"), map[string]string{"zfs.arc.maxBytes": "6000"}, map[string]string{"memory": "Warning: 6000 bytes of data fit into the ARC, which may have 6000"}},
-		"no bound":          {onPools("12"), map[string]string{"zfs.arc.maxBytes": ""}, map[string]string{"memory": "Warning: which may have 8000"}},
-		"no room for it":    {onPools("12"), map[string]string{"metric.nodeARCBytes": "1500"}, map[string]string{"memory": "Warning: the ARC may have 5000 bytes, and 4500 are free or its own"}},
+		"little data":       {onPools("12"), map[string]string{"zfs.arc.maxBytes": "6291456"}, map[string]string{"memory": "Warning: 0.0 MiB of data fit into the ARC, which may have 6.0 MiB"}},
+		"no bound":          {onPools("12"), map[string]string{"zfs.arc.maxBytes": ""}, map[string]string{"memory": "Warning: which may have 0.0 MiB"}},
+		"no room for it":    {onPools("12"), map[string]string{"metric.nodeARCBytes": "1500"}, map[string]string{"memory": "Warning: the ARC may have 0.0 MiB, and 0.0 MiB are free or its own"}},
+		"not from memory":   {onPools("12"), map[string]string{"zfs.arc.maxBytes": "6291456", "metric.cacheHitPartsPerMillion": "99999"}, nil},
+		"from memory":       {onPools("12"), map[string]string{"zfs.arc.maxBytes": "6291456", "metric.cacheHitPartsPerMillion": "100000", "emptied": "so"}, map[string]string{"memory": "Warning: fit into"}},
+		"read once, cold":   {onPools("12"), map[string]string{"zfs.arc.maxBytes": "6291456", "emptied": "by export and import of the pool"}, nil},
 		"room unknown":      {onPools("12"), map[string]string{"metric.nodeARCBytes": ""}, nil},
 		"no memory":         {onPools("12"), map[string]string{"zfs.arc.maxBytes": "", "memory.bytes": ""}, map[string]string{"memory": "Unknown: not known"}},
 		"nothing of a disk": {onPools("12"), map[string]string{"device.0.logicalSectorBytes": "", "device.0.physicalSectorBytes": "", "device.0.scheduler": "", "device.0.writeCache": ""},
@@ -65,10 +68,12 @@ func TestPreflight(t *testing.T) {
 		facts := sound()
 		maps.Copy(facts, test.change)
 		metrics := map[string]int64{"nodeMemoryAvailableBytes": 3000, "nodeARCBytes": 2000} // as much as the ARC may have
-		if given, change := test.change["metric.nodeARCBytes"]; change {
-			delete(metrics, "nodeARCBytes")
-			if bytes, err := strconv.ParseInt(given, 10, 64); err == nil {
-				metrics["nodeARCBytes"] = bytes
+		for key, given := range test.change {
+			if metric, is := strings.CutPrefix(key, "metric."); is {
+				delete(metrics, metric)
+				if value, err := strconv.ParseInt(given, 10, 64); err == nil {
+					metrics[metric] = value
+				}
 			}
 		}
 		maps.DeleteFunc(facts, func(key, value string) bool { return value == "" || strings.HasPrefix(key, "metric.") })

@@ -142,7 +142,7 @@ func HasEnded(operation *v1alpha1.PoolOperation) bool { return operation.Status.
 func operationWords(operation *v1alpha1.PoolOperation) string {
 	ready := meta.FindStatusCondition(operation.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil {
-		return "not reconciled yet: an agent must be running on node " + operation.Spec.NodeName
+		return waitsForAgent(operation.Spec.NodeName)
 	}
 	return ready.Reason + ": " + ready.Message
 }

@@ -55,7 +55,7 @@ func TestCompanions(t *testing.T) {
 		{"which has to count", []runChange{jobless(false)}, runstest.Operation(observe, "", 0, 0), nil, nil, "PhaseRunning", "", "",
 			10 * time.Minute},
 		{"and never does", []runChange{jobless(false), longAgo}, runstest.Operation(observe, "", 0, 0), nil, nil, "PodNotStarted", "final",
-			"an agent must be running on node n1", 0},
+			"the agent of node n1 has not looked at it yet", 0},
 		{"after a long time away: the observation", []runChange{jobless(false), longAgo}, nil, nil, []string{"StartCompanion 0 observe"},
 			"PhaseRunning", "", "", 10 * time.Minute},
 		{"which then has its whole time", []runChange{jobless(false), longAgo}, justCreated, nil, nil, "PhaseRunning", "", "", 10 * time.Minute},

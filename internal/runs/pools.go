@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -217,13 +218,18 @@ func poolCondition(pool *v1alpha1.BenchmarkPool) (reason, message string, ready,
 	condition := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case condition == nil:
-		return v1alpha1.ReasonPoolNotReady, "not reconciled yet: an agent must be running on node " + pool.Spec.NodeName +
-			" (label storagebench.dev/lab=true)", false, false
+		return v1alpha1.ReasonPoolNotReady, waitsForAgent(pool.Spec.NodeName), false, false
 	case condition.ObservedGeneration != pool.Generation:
 		return v1alpha1.ReasonPoolNotReady, "its agent has not reconciled it yet", false, false
 	}
 	return condition.Reason, condition.Message, condition.Status == metav1.ConditionTrue, meta.IsStatusConditionTrue(pool.Status.Conditions,
 		v1alpha1.ConditionStalled)
+}
+
+// waitsForAgent is the message of an object that no agent has looked at yet.
+func waitsForAgent(node string) string {
+	return fmt.Sprintf("the agent of node %s has not looked at it yet: if this lasts, check that one runs there "+
+		"(label storagebench.dev/lab=true)", node)
 }
 
 // maxRunProperties is the limit of the API.

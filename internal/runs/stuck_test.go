@@ -56,10 +56,10 @@ func TestStuckTeardown(t *testing.T) {
 		}}, false, "has not ended: no agent"},
 		"a parameter is not restored": {[]runChange{ended(10 * grace), func(s *runs.State) {
 			s.Parameters = map[string]*v1alpha1.PoolOperation{"p": {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: runstest.Stamp(0)}}}
-		}}, false, "has not restored module parameter p: not reconciled yet"},
+		}}, false, "has not restored module parameter p: the agent of node"},
 		"one of two parameters is not restored": {[]runChange{ended(10 * grace), func(s *runs.State) {
 			s.Parameters = map[string]*v1alpha1.PoolOperation{"a": {Status: v1alpha1.PoolOperationStatus{Outcome: "Succeeded"}}, "p": {}}
-		}}, false, "has not restored module parameter p: not reconciled yet"},
+		}}, false, "has not restored module parameter p: the agent of node"},
 		"a pool does not go": {[]runChange{ended(grace), func(s *runs.State) {
 			s.Claims, s.Pools = runs.Claims{}, runs.Pools{Needed: true, Some: true, Deleting: true, Reason: "PoolInUse",
 				Message: "mounted by pod x"}

@@ -24,7 +24,7 @@ func rank(verdict v1alpha1.Verdict) int {
 // deciding gates.
 func Overall(gates []v1alpha1.GateStatus) (v1alpha1.Verdict, string) {
 	if len(gates) == 0 {
-		return v1alpha1.VerdictPassed, "all runs are valid; there are no gates"
+		return v1alpha1.VerdictPassed, "each repetition has a valid run; there are no gates"
 	}
 	worst := rank(v1alpha1.VerdictPassed)
 	for _, gate := range gates {

@@ -14,7 +14,7 @@ func TestOverall(t *testing.T) {
 		want     v1alpha1.Verdict
 		message  string
 	}{
-		"no gates":  {nil, passed, "all runs are valid; there are no gates"},
+		"no gates":  {nil, passed, "each repetition has a valid run; there are no gates"},
 		"one holds": {[]v1alpha1.Verdict{passed}, passed, "the gate g0 holds"},
 		"all hold":  {[]v1alpha1.Verdict{passed, passed}, passed, "all 2 gates hold"},
 		"one fails": {[]v1alpha1.Verdict{failed}, failed, "the only gate failed: g0 (R)"},

@@ -162,3 +162,20 @@ func TestMeter(t *testing.T) {
 		t.Errorf("%v, %+v", percents, shown)
 	}
 }
+
+// TestMeterAveragesRates: a second in which ZFS writes nothing does not show as a rate of 0.
+func TestMeterAveragesRates(t *testing.T) {
+	var last results.Progress
+	m := newMeter(func(p results.Progress) { last = p })
+	m.stretch("filling", 0, 1, 1<<40, 0)
+	m.began, m.lastAt, m.last = time.Now().Add(-10*time.Second), time.Now().Add(-10*time.Second), fio.Usage{}
+	m.watch(fio.Usage{WrittenBytes: 1000 << 20})
+	if last.Rate != "100.0 MiB/s" {
+		t.Errorf("the first rate: %+v", last)
+	}
+	m.lastAt = time.Now().Add(-time.Second)
+	m.watch(fio.Usage{WrittenBytes: 1000 << 20})
+	if last.Rate != "90.0 MiB/s" {
+		t.Errorf("after a second without writes: %+v", last)
+	}
+}

@@ -118,8 +118,12 @@ func (s *session) noteFew(prefix string, count int64) {
 			left = append(left, fmt.Sprintf("%s (%d)", one.Suffix, needed))
 		}
 	}
+	more := "measure longer"
+	if s.request.Phase.Measure == nil {
+		more = "write more"
+	}
 	if len(left) > 0 {
-		s.note("%sLatency: %d operations are too few for %s: measure longer", prefix, count, strings.Join(left, ", "))
+		s.note("%sLatency: %d operations are too few for %s: %s", prefix, count, strings.Join(left, ", "), more)
 	}
 }
 

@@ -23,8 +23,13 @@ type meter struct {
 	began    time.Time
 	last     fio.Usage
 	lastAt   time.Time
-	highest  int32
+	// rate is a moving average: ZFS writes nothing for seconds, and then much.
+	rate    float64
+	highest int32
 }
+
+// averaged is how far back the average of the rate goes.
+const averaged = 10 * time.Second
 
 func newMeter(report func(results.Progress)) *meter {
 	if report == nil {
@@ -39,7 +44,7 @@ func (m *meter) stretch(message string, from, to float64, bytes int64, lasting t
 	m.mutex.Lock()
 	now := time.Now()
 	m.message, m.from, m.to, m.bytes, m.lasting = message, from, to, bytes, lasting
-	m.began, m.last, m.lastAt = now, fio.Usage{}, now
+	m.began, m.last, m.lastAt, m.rate = now, fio.Usage{}, now, 0
 	m.highest = max(m.highest, percent(from))
 	progress := results.Progress{Percent: m.highest, Message: message}
 	m.mutex.Unlock()
@@ -63,8 +68,9 @@ func (m *meter) watch(usage fio.Usage) {
 	m.highest = max(m.highest, percent(m.from+done*(m.to-m.from)))
 	progress := results.Progress{Percent: m.highest, Message: m.message}
 	if interval := now.Sub(m.lastAt).Seconds(); interval > 0 && moved > 0 { // some workloads move no bytes
-		rate := float64(moved-m.last.ReadBytes-m.last.WrittenBytes) / interval
-		progress.Rate = fmt.Sprintf("%.1f MiB/s", max(rate, 0)/mib)
+		rate := max(float64(moved-m.last.ReadBytes-m.last.WrittenBytes)/interval, 0)
+		m.rate += (rate - m.rate) * min(1, interval/min(spent.Seconds(), averaged.Seconds()))
+		progress.Rate = fmt.Sprintf("%.1f MiB/s", m.rate/mib)
 	}
 	if done > 0.01 {
 		progress.SecondsLeft = int64(spent.Seconds() * (1 - done) / done)

@@ -183,7 +183,6 @@ func (r *redo) finish(s *session, sum fio.Sum) error {
 	durable := sum.Write.Latency
 	if r.job.Sync != syncWithWrite {
 		durable = sum.Sync
-		s.note("there are no samples over time: fio logs no single latencies of fdatasync")
 	}
 	s.addShares(durable)
 	s.details.Samples, s.details.SamplesSeen = r.samples.Kept(), r.samples.Seen

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"fmt"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,8 @@ type Series struct {
 	// Steady is the final part of the last of these rounds, if the rate is steady there; missing if it is not, or if the round is too short to
 	// tell.
 	Steady *Span `json:"steady,omitempty"`
+	// unsteady says why Steady is missing.
+	unsteady string
 }
 
 // Span is a part of a series, from the beginning of the first round.
@@ -182,13 +185,14 @@ func (r *recorder) document(counting []bracket) *Series {
 		series.Measured = append(series.Measured, Span{(one.began.elapsed - r.began.elapsed).Milliseconds(),
 			(one.ended.elapsed - r.began.elapsed).Milliseconds()})
 	}
-	series.Steady = steadyPart(series.Points, series.Measured[len(series.Measured)-1])
+	series.Steady, series.unsteady = steadyPart(series.Points, series.Measured[len(series.Measured)-1])
 	return series
 }
 
 // steadyPart divides a round into equal parts, and finds the first part from which on the rate satisfies the rule of steady state until the
-// end of the round. It returns the span from there to the end, or nil if there is none.
-func steadyPart(points []Point, round Span) *Span {
+// end of the round. It returns the span from there to the end, or why there is none.
+func steadyPart(points []Point, round Span) (steady *Span, missing string) {
+	short := fmt.Sprintf("the measurement is shorter than %s", leastPart*leastPartCount)
 	var within []Point
 	for _, point := range points {
 		if point.FromMilliseconds >= round.FromMilliseconds && point.ToMilliseconds <= round.ToMilliseconds {
@@ -196,12 +200,12 @@ func steadyPart(points []Point, round Span) *Span {
 		}
 	}
 	if len(within) == 0 {
-		return nil
+		return nil, short
 	}
 	from, to := within[0].FromMilliseconds, within[len(within)-1].ToMilliseconds
 	count := min(steadyParts, (to-from)/leastPart.Milliseconds(), int64(len(within)))
 	if count < leastPartCount {
-		return nil
+		return nil, short
 	}
 	done, long := make([]float64, count), make([]float64, count)
 	for _, point := range within {
@@ -217,10 +221,10 @@ func steadyPart(points []Point, round Span) *Span {
 	for first := int64(0); first+leastPartCount <= count; first++ {
 		rule.Window = int(count - first)
 		if rule.Judge(done[first:]).Reached {
-			return &Span{from + (to-from)*first/count, to}
+			return &Span{from + (to-from)*first/count, to}, ""
 		}
 	}
-	return nil
+	return nil, "the rate changes by more than the rule allows"
 }
 
 // addSeries adds the series to the details, unless the kernel did not count what the workload did: requests that are submitted in batches
@@ -244,8 +248,7 @@ func (s *session) addSeries(counting []bracket, rounds []figures) {
 	}
 	s.details.Series = series
 	if series.Steady == nil {
-		s.note("no part of the series is marked as steady: the rate changes by more than the rule allows, or the series is shorter than %s",
-			leastPart*leastPartCount)
+		s.note("no part of the series is marked as steady: %s", series.unsteady)
 	}
 }
 

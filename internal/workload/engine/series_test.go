@@ -86,7 +86,10 @@ func TestSteadyPart(t *testing.T) {
 			points = append(points, Point{Span: Span{int64(second) * 1000, int64(second+1) * 1000}, Operations: int64(c.rate(float64(second)))})
 		}
 		round := Span{0, int64(c.seconds) * 1000}
-		got := steadyPart(points, round)
+		got, missing := steadyPart(points, round)
+		if short := strings.Contains(missing, "shorter than 25s"); short != (name == "too short") || (missing == "") != (got != nil) {
+			t.Errorf("%s: why there is none: %q", name, missing)
+		}
 		switch {
 		case c.last == 0 && got != nil:
 			t.Errorf("%s: steady from %+v", name, *got)
