@@ -51,7 +51,7 @@ func remembered(status v1alpha1.StorageBenchmarkStatus) v1alpha1.StorageBenchmar
 }
 
 // runChange passes changes of a run that its benchmark depends on or shows: the first status, the phase and problems, but not every step.
-// The end of a run outside a group matters only once the run is torn down.
+// The end of a run outside a group matters only once the run is torn down. Pools take a while to make, so the end of that wait is shown.
 func runChange() predicate.Predicate {
 	changes := updates(func(before, after *v1alpha1.BenchmarkRun) bool {
 		reason, words := readyReason(before)
@@ -59,6 +59,7 @@ func runChange() predicate.Predicate {
 		return before.UID != after.UID || !before.DeletionTimestamp.Equal(after.DeletionTimestamp) ||
 			!slices.Equal(before.Finalizers, after.Finalizers) ||
 			reason == "" && now != "" || after.Status.CurrentPhase != "" && before.Status.CurrentPhase != after.Status.CurrentPhase ||
+			after.Spec.Target.ZFS != nil && reason != now && now == v1alpha1.ReasonPhaseRunning ||
 			runs.Resting(before) != runs.Resting(after) || runs.Settled(before) != runs.Settled(after) ||
 			after.Spec.Group != nil && (runs.RecordedEnding(before) == nil) != (runs.RecordedEnding(after) == nil) ||
 			(reason != now || words != newWords) && (runs.Troubled(reason) || runs.Troubled(now))
