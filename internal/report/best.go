@@ -57,7 +57,7 @@ func (s samples) choose(ranked []results.VariantResult, phase string, metric res
 	pairs := others * float64(len(ranked)) / 2
 	var next string
 	var alike []string
-	isBest := true
+	beatsAll := true
 	for i, other := range ranked[1:] {
 		of, reference := source{other.Name, phase, metric.Name}, source{best, phase, metric.Name}
 		shift, known := s.shift(of, reference, outside/others)
@@ -67,19 +67,19 @@ func (s samples) choose(ranked []results.VariantResult, phase string, metric res
 		if i == 0 {
 			next = shiftWords(shift)
 		}
-		isBest = isBest && beyond(shift, edge, metric)
+		beatsAll = beatsAll && beyond(shift, edge, metric)
 		if shift, known = s.shift(of, reference, outside/pairs); !known || !beyond(shift, edge, metric) {
 			alike = append(alike, other.Name)
 		}
 	}
-	if isBest {
-		return fmt.Sprintf("best: %s, %s %s, the next", best, next, ranked[1].Name)
+	if beatsAll {
+		return fmt.Sprintf(isBest+"%s, %s %s, the next", best, next, ranked[1].Name)
 	}
 	more := ""
 	if len(alike) > maxAlike {
 		alike, more = alike[:maxAlike], fmt.Sprintf(" and %d more", len(alike)-maxAlike)
 	}
-	return fmt.Sprintf("no best: %s has the best median, %s %s, but may be no better than %s%s: take any of them, or add repetitions",
+	return fmt.Sprintf(noBest+"%s has the best median, %s %s, but may be no better than %s%s: take any of them, or add repetitions",
 		best, next, ranked[1].Name, strings.Join(alike, " and "), more)
 }
 
@@ -93,8 +93,11 @@ func beyond(shift stats.Shift, edge float64, metric results.Metric) bool {
 
 // tooFew says why there are no intervals: too few runs, or their values are not in this document.
 func (s samples) tooFew(ranked []results.VariantResult, phase, metric string) string {
-	needed, omitted := RepetitionsFor(len(ranked)), false
+	needed, omitted, pools := RepetitionsFor(len(ranked)), false, ""
 	for _, variant := range ranked {
+		if s.kept[variant.Name] {
+			pools = ", each with a new pool"
+		}
 		if s.lacks(source{variant.Name, phase, metric}) {
 			return fmt.Sprintf("some runs of %s have no such value, often for too few operations, and the others may be the good ones: "+
 				"measure longer", variant.Name)
@@ -111,8 +114,7 @@ func (s samples) tooFew(ranked []results.VariantResult, phase, metric string) st
 	if omitted {
 		return fmt.Sprintf("the values of single runs of %d variants did not fit into results.json: see report.md", len(ranked))
 	}
-	return fmt.Sprintf("too few comparable runs to say more of %d variants: use at least %d repetitions, each with a new pool",
-		len(ranked), needed)
+	return fmt.Sprintf("too few comparable runs to say more of %d variants: use at least %d repetitions%s", len(ranked), needed, pools)
 }
 
 // edgeOf returns the largest difference, as a logarithm, that is meaningless: values are whole numbers, and percentiles are ends of bins.
@@ -152,11 +154,15 @@ func isFill(runs []results.RunResult, phase string) bool {
 	})
 }
 
-const bestNote = "The best median against each of the others. At most 5% of lines call one best that is not. Variants that are not " +
-	"named after \"may be no better than\" are worse, with a confidence of 95% for all pairs of a line together."
+const (
+	isBest, noBest = "best: ", "no best: "
+	bestNote       = "Lines that begin with \"best\" or \"no best\" compare the best median with each of the others. At most 5% of them " +
+		"call one best that is not. Variants that they do not name after \"may be no better than\" are worse, with a confidence of 95% for " +
+		"all pairs of a line together."
+)
 
-// bestTable has every primary metric for which a best variant can be named. Fill phases are left out: their rate is that of one writer, and
-// says as much about the processor as about the storage.
+// bestTable has every primary metric for which a best variant can be named, and a note if a line says what a test found. Fill phases are
+// left out: their rate is that of one writer, and says as much about the processor as about the storage.
 func bestTable(e results.Experiment, all samples) table {
 	t := table{Caption: "Which variant is best", Head: []string{"Metric", "What follows"}}
 	for _, phase := range phaseNames(e.Variants) {
@@ -166,6 +172,9 @@ func bestTable(e results.Experiment, all samples) table {
 		for _, metric := range primaryMetrics(e.Variants, phase) {
 			if text := bestOf(e, all, phase, metric); text != "" {
 				t.add(words(phase+"."+metric), words(text))
+				if strings.HasPrefix(text, isBest) || strings.HasPrefix(text, noBest) {
+					t.Note = bestNote
+				}
 			}
 		}
 	}

@@ -41,7 +41,7 @@ func TestBest(t *testing.T) {
 		t.Error(got)
 	}
 	if got := best(choice(random, 6, 1, 1.5, 2), "readBytesPerSecond"); !strings.Contains(got, "v2 has the best median; too few") ||
-		!strings.Contains(got, "at least 7 repetitions") {
+		!strings.HasSuffix(got, "at least 7 repetitions") {
 		t.Error(got)
 	}
 	if got := best(choice(random, 30, 1, 1.025), "readLatencyP99Nanoseconds"); !strings.HasPrefix(got, "no best: v0") {
@@ -66,7 +66,7 @@ func TestBest(t *testing.T) {
 	}
 	kept := choice(random, 8, 1, 2)
 	kept.Runs[3].KeptFrom = "another"
-	if got := best(kept, "readBytesPerSecond"); !strings.Contains(got, "too few comparable runs") {
+	if got := best(kept, "readBytesPerSecond"); !strings.HasSuffix(got, "at least 6 repetitions, each with a new pool") {
 		t.Error("runs that reused a pool are compared: " + got)
 	}
 	full := choice(random, 8, 1, 2, 3)
@@ -89,6 +89,24 @@ func TestBest(t *testing.T) {
 	}
 	if got := best(choice(random, 8, 1), "readBytesPerSecond"); got != "" {
 		t.Error("one variant: " + got)
+	}
+}
+
+// TestNoteAboutBest: the note about tests is shown if and only if a line says what one found.
+func TestNoteAboutBest(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	for name, c := range map[string]struct {
+		e     results.Experiment
+		shown bool
+	}{
+		"best": {choice(random, 8, 1, 2), true}, "no best": {choice(random, 8, 1, 1), true}, "too few runs": {choice(random, 3, 1, 2), false},
+	} {
+		markdown, page := sectionOf(c.e, "Which variant is best"), string(render(t, Page{Experiment: c.e}))
+		for form, text := range map[string]string{"markdown": markdown, "html": page} {
+			if !strings.Contains(text, "scan.readBytesPerSecond") || strings.Contains(text, "confidence of 95%") != c.shown {
+				t.Errorf("%s, %s: the note is to be shown: %t\n%s", name, form, c.shown, markdown)
+			}
+		}
 	}
 }
 

@@ -1,11 +1,14 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/storagebench/storagebench/internal/results"
 )
+
+const poolAllocated = "poolAllocatedBytes"
 
 // diskColumn is a metric that explains the metrics of a workload: data layout, and the work of the disks.
 type diskColumn struct {
@@ -17,7 +20,7 @@ type diskColumn struct {
 var diskColumns = []diskColumn{
 	{"Layout score", "layoutScorePartsPerMillion", true},
 	{"Free space fragmented", "freeSpaceFragmentationPartsPerMillion", true},
-	{"In use", "poolAllocatedBytes", true},
+	{"Allocated (zpool)", poolAllocated, true},
 	{"Disk reads", "diskReadOperationsPerSecond", false},
 	{"Mean read", "diskReadRequestBytes", false},
 	{"Reads below 32 KiB", "smallDiskReadsPartsPerMillion", true},
@@ -29,8 +32,8 @@ var diskColumns = []diskColumn{
 }
 
 // disksSection has a row for each phase and variant with disk metrics, with medians over the runs. Layout score, fragmentation and
-// reads per read are independent metrics.
-func disksSection(e results.Experiment) *section {
+// reads per read are independent metrics. Medians of fewer runs than there are valid ones say so.
+func disksSection(e results.Experiment, all samples) *section {
 	disks := disksOf(e.Variants)
 	t := table{Head: []string{"Phase", "Variant"}}
 	for _, column := range disks.columns {
@@ -44,6 +47,9 @@ func disksSection(e results.Experiment) *section {
 				shown := figure("")
 				if metric, found := find(variant, of.phase, of.prefix+column.metric); found {
 					shown, known = median(metric), true
+					if all.lacks(source{variant.Name, of.phase, metric.Name}) {
+						shown.Text += fmt.Sprintf(" (n=%d)", metric.Runs)
+					}
 				}
 				row = append(row, shown)
 			}
@@ -52,7 +58,7 @@ func disksSection(e results.Experiment) *section {
 			}
 		}
 	}
-	return newSection("What the disks did", 12<<10).table(t, disks.source+"; medians. Empty cells: "+disks.empty+".")
+	return newSection("What the disks did", 12<<10).table(t, disks.source+"; medians. Empty cells: "+disks.empty+".", disks.note)
 }
 
 // disks has the same metrics, one row for each.
@@ -60,6 +66,7 @@ func (m *maker) disks() pageSection {
 	variants := m.Experiment.Variants
 	disks := disksOf(variants)
 	t := wideTable(disks.source, "What", "Phase", "Variant")
+	t.Note = disks.note
 	for _, of := range disks.parts {
 		for _, column := range disks.columns {
 			for _, variant := range variants {
@@ -83,8 +90,8 @@ type diskFigures struct {
 	parts []part
 	// columns with a figure in any row.
 	columns []diskColumn
-	// source of the figures, and what an empty cell means.
-	source, empty string
+	// source of the figures, what an empty cell means, and how a column counts.
+	source, empty, note string
 }
 
 // disksOf collects the disk metrics of the variants. It derives their source from the metrics: a phase on an observed pool has some that
@@ -111,7 +118,11 @@ func disksOf(variants []results.VariantResult) diskFigures {
 		}
 		disks.columns = append(disks.columns, column)
 		if column.ofPool {
-			disks.source, disks.empty = "Counters of the pool on the node", "not measured, or not reported by this OpenZFS"
+			disks.source, disks.empty = "Counters of the pool on the node",
+				"not measured, too few samples in a short phase, or not reported by this OpenZFS"
+		}
+		if column.metric == poolAllocated {
+			disks.note = "Allocated: a mirror counts once, a raidz with its parity."
 		}
 	}
 	return disks

@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -27,11 +28,13 @@ func TestDrift(t *testing.T) {
 		change func(i int) float64
 		want   string
 	}{
-		"2% a run":          {12, func(i int) float64 { return math.Pow(0.98, float64(i)) }, "-19.9% from the first to the last of 12 runs: read.readBytesPerSecond"},
-		"none":              {12, func(int) float64 { return 1 }, "+0.0%"},
-		"one run that hung": {12, func(i int) float64 { return 1 - 0.9*float64(i/11) }, "+0.0%"},
+		"2% a run": {12, func(i int) float64 { return math.Pow(0.98, float64(i)) },
+			"-19.9% from the first to the last of 12 runs: read.readBytesPerSecond"},
+		"none":              {12, func(int) float64 { return 1 }, ""},
+		"one run that hung": {12, func(i int) float64 { return 1 - 0.9*float64(i/11) }, ""},
 		"1,000 runs":        {1000, func(i int) float64 { return math.Pow(0.9999, float64(i)) }, "-9.5% from the first to the last of 1000 runs"},
 		"too few runs":      {5, func(i int) float64 { return math.Pow(0.98, float64(i)) }, ""},
+		"values of 0":       {12, func(int) float64 { return 0 }, ""},
 	} {
 		got := driftWords(experiment(test.runs, test.change))
 		if !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
@@ -46,7 +49,34 @@ func TestDrift(t *testing.T) {
 	if got := driftWords(sequential); !strings.HasPrefix(got, "-19.9%") {
 		t.Errorf("sequential variants: %q", got)
 	}
-	if got := driftWords(experiment(12, func(int) float64 { return 0 })); !strings.Contains(got, "writeBytesPerSecond") {
-		t.Errorf("values of 0 have no drift, others do: %q", got)
+}
+
+// TestDriftIsNoChance: noise of many metrics seldom gives a drift, and a noisy metric does not hide the small steady decline of another.
+func TestDriftIsNoChance(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 10))
+	const trials = 400
+	experiment := func(decline float64) (e results.Experiment) {
+		for i := range 9 {
+			metrics := map[string]int64{"writeBytesPerSecond": int64(1e9 * math.Exp(-decline*float64(i)+0.01*random.NormFloat64()))}
+			for _, name := range []string{"readLatencyP99Nanoseconds", "writeLatencyP99Nanoseconds", "readBytesPerSecond"} {
+				metrics[name] = int64(1e9 * math.Exp(0.3*random.NormFloat64()))
+			}
+			e.Runs = append(e.Runs, results.RunResult{Variant: []string{"a", "b", "c"}[i%3], Index: int32(i), Valid: true,
+				Phases: []results.RunPhase{{Name: "mixed", Outcome: results.OutcomeValid, Metrics: metrics}}})
+		}
+		return e
+	}
+	wrong, found := 0, 0
+	for range trials {
+		if driftWords(experiment(0)) != "" {
+			wrong++
+		}
+		if strings.Contains(driftWords(experiment(0.02)), "mixed.writeBytesPerSecond") {
+			found++
+		}
+	}
+	t.Logf("of %d: %d drifts by chance, %d declines found", trials, wrong, found)
+	if wrong > trials*8/100 || found < trials*90/100 {
+		t.Errorf("%d drifts by chance, %d declines found", wrong, found)
 	}
 }

@@ -58,7 +58,8 @@ const unlikeNote = "These parts of the environment had more than one value. What
 	"compare numbers with care."
 
 func environmentSection(e results.Experiment) *section {
-	return newSection("The runs were not alike", 8<<10).table(environmentTable(e.Environment, e.Unlike), unlikeNote).lines(checkpointNotes(e))
+	different := environmentTable(e.Environment, e.Unlike)
+	return newSection("The runs were not alike", 8<<10).table(different, unlikeNote).lines(checkpointNotes(e))
 }
 
 func (m *maker) environment() pageSection {

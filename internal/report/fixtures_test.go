@@ -142,6 +142,6 @@ func groupsCase() results.Experiment {
 		}
 	}
 	e.NodeName, e.Groups, e.Variants = "node-a,node-b", results.Join(e.Runs), results.Summarise(e.Runs)
-	e.Verdict, e.Reason, e.Message = "Passed", "Passed", "all runs are valid; there are no gates"
+	e.Verdict, e.Reason, e.Message = "Passed", "Passed", "each repetition has a valid run; there are no gates"
 	return e
 }

@@ -20,26 +20,28 @@ func gatesTable(e results.Experiment) table {
 func (m *maker) gates() pageSection {
 	section := pageSection{Before: m.tables(gatesTable(m.Experiment)), After: m.tables(comparisonsTable(m.Experiment))}
 	if len(m.Experiment.Gates) == 0 {
-		section.Notes = []string{"The experiment has no gates: the verdict says only whether all runs are valid."}
+		section.Notes = []string{"The experiment has no gates: the verdict says only whether each repetition has a valid run."}
 	}
 	return section
 }
 
-// warnings are what a reader must know before trusting the numbers.
-func (m *maker) warnings() pageSection {
-	var section pageSection
-	for _, key := range sortedKeys(m.Experiment.Environment) {
-		if strings.HasPrefix(key, "warning.") {
-			for _, value := range m.Experiment.Environment[key] {
-				section.Warnings = append(section.Warnings, plain(value, maxCellBytes))
-			}
+// warningsOf are what a reader must know before trusting the numbers. Those about sectors do not know the ashift of a pool: if there is a
+// check that does, it judges the sectors.
+func warningsOf(e results.Experiment) (all []string) {
+	judged := slices.ContainsFunc(e.Runs, func(run results.RunResult) bool { return stateOf(run, "ashift") != "" })
+	for _, key := range sortedKeys(e.Environment) {
+		if strings.Contains("."+key, ".warning.") && !(judged && strings.HasSuffix(key, ".sectors")) {
+			all = append(all, e.Environment[key]...)
 		}
 	}
-	section.Warnings = slices.Compact(section.Warnings)
-	for _, warning := range cacheWarnings(m.Experiment) {
+	return append(slices.Compact(all), cacheWarnings(e)...)
+}
+
+func (m *maker) warnings() pageSection {
+	section := pageSection{After: m.tables(preflightTable(m.Experiment))}
+	for _, warning := range warningsOf(m.Experiment) {
 		section.Warnings = append(section.Warnings, plain(warning, maxCellBytes))
 	}
-	section.After = m.tables(preflightTable(m.Experiment))
 	if most := 32; len(section.Warnings) > most {
 		section.Notes = []string{fmt.Sprintf("%d more warnings are in results.json.", len(section.Warnings)-most)}
 		section.Warnings = section.Warnings[:most]

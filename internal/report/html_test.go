@@ -269,3 +269,28 @@ func TestPageIsBounded(t *testing.T) {
 		t.Errorf("%v, %d bytes, %d omitted", err, len(page), len(omitted))
 	}
 }
+
+// TestHowToRepeat: runs on pools cannot be repeated without a cluster, and a manifest may need a StorageTarget.
+func TestHowToRepeat(t *testing.T) {
+	const ref, variants = "kind: StorageBenchmark\nspec: {target: {ref: {name: fast}}}\n",
+		"kind: StorageBenchmark\nspec: {target: {storageClass: {}}, variants: [{name: b, target: {ref: {name: slow}}}]}\n"
+	for name, c := range map[string]struct {
+		manifest string
+		volumes  []results.RunVolume
+		local    bool
+		target   string
+	}{
+		"volume":            {"kind: StorageBenchmark\n", nil, true, ""},
+		"pool":              {"kind: StorageBenchmark\n", []results.RunVolume{{Name: "data", Pool: "sb-1"}}, false, ""},
+		"StorageTarget":     {ref, nil, true, "It also needs the StorageTarget fast."},
+		"that of a variant": {variants, nil, true, "It also needs the StorageTarget slow."},
+		"not a manifest":    {"{", nil, true, ""},
+	} {
+		e := experiment(2, "a", "b")
+		e.Runs[1].Volumes = c.volumes
+		page := string(render(t, Page{Experiment: e, Manifest: c.manifest}))
+		if strings.Contains(page, "--local") != c.local || !strings.Contains(page, c.target) || c.target == "" && strings.Contains(page, "also needs") {
+			t.Errorf("%s: local %t, %q in:\n%s", name, c.local, c.target, page[strings.Index(page, `id="repeat"`):])
+		}
+	}
+}

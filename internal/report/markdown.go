@@ -42,20 +42,17 @@ func head(e results.Experiment) string {
 // sections are those of the Markdown in their order, also the empty ones.
 func sections(e results.Experiment) []*section {
 	all := samplesOf(e)
-	var warnings []string
-	for _, warning := range cacheWarnings(e) {
-		warnings = append(warnings, "Warning: "+warning)
-	}
-	preflight := preflightTable(e)
+	best, preflight := bestTable(e, all), preflightTable(e)
 	return []*section{
-		newSection("Gates", 40<<10).table(gatesTable(e)).lines(warnings),
+		newSection("Gates", 36<<10).table(gatesTable(e)),
 		newSection("Comparisons", 12<<10).table(comparisonsTable(e), comparisonsNote),
-		newSection("Which variant is best", 12<<10).table(bestTable(e, all), bestNote),
+		newSection("Warnings", 4<<10).lines(warningsOf(e)),
+		newSection("Which variant is best", 12<<10).table(best, best.Note),
 		numbersSection(e, all),
 		newSection("Notes about these numbers", 8<<10).table(notesTable(e)),
 		newSection("Outlying runs", 4<<10).table(outliersTable(e, all), outliersNote),
 		nodesSection(e),
-		disksSection(e),
+		disksSection(e, all),
 		newSection("What went wrong", 16<<10).table(invalidTable(e), "These attempts were not used in any number above.",
 			cell(repeatedAttempts(e))),
 		newSection("Preflight", 8<<10).table(preflight, preflight.Caption+"."),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/storagebench/storagebench/internal/results"
 )
@@ -13,10 +14,8 @@ func numbersTable(e results.Experiment, all samples, phase string, columns figur
 	variants := having(e.Variants, phase)
 	first, several := variants[0].Name, len(variants) > 1
 	t := table{Caption: "Phase " + plain(phase, maxNameBytes), Head: slices.Concat([]string{"Metric", "Better", "Variant"}, columns.head)}
-	if several {
-		t.Head = append(t.Head, "Against "+plain(first, maxNameBytes)+" (95% interval)")
-	}
-	for _, metric := range mainMetrics(variants, phase) {
+	ratios := "of medians"
+	for _, metric := range mainMetrics(e, phase) {
 		base, _ := find(variants[0], phase, metric)
 		for i, variant := range variants {
 			of, cells, against := source{variant.Name, phase, metric}, slices.Clone(columns.none), "-"
@@ -30,11 +29,17 @@ func numbersTable(e results.Experiment, all samples, phase string, columns figur
 			if i == 0 {
 				against = ""
 			}
+			if strings.Contains(against, "(") {
+				ratios = "95% interval"
+			}
 			if several {
 				cells = append(cells, figure(against))
 			}
 			t.add(append([]tableCell{named(metric), named(found.Better), named(variant.Name)}, cells...)...)
 		}
+	}
+	if several {
+		t.Head = append(t.Head, "Against "+plain(first, maxNameBytes)+" ("+ratios+")")
 	}
 	return t
 }
@@ -64,9 +69,6 @@ func (m *maker) numbers() pageSection {
 	if len(section.After) > 0 && len(e.Variants) > 1 {
 		section.Notes = []string{"Medians over the valid runs. The last column is the ratio to the first variant, with an interval if there " +
 			"are enough comparable runs."}
-		if len(section.Before) > 0 {
-			section.Notes = append(section.Notes, bestNote)
-		}
 	}
 	return section
 }
@@ -86,7 +88,7 @@ func otherMetrics(e results.Experiment) table {
 	t.Closed = true
 	main := map[string][]string{}
 	for _, phase := range phaseNames(e.Variants) {
-		main[phase] = mainMetrics(e.Variants, phase)
+		main[phase] = mainMetrics(e, phase)
 	}
 	for of, metric := range eachMetric(e.Variants) {
 		if _, _, isLatency := LatencyOf(of.metric); !slices.Contains(main[of.phase], of.metric) && !isLatency {
@@ -162,12 +164,20 @@ func primaryMetrics(variants []results.VariantResult, phase string) []string {
 	return slices.DeleteFunc(metricsOf(variants, phase), func(name string) bool { return !results.IsPrimary(name) })
 }
 
-// mainMetrics returns the primary metrics of a phase, or all if none is: an operation has few.
-func mainMetrics(variants []results.VariantResult, phase string) []string {
-	if primary := primaryMetrics(variants, phase); len(primary) > 0 {
-		return primary
+// mainMetrics returns the primary metrics of a phase and then those that gates judge, or all if none is primary: an operation has few.
+func mainMetrics(e results.Experiment, phase string) []string {
+	all, main := metricsOf(e.Variants, phase), primaryMetrics(e.Variants, phase)
+	if len(main) == 0 {
+		return all
 	}
-	return metricsOf(variants, phase)
+	for _, gate := range e.Gates {
+		for _, of := range gate.Metrics {
+			if of.Phase == phase && slices.Contains(all, of.Metric) && !slices.Contains(main, of.Metric) {
+				main = append(main, of.Metric)
+			}
+		}
+	}
+	return main
 }
 
 func metricsIn(variant results.VariantResult, phase string) []results.MetricResult {

@@ -44,3 +44,66 @@ func TestPreflightIsShown(t *testing.T) {
 		t.Error("the page does not show the checks")
 	}
 }
+
+// TestPreflightOfAllVariants: what all variants have in common is one row, and the sectors are no concern if the ashift fits them.
+func TestPreflightOfAllVariants(t *testing.T) {
+	warning := func(check string) results.PreflightResult {
+		return results.PreflightResult{Check: check, State: results.PreflightWarning, Messages: []string{"of " + check}}
+	}
+	for name, c := range map[string]struct {
+		a, b []results.PreflightResult
+		last []results.PreflightResult
+		want string
+	}{
+		"alike": {[]results.PreflightResult{warning("memory")}, []results.PreflightResult{warning("memory")},
+			[]results.PreflightResult{warning("memory")}, "| all | memory | Warning | of memory |\n"},
+		"alike in some runs": {[]results.PreflightResult{warning("memory")}, []results.PreflightResult{warning("memory")},
+			[]results.PreflightResult{{Check: "memory", State: results.PreflightClean}}, "| all | memory | Warning | of memory (3 of 4 runs) |\n"},
+		"of one": {[]results.PreflightResult{warning("memory")}, []results.PreflightResult{warning("alignment")},
+			[]results.PreflightResult{warning("alignment")},
+			"| a | memory | Warning | of memory |\n| b | alignment | Warning | of alignment |\n"},
+		"sectors": {[]results.PreflightResult{warning("sectors"), {Check: "ashift", State: results.PreflightClean}},
+			[]results.PreflightResult{warning("sectors"), warning("ashift")}, []results.PreflightResult{warning("sectors")},
+			"| b | sectors | Warning | of sectors |\n| b | ashift | Warning | of ashift (1 of 2 runs) |\n"},
+	} {
+		e := experiment(2, "a", "b")
+		for i := range e.Runs {
+			if e.Runs[i].Preflight = c.a; e.Runs[i].Variant == "b" {
+				e.Runs[i].Preflight = c.b
+			}
+		}
+		e.Runs[3].Preflight = c.last
+		_, got, _ := strings.Cut(sectionOf(e, "Preflight"), "|---|---|---|---|\n")
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	e := experiment(1, "a")
+	e.Runs[0].Preflight = []results.PreflightResult{warning("memory")}
+	if got := sectionOf(e, "Preflight"); !strings.Contains(got, "| a | memory |") {
+		t.Error("one variant: " + got)
+	}
+}
+
+// TestWarningsAreShown: both reports show the warnings about the environment, without those that the check of the ashift makes pointless.
+func TestWarningsAreShown(t *testing.T) {
+	e := experiment(1, "a")
+	e.Environment["warning.governor"] = []string{"The CPU governor is powersave."}
+	e.Environment["log.warning.fileSystem"] = []string{"The volume is tmpfs."}
+	e.Environment["warning.device.0.sectors"] = []string{"The pool should have an ashift of 12."}
+	for name, sectors := range map[string]bool{"writeCache": true, "ashift": false} {
+		e.Runs[0].Preflight = []results.PreflightResult{{Check: name, State: results.PreflightClean}}
+		markdown, page := Render(e).Markdown, string(render(t, Page{Experiment: e}))
+		_, page, _ = strings.Cut(page, `<section id="warnings"`)
+		page, _, _ = strings.Cut(page, "</section>")
+		for form, text := range map[string]string{"markdown": markdown, "html": page} {
+			if !strings.Contains(text, "governor is powersave.") || !strings.Contains(text, "The volume is tmpfs.") ||
+				strings.Contains(text, "should have an ashift") != sectors {
+				t.Errorf("%s with the check %s:\n%s", form, name, markdown)
+			}
+		}
+		if at := strings.Index(markdown, "## Warnings"); at < 0 || at > strings.Index(markdown, "## Numbers") {
+			t.Errorf("the warnings are not before the numbers:\n%s", markdown)
+		}
+	}
+}

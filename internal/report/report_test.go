@@ -458,3 +458,67 @@ func TestDisksOfVolumes(t *testing.T) {
 		t.Errorf("the table is not %q in\n%s", want, text)
 	}
 }
+
+// TestDisksOfSomeRuns: a median of fewer runs than the variant has says so, and so does the head of a column that counts layouts unlike.
+func TestDisksOfSomeRuns(t *testing.T) {
+	e := experiment(3, "a")
+	for i := range e.Runs {
+		metrics := e.Runs[i].Phases[1].Metrics
+		if metrics["poolAllocatedBytes"], metrics["diskReadOperationsPerSecond"] = 64<<20, 2000; i > 0 {
+			metrics["diskReadRequestBytes"] = 8192
+		}
+	}
+	e.Variants = results.Summarise(e.Runs)
+	const mirrors = "Allocated: a mirror counts once, a raidz with its parity."
+	got := sectionOf(e, "What the disks did")
+	if !strings.Contains(got, "| Allocated (zpool) | Disk reads | Mean read |") ||
+		!strings.Contains(got, "| aged-scan | a | 64.0 MiB | 2000 op/s | 8.00 KiB (n=2) |") ||
+		!strings.Contains(got, "too few samples in a short phase") || !strings.Contains(got, mirrors) {
+		t.Error(got)
+	}
+	if page := string(render(t, Page{Experiment: e})); !strings.Contains(page, mirrors) {
+		t.Error("the page does not say how layouts count")
+	}
+	if got := sectionOf(goldenCases()["passed"], "What the disks did"); got == "" || strings.Contains(got, "mirror") {
+		t.Error("without the column: " + got)
+	}
+}
+
+// TestNumbersOfGates: a metric that a gate judges is among the numbers of its phase, once, and not among the other metrics.
+func TestNumbersOfGates(t *testing.T) {
+	e := experiment(2, "a", "b")
+	for i := range e.Runs {
+		e.Runs[i].Phases[1].Metrics["log.syncLatencyMeanNanoseconds"] = 7_000_000
+	}
+	e.Variants = results.Summarise(e.Runs)
+	judged := results.GateMetric{Variant: "b", Phase: "aged-scan", Metric: "log.syncLatencyMeanNanoseconds"}
+	e.Gates = []results.GateResult{{Name: "g", Metrics: []results.GateMetric{judged, {Phase: "aged-scan", Metric: "readBytesPerSecond"},
+		{Phase: "aged-scan", Metric: "readBytes"}, {Phase: "fill", Metric: "neverMeasured"}}}, {Name: "h", Metrics: []results.GateMetric{judged}}}
+	want := []string{"readBytesPerSecond", "readLatencyP99Nanoseconds", "readOperationsPerSecond", judged.Metric, "readBytes"}
+	if diff := cmp.Diff(want, mainMetrics(e, "aged-scan")); diff != "" {
+		t.Error(diff)
+	}
+	if text := sectionOf(e, "Numbers"); !strings.Contains(text, "| "+judged.Metric+" | Lower | a | 7.00 ms (7.00..7.00, n=2) |") ||
+		strings.Contains(text, "neverMeasured") {
+		t.Error(text)
+	}
+	for _, row := range otherMetrics(e).Rows {
+		if row[0].Text == "readBytes" && row[1].Text == "aged-scan" {
+			t.Error("a judged metric is among the others")
+		}
+	}
+}
+
+// TestJUnitShowsWhatWasMeasured: the test case of a passed gate has its definition and the measured values.
+func TestJUnitShowsWhatWasMeasured(t *testing.T) {
+	e := experiment(2, "a")
+	e.Gates = []results.GateResult{{Name: "p99", Definition: "scan.p99 is at most 2M", Verdict: "Passed", Message: "scan.p99 = 812000 (2 runs)"},
+		{Name: "none", Definition: "d", Verdict: "Passed"}, {Name: "failed", Definition: "d", Verdict: "Failed", Message: "in the failure"}}
+	var got []string
+	for _, one := range decode(t, Render(e).JUnit).Cases[:3] {
+		got = append(got, one.Output)
+	}
+	if diff := cmp.Diff([]string{"scan.p99 is at most 2M: scan.p99 = 812000 (2 runs)", "d", "d"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -7,6 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"sigs.k8s.io/yaml"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -49,8 +53,12 @@ func repeatedAttempts(e results.Experiment) string {
 			words = append(words, fmt.Sprintf("%s %d", plain(variant.Name, maxNameBytes), n))
 		}
 	}
+	counts := "Repeated attempts: " + strings.Join(words, ", ") + "."
+	if len(e.Variants) == 1 {
+		return counts
+	}
 	return "A variant that is repeated more often than the others may look better than it is: what made its runs Invalid is not in its " +
-		"numbers. Repeated attempts: " + strings.Join(words, ", ") + "."
+		"numbers. " + counts
 }
 
 // attemptsTable lists all attempts.
@@ -159,11 +167,24 @@ func (m *maker) repeat() pageSection {
 	}
 	section.Notes = []string{"Save the StorageBenchmark below as benchmark.yaml. It has the seed of these runs: all random choices " +
 		"are the same again."}
-	section.Texts = []verbatim{
-		{"In a cluster", "kubectl storagebench run benchmark.yaml --wait"},
-		{"On one machine, in a folder of the storage to measure",
-			"kubectl-storagebench run benchmark.yaml --local /path/to/folder --output results"},
-		{"benchmark.yaml", lines(m.Manifest, manifestBytes)},
+	if names := targetNames(m.Manifest); len(names) > 0 {
+		section.Notes = append(section.Notes, "It also needs the StorageTarget "+plain(strings.Join(names, ", "), maxNameBytes)+".")
 	}
+	section.Texts = []verbatim{{"In a cluster", "kubectl storagebench run benchmark.yaml --wait"}}
+	// Pools that a run created need the agent.
+	if !slices.ContainsFunc(e.Runs, func(run results.RunResult) bool { return len(run.Volumes) > 0 }) {
+		section.Texts = append(section.Texts, verbatim{"On one machine, in a folder of the storage to measure",
+			"kubectl-storagebench run benchmark.yaml --local /path/to/folder --output results"})
+	}
+	section.Texts = append(section.Texts, verbatim{"benchmark.yaml", lines(m.Manifest, manifestBytes)})
 	return section
+}
+
+// targetNames returns the names of the StorageTargets that a manifest refers to. A manifest that is no StorageBenchmark refers to none.
+func targetNames(manifest string) []string {
+	var benchmark v1alpha1.StorageBenchmark
+	if yaml.Unmarshal([]byte(manifest), &benchmark) != nil {
+		return nil
+	}
+	return design.TargetNames(&benchmark.Spec)
 }

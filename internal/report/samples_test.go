@@ -25,16 +25,19 @@ func TestRatiosHaveIntervals(t *testing.T) {
 	kept.Runs[2].KeptFrom = "another"
 	zero.Runs[0].Phases[1].Metrics["readBytesPerSecond"] = 0
 	for name, c := range map[string]struct {
-		e    results.Experiment
-		want string
+		e          results.Experiment
+		head, want string
 	}{
-		"pairs":       {hanging(8), "×0.886 (0.885..0.888) |"},
-		"sequential":  {sequential, "×0.885 (0.866..0.901) |"},
-		"too few":     {hanging(5), "×0.8"},
-		"kept pools":  {kept, "×0.89 |"},
-		"not a ratio": {zero, "×0.89 |"},
+		"pairs":       {hanging(8), "Against old (95% interval) |", "×0.886 (0.885..0.888) |"},
+		"sequential":  {sequential, "Against old (95% interval) |", "×0.885 (0.866..0.901) |"},
+		"too few":     {hanging(5), "Against old (of medians) |", "×0.8"},
+		"kept pools":  {kept, "Against old (of medians) |", "×0.89 |"},
+		"not a ratio": {zero, "Against old (95% interval) |", "×0.89 |"}, // the other metrics have intervals
 	} {
 		rows := 0
+		if _, scan, _ := strings.Cut(sectionOf(c.e, "Numbers"), "### aged-scan"); !strings.Contains(scan, c.head) {
+			t.Errorf("%s: the head is not %s in %s", name, c.head, scan)
+		}
 		for line := range strings.Lines(Render(c.e).Markdown) {
 			if strings.HasPrefix(line, "| readBytesPerSecond |") && strings.Contains(line, "| new |") {
 				if rows++; !strings.Contains(line, c.want) {
@@ -71,5 +74,10 @@ func TestRepeatedAttemptsAreCounted(t *testing.T) {
 	}
 	if got := repeatedAttempts(experiment(2, "a")); got != "" {
 		t.Error(got)
+	}
+	alone := experiment(2, "a")
+	alone.Runs[1].Attempt = 2
+	if got := repeatedAttempts(alone); got != "Repeated attempts: a 1." {
+		t.Error("one variant: " + got)
 	}
 }

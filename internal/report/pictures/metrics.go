@@ -132,13 +132,15 @@ func (m *metrics) pictures() []report.Picture {
 				}
 			}
 		}
-		s := m.strip(of)
-		s.ID, s.Title, s.Axis = slug("metric-"+name), name, svg.Axis{Label: betterWords(name), Unit: unitOf(name)}
-		s.Description = describe(s)
-		section := "numbers"
+		s, section := m.strip(of), "numbers"
 		if slices.Contains(shownBesides, name) {
 			section = "disks"
+			if !slices.ContainsFunc(s.Rows, func(row svg.Row) bool { return row.Low != 0 || row.High != 0 }) {
+				continue // such as gang blocks: there are none
+			}
 		}
+		s.ID, s.Title, s.Axis = slug("metric-"+name), name, svg.Axis{Label: betterWords(name), Unit: unitOf(name)}
+		s.Description = describe(s)
 		drawn = append(drawn, picture(section, name, name, s.Sampled(), s))
 	}
 	return drawn

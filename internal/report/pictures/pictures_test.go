@@ -453,3 +453,18 @@ func TestNoDotsInTheLegendWithoutRuns(t *testing.T) {
 		t.Error(one)
 	}
 }
+
+// TestNoPicturesOfZeros: how data lies on the disks is not drawn if there is nothing to see.
+func TestNoPicturesOfZeros(t *testing.T) {
+	e := experiment(3, "a", "b")
+	for i := range e.Runs {
+		metrics := e.Runs[i].Phases[0].Metrics
+		metrics["gangBlocks"], metrics["freeSpaceFragmentationPartsPerMillion"] = 0, int64(i/5)
+	}
+	e.Variants = results.Summarise(e.Runs)
+	drawn := New(e).Pictures()
+	find(t, drawn, "metric-freespacefragmentationpartspermillion") // one run has some
+	if slices.ContainsFunc(drawn, func(one report.Picture) bool { return one.Name == "metric-gangblocks" }) {
+		t.Error("there is a picture of zeros")
+	}
+}

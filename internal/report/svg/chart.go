@@ -102,11 +102,10 @@ func (a Axis) scaleOf(s span, from, to float64) scale {
 	if a.FromZero {
 		s.low, s.high = math.Min(s.low, 0), math.Max(s.high, 0)
 	}
-	if s.low == s.high {
-		margin := math.Max(math.Abs(s.low)*0.05, 1e-9)
-		if a.FromZero && s.low == 0 {
-			margin = 1
-		}
+	switch margin := math.Abs(s.low) * 0.05; {
+	case s.low == 0 && s.high == 0:
+		s.high = a.Unit.step(0).size
+	case s.low == s.high:
 		s.low, s.high = s.low-margin, s.high+margin
 	}
 	margin := (s.high - s.low) * 0.04

@@ -107,6 +107,22 @@ func TestOddFigures(t *testing.T) {
 	}
 }
 
+// TestAxesOfZeros: an axis on which all values are 0 goes from 0 to one of its unit, and not around 0 in billionths.
+func TestAxesOfZeros(t *testing.T) {
+	for name, c := range map[string]struct {
+		unit Unit
+		last string
+	}{"count": {Numbers, "1.0"}, "share": {PartsPerMillion, "1.0%"}, "bytes": {Bytes, "1.0 B"}} {
+		for _, fromZero := range []bool{false, true} {
+			strip := Strip{Axis: Axis{Unit: c.unit, FromZero: fromZero}, Rows: []Row{{Label: "row", Values: []float64{0, 0}}}}
+			words := wellFormed(t, strip.Draw())
+			if words[len(words)-1] != c.last || strings.Contains(strings.Join(words, ""), "-") {
+				t.Errorf("%s, from zero %t: %q", name, fromZero, words)
+			}
+		}
+	}
+}
+
 func TestTicksAreRound(t *testing.T) {
 	for _, test := range []struct {
 		unit      Unit
