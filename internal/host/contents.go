@@ -278,11 +278,16 @@ func (d *Disk) mark(device part, mark mark) {
 	d.add(Signature, mark.kind, device.start+at, fmt.Sprintf("%s has the signature of %s", device.kernel, mark.kind))
 }
 
-// withDistant adds marks that lie beyond the part of the head that was read.
+// withDistant adds marks that lie beyond the parts of the head and the tail that were read.
 func withDistant(file io.ReaderAt, device part, found []mark) []mark {
 	for _, mark := range marks {
-		if mark.at >= headSize && mark.at+int64(len(mark.magic)) < device.size {
-			if data, err := readAt(file, device.start+mark.at, int64(len(mark.magic))); err == nil && string(data) == mark.magic {
+		at := mark.at
+		if at < 0 {
+			at += device.size
+		}
+		beyond := mark.at >= headSize || mark.at < -tailSize && at >= headSize
+		if beyond && at+int64(len(mark.magic)) < device.size {
+			if data, err := readAt(file, device.start+at, int64(len(mark.magic))); err == nil && string(data) == mark.magic {
 				found = append(found, mark)
 			}
 		}

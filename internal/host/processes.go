@@ -43,7 +43,8 @@ type search struct {
 
 // processes finds processes that have the disk or a partition of it open for writing or mapped, such as a database or a virtual machine on
 // a raw block volume: the kernel does not protect them from other writers. Processes that only read do not count: udev reads a disk after
-// each change. Reading the mappings of a process can hang if that process hangs. The search does not wait for it, and fails.
+// each change. For character devices of the disk, see mayWrite. Reading the mappings of a process can hang if that process hangs. The
+// search does not wait for it, and fails.
 func (n *Node) processes(disk *Disk, members map[string]string) error {
 	return n.processesWithin(disk, members, searchPatience)
 }
@@ -125,11 +126,11 @@ func (s *search) tell(kernel, use, process string) error {
 	if err != nil && !gone(err) {
 		return err
 	}
-	s.found = append(s.found, fmt.Sprintf("%s is %s in process %s (%s)", kernel, use, process, name))
+	s.found = append(s.found, fmt.Sprintf("%s is %s in process %s (%s)", s.disk.title(kernel, s.members), use, process, name))
 	return nil
 }
 
-// descriptors looks for descriptors that are open for writing.
+// descriptors looks for descriptors through which a process may write.
 func (s *search) descriptors(process, thread string) error {
 	return s.each(filepath.Join("proc", thread, "fd"), func(descriptor string) error {
 		if err := s.inTime(); err != nil {
@@ -146,10 +147,14 @@ func (s *search) descriptors(process, thread string) error {
 		if gone(err) {
 			return nil
 		}
-		if err != nil || !forWriting(state) {
+		toCharacter, use := isCharacter(kernel, s.members), "open for writing"
+		if err != nil || !mayWrite(state, toCharacter) {
 			return err
 		}
-		return s.tell(kernel, "open for writing", process)
+		if toCharacter {
+			use = "open"
+		}
+		return s.tell(kernel, use, process)
 	})
 }
 

@@ -37,6 +37,10 @@ func useDevice(kind, path string) error {
 	switch kind {
 	case "idle":
 		return nil
+	case "open", "reader", "reference":
+		flags := map[string]int{"open": unix.O_RDWR, "reader": unix.O_RDONLY, "reference": unix.O_PATH}
+		_, err := unix.Open(path, flags[kind], 0)
+		return err
 	case "mapped":
 		file, err := os.OpenFile(path, os.O_RDWR, 0)
 		if err != nil {
@@ -74,11 +78,11 @@ func init() {
 	}
 }
 
-// userOf starts a process that uses the free disk of a fake node, and shows that process to the node.
-func userOf(t *testing.T, n *fakeNode, kind string) string {
+// userOf starts a process that uses a device, and shows that process to a fake node.
+func userOf(t *testing.T, n *fakeNode, kind, path string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "/proc/self/exe")
-	command.Env = append(os.Environ(), userKind+"="+kind, "STORAGEBENCH_TEST_DEVICE="+n.path("dev/vdb"))
+	command.Env = append(os.Environ(), userKind+"="+kind, "STORAGEBENCH_TEST_DEVICE="+path)
 	input, err := command.StdinPipe()
 	n.must(err)
 	output, err := command.StdoutPipe()
@@ -106,7 +110,7 @@ func TestHiddenUsers(t *testing.T) {
 		"leaderless": "vdb is open for writing in process ", "mapped": "vdb is mapped in process "} {
 		t.Run(kind, func(t *testing.T) {
 			n := newFakeNode(t)
-			process := userOf(t, n, kind)
+			process := userOf(t, n, kind, n.path("dev/vdb"))
 			if kind == "leaderless" {
 				for state := ""; !strings.Contains(state, "(zombie)"); {
 					text, err := os.ReadFile("/proc/" + process + "/status")
@@ -117,6 +121,35 @@ func TestHiddenUsers(t *testing.T) {
 			_, err := n.Check(Wish{Path: freePath})
 			if want == "" && err != nil || want != "" && (!errors.Is(err, InUse) || !strings.Contains(err.Error(), want+process)) {
 				t.Errorf("%v, want %q", err, want+process)
+			}
+		})
+	}
+}
+
+// TestCharacterDevices: a program can write to a disk through its character devices. Here, /dev/full stands for them.
+func TestCharacterDevices(t *testing.T) {
+	const nvmePath = "/dev/disk/by-id/nvme-free"
+	for name, test := range map[string]struct{ dev, kind, path, want string }{
+		"sg": {"class/block/vdb/device/scsi_generic/sg3", "open", freePath,
+			"sg3, a character device of vdb, is open in process "},
+		"sg, for reading": {"class/block/vdb/device/scsi_generic/sg3", "reader", freePath,
+			"sg3, a character device of vdb, is open in process "},
+		"sg, as a reference":  {"class/block/vdb/device/scsi_generic/sg3", "reference", freePath, ""},
+		"sg, of another disk": {"class/block/vda/device/scsi_generic/sg0", "open", freePath, ""},
+		"bsg": {"class/block/vdb/device/bsg/2:0:0:0", "open", freePath,
+			"bsg/2:0:0:0, a character device of vdb, is open in process "},
+		"NVMe":                  {"class/nvme-generic/ng3n1", "open", nvmePath, "ng3n1, a character device of nvme3n1, is open in process "},
+		"NVMe, of another disk": {"class/nvme-generic/ng3n2", "open", nvmePath, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newFakeNode(t)
+			n.disk("nvme3n1", "259:3", "nvme-serial")
+			n.link(nvmePath, "../../nvme3n1")
+			n.file("/sys/"+test.dev+"/dev", "1:7\n")
+			process := userOf(t, n, test.kind, "/dev/full")
+			_, err := n.Check(Wish{Path: test.path})
+			if test.want == "" && err != nil || test.want != "" && (!errors.Is(err, InUse) || !strings.Contains(err.Error(), test.want+process)) {
+				t.Errorf("%v, want %q", err, test.want+process)
 			}
 		})
 	}

@@ -119,6 +119,14 @@ var refusals = []struct {
 		n.opened("vdb1", "02100001")
 	}, want: InUse, detail: "vdb1 is open for writing in process 4711 (qemu)", keeps: true},
 	{name: "open with flags that cannot be read", spoil: func(n *fakeNode) { n.opened("vdb", "?") }, want: InUse, keeps: true},
+	{name: "SCSI generic device mounted into a pod", spoil: func(n *fakeNode) {
+		n.file("/sys/class/block/vdb/device/scsi_generic/sg3/dev", "21:3\n")
+		n.mountTable(4711, "30 24 0:5 /sg3 /dev/lun rw - devtmpfs udev rw\n")
+	}, want: Mounted, detail: "sg3, a character device of vdb, is mounted at /dev/lun, seen by process 4711", keeps: true},
+	{name: "bsg device mounted into a pod", spoil: func(n *fakeNode) {
+		n.file("/sys/class/block/vdb/device/bsg/2:0:0:0/dev", "250:3\n")
+		n.mountTable(4711, "30 24 0:5 /bsg/2:0:0:0 /dev/lun rw - devtmpfs udev rw\n")
+	}, want: Mounted, detail: "bsg/2:0:0:0, a character device of vdb, is mounted at /dev/lun", keeps: true},
 	{name: "below a loop device", spoil: func(n *fakeNode) {
 		n.block("virtual/block", "loop3", "7:3", diskSize)
 		n.file("/sys/class/block/loop3/loop/backing_file", "/dev/vdb\n")

@@ -16,8 +16,9 @@ const (
 	AnyContents
 )
 
-// expendable are the signatures that a namespace may give up: each is a single file system, or swap, on the whole disk. Partitions may
-// contain anything, including contents without a signature. staleTable is not on the disk at all.
+// expendable are the signatures that a namespace may give up: each is a single file system, or swap, on the whole disk. A file system with
+// a part on another disk has another name, see spanning. Partitions may contain anything, including contents without a signature.
+// staleTable is not on the disk at all.
 var expendable = []string{"ext", "xfs", "f2fs", "nilfs2", "jfs", "reiserfs", "vfat", "exfat", "ntfs", "hfsplus", "iso9660", "udf", "swap",
 	staleTable}
 

@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,22 @@ func TestWhatANamespaceMayGiveUp(t *testing.T) {
 	for _, test := range buried {
 		try(test.name, newLargeNode(t), test.spoil, Wish{})
 	}
+	for name, spoil := range spanned() {
+		before := kept
+		try(name, newFakeNode(t), spoil, Wish{})
+		if kept == before {
+			t.Errorf("%s: given up", name)
+		}
+	}
+	before := kept
+	try("ext with its journal on another disk", newFakeNode(t), func(n *fakeNode) {
+		n.superblock(0x5c, 0x4)  // it has a journal
+		n.superblock(0xe4, 0x10) // on this device
+	}, Wish{})
+	try("xfs with its log on another disk", newFakeNode(t), func(n *fakeNode) { n.write("vdb", 0, []byte("XFSB")) }, Wish{})
+	if kept != before {
+		t.Error("a file system on this disk was kept")
+	}
 	for kind := range taken {
 		if !slices.Contains(expendable, kind) {
 			t.Errorf("%q was given up", kind)
@@ -55,6 +72,49 @@ func TestWhatANamespaceMayGiveUp(t *testing.T) {
 	if len(taken) < 4 || kept < 60 {
 		t.Errorf("%d kinds were given up, %d disks kept: want more of both", len(taken), kept)
 	}
+}
+
+// superblock writes the superblock of ext, with a value in one of its fields.
+func (n *fakeNode) superblock(field int64, value byte) {
+	n.t.Helper()
+	n.write("vdb", 1024+0x38, []byte{0x53, 0xef})
+	n.write("vdb", 1024+field, []byte{value})
+}
+
+// spanned are contents that look like a single file system, but have a part on another disk.
+func spanned() map[string]func(*fakeNode) {
+	all := map[string]func(*fakeNode){
+		"journal of ext": func(n *fakeNode) { n.superblock(0x60, 0x8) },
+		"log of xfs":     func(n *fakeNode) { n.write("vdb", 0, []byte{0xfe, 0xed, 0xba, 0xbe}) },
+		"xfs with files on another disk": func(n *fakeNode) {
+			n.write("vdb", 0, []byte("XFSB"))
+			n.write("vdb", 16, []byte{0, 0, 0, 0, 0, 1, 0x2c, 0})
+		},
+		"f2fs of two disks": func(n *fakeNode) {
+			n.write("vdb", 1024, []byte("\x10\x20\xf5\xf2"))
+			n.write("vdb", 1024+2201, []byte("/dev/vdb"))
+			n.write("vdb", 1024+2201+68, []byte("/dev/vdc"))
+		},
+	}
+	for _, raid := range []struct {
+		kind, magic string
+		at          []int64
+	}{ // as libblkid looks for them
+		{"adaptec", "\x37\xfc\x4d\x1e", []int64{-512}}, {"ddf", "\xde\x11\xde\x11", []int64{-512, -257 * 512}},
+		{"hpt45x", "\xf3\x16\x78\x5a", []int64{-11 * 512}}, {"hpt45x, broken", "\xfd\x16\x78\x5a", []int64{-11 * 512}},
+		{"isw", "Intel Raid ISM Cfg Sig. ", []int64{-1024, -8192}}, {"jmicron", "JM", []int64{-512}},
+		{"lsi", "$XIDE$", []int64{-512}}, {"nvidia", "NVIDIA  ", []int64{-1024}},
+		{"promise", "Promise Technology, Inc.", []int64{-63 * 512, -256 * 512, -3087 * 512}},
+		{"silicon", "\x00\x00\x00\x2f", []int64{-512 + 0x60}}, {"via", "\x55\xaa\x02", []int64{-512}},
+	} {
+		for _, at := range raid.at {
+			all[fmt.Sprintf("ext on half of a mirror, %s at %d", raid.kind, at)] = func(n *fakeNode) {
+				n.superblock(0x5c, 0x4)
+				n.write("vdb", at, []byte(raid.magic))
+			}
+		}
+	}
+	return all
 }
 
 // TestNotEvenAnAdmin: contents that other hosts may be using are never set aside or wiped. A namespace cannot give up swap space with a
@@ -109,6 +169,8 @@ func TestExpendable(t *testing.T) {
 	}
 	for _, kind := range []string{"LVM2_member", "LVM1_member", "linux_raid_member", "ddf_raid_member", "crypto_LUKS", "BitLocker", "ldm",
 		"drbd", "bcache", "ceph_bluestore",
+		"isw_raid_member", "lsi_mega_raid_member", "nvidia_raid_member", "promise_fasttrack_raid_member", "hpt37x_raid_member",
+		"hpt45x_raid_member", "silicon_medley_raid_member", "via_raid_member", "jmicron_raid_member", "adaptec_raid_member",
 		"stratis", "btrfs", "oracleasm", "VMFS_volume_member", "vdo"} {
 		if !slices.Contains(held, kind) || slices.Contains(given, kind) {
 			t.Errorf("a namespace can give up %s", kind)

@@ -17,7 +17,7 @@ type mark struct {
 
 // marks are those that libblkid knows and some more, at fixed offsets. They are not needed to refuse a disk: data without a known mark is
 // refused too. They give a name to the contents, and the name decides who may give them up, see expendable and shared.
-var marks = []mark{
+var marks = append(promiseMarks(), []mark{
 	{kind: "LVM2_member", at: 0x018, magic: "LVM2 001"}, {kind: "LVM2_member", at: 0x218, magic: "LVM2 001"},
 	{kind: "LVM2_member", at: 0x418, magic: "LVM2 001"}, {kind: "LVM2_member", at: 0x618, magic: "LVM2 001"},
 	{kind: "LVM1_member", at: 0, magic: "HM\x01\x00"}, {kind: "LVM1_member", at: 0, magic: "HM\x02\x00"},
@@ -32,10 +32,19 @@ var marks = []mark{
 	{kind: "ldm", at: -192 * 512, magic: "PRIVHEAD"},
 	{kind: "BitLocker", at: 3, magic: "-FVE-FS-"},
 	{kind: "linux_raid_member", at: 0, magic: "\xfc\x4e\x2b\xa9"}, {kind: "linux_raid_member", at: 4096, magic: "\xfc\x4e\x2b\xa9"},
-	{kind: "ddf_raid_member", at: -512, magic: "\xde\x11\xde\x11"}, {kind: "isw_raid_member", at: -1024, magic: "Intel Raid ISM Cfg Sig. "},
-	{kind: "promise_fasttrack_raid_member", at: 0x1200, magic: "Promise Technology, Inc."},
+	{kind: "ddf_raid_member", at: -512, magic: "\xde\x11\xde\x11"}, {kind: "ddf_raid_member", at: -257 * 512, magic: "\xde\x11\xde\x11"},
+	// In the last sector but one, of either size.
+	{kind: "isw_raid_member", at: -2 * 512, magic: "Intel Raid ISM Cfg Sig. "},
+	{kind: "isw_raid_member", at: -2 * 4096, magic: "Intel Raid ISM Cfg Sig. "},
 	{kind: "lsi_mega_raid_member", at: -512, magic: "$XIDE$"}, {kind: "nvidia_raid_member", at: -1024, magic: "NVIDIA  "},
 	{kind: "hpt37x_raid_member", at: 4640, magic: "\xf0\x16\x78\x5a"}, {kind: "hpt37x_raid_member", at: 4640, magic: "\xfd\x16\x78\x5a"},
+	{kind: "hpt45x_raid_member", at: -11 * 512, magic: "\xf3\x16\x78\x5a"},
+	{kind: "hpt45x_raid_member", at: -11 * 512, magic: "\xfd\x16\x78\x5a"},
+	{kind: "silicon_medley_raid_member", at: -512 + 0x60, magic: "\x00\x00\x00\x2f"}, {kind: "jmicron_raid_member", at: -512, magic: "JM"},
+	{kind: "adaptec_raid_member", at: -512, magic: "\x37\xfc\x4d\x1e"},
+	// The magic of VIA is only two bytes long: its version, 0 to 2, follows.
+	{kind: "via_raid_member", at: -512, magic: "\x55\xaa\x00"}, {kind: "via_raid_member", at: -512, magic: "\x55\xaa\x01"},
+	{kind: "via_raid_member", at: -512, magic: "\x55\xaa\x02"},
 	{kind: "drbd", at: -4096 + 60, magic: "\x83\x74\x02\x6b"}, {kind: "drbd", at: -4096 + 60, magic: "\x83\x74\x02\x6c"},
 	{kind: "drbd", at: -4096 + 60, magic: "\x83\x74\x02\x6d"},
 	{kind: "drbdmanage_control_volume", at: 0, magic: "$DRBDmgr=q"}, {kind: "drbdproxy_datalog", at: 0, magic: "DRBDdlh*"},
@@ -86,6 +95,17 @@ var marks = []mark{
 		table: true},
 	{kind: "bsd partitions", at: 64, magic: "\x57\x45\x56\x82", table: true}, {kind: "aix partitions", at: 0, magic: "\xc9\xc2\xd4\xc1",
 		table: true},
+}...)
+
+// promiseMarks are at all places where controllers of Promise may leave their mark, in sectors from the end, and at an older one.
+func promiseMarks() []mark {
+	found := mark{kind: "promise_fasttrack_raid_member", at: 0x1200, magic: "Promise Technology, Inc."}
+	all := []mark{found}
+	for _, sector := range []int64{16, 63, 255, 256, 399, 591, 675, 735, 911, 951, 974, 991, 3087} {
+		found.at = -sector * sectorUnit
+		all = append(all, found)
+	}
+	return all
 }
 
 // swapMarks stand at the end of the first page, whose size depends on the machine that wrote it. Those of swsuspend say that a machine
@@ -97,7 +117,8 @@ var swapMarks = map[string]string{"SWAPSPACE2": "swap", "SWAP-SPACE": "swap", "S
 func named(head, tail []byte, size int64) []mark {
 	var found []mark
 	for _, mark := range marks {
-		if bytes.HasPrefix(piece(head, tail, size, mark.at), []byte(mark.magic)) {
+		if data := piece(head, tail, size, mark.at); bytes.HasPrefix(data, []byte(mark.magic)) {
+			mark.kind = spanning(mark.kind, data)
 			found = append(found, mark)
 		}
 	}
@@ -121,6 +142,27 @@ func named(head, tail []byte, size int64) []mark {
 		found = append(found, mark{kind: "dos", at: 446, table: true})
 	}
 	return found
+}
+
+// spanning returns another kind for a file system that has data on other disks, or serves one there: a namespace must not give it up with
+// this disk. The data begins at the magic. A file system whose journal or log is elsewhere keeps its kind: all its files are here.
+func spanning(kind string, data []byte) string {
+	const (
+		extIncompatible = 0x60 - 0x38
+		extJournal      = 0x8       // this is the journal of a file system on another disk
+		xfsRealtime     = 16        // the number of blocks of the realtime device, which has contents of files
+		f2fsSecond      = 2201 + 68 // the path of the second disk
+	)
+	switch {
+	case len(data) <= f2fsSecond: // a partition that is too small for any of them
+	case kind == "ext" && data[extIncompatible]&extJournal != 0:
+		return "ext_journal"
+	case kind == "xfs" && nonZero(data, xfsRealtime, xfsRealtime+8) >= 0:
+		return "xfs_realtime"
+	case kind == "f2fs" && data[f2fsSecond] != 0:
+		return "f2fs_multiple"
+	}
+	return kind
 }
 
 // piece returns the data that was read from an offset on. A negative offset counts from the end.

@@ -21,9 +21,9 @@ func (n *Node) usage(disk *Disk) error {
 	for _, partition := range disk.partitions {
 		members[partition.number] = partition.kernel
 	}
-	return errors.Join(n.holders(disk, members), n.swaps(disk, members), n.mounts(disk, members), n.processes(disk, members),
-		n.loops(disk, members),
-		n.exports(disk, members), n.systemDisk(disk), n.twins(disk))
+	files, err := n.withCharacters(disk.Kernel, members)
+	return errors.Join(err, n.holders(disk, members), n.swaps(disk, members), n.mounts(disk, files), n.processes(disk, files),
+		n.loops(disk, members), n.exports(disk, members), n.systemDisk(disk), n.twins(disk))
 }
 
 // holders are devices made of this one: LVM, LUKS, RAID, multipath, bcache.
@@ -69,7 +69,7 @@ func (n *Node) mounts(disk *Disk, members map[string]string) error {
 			kernel := n.mounted(mount, members)
 			if kernel != "" && !found[kernel] {
 				found[kernel] = true
-				disk.find(Mounted, "%s is mounted at %.*s, seen by process %s", kernel, toldPath, mount.Point, process)
+				disk.find(Mounted, "%s is mounted at %.*s, seen by process %s", disk.title(kernel, members), toldPath, mount.Point, process)
 			}
 			return nil
 		})
@@ -189,6 +189,9 @@ func (n *Node) mounted(mount mountinfo.Mount, members map[string]string) string 
 		return kernel
 	}
 	if mount.FSType == "devtmpfs" && mount.Root != "/" {
+		if name := mount.Root[1:]; isCharacter(name, members) { // it may be in a folder, such as bsg
+			return name
+		}
 		return n.member("/dev"+mount.Root, members)
 	}
 	return n.member(mount.Source, members)
