@@ -153,19 +153,8 @@ func nameOrFile(usage string, from *string) cobra.PositionalArgs {
 // group is a command that only has subcommands.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	parent := &cobra.Command{Use: use, Short: short}
-	var names []string
-	for _, command := range commands {
-		parent.AddCommand(command)
-		names = append(names, command.Name())
-	}
-	parent.Args = func(_ *cobra.Command, arguments []string) error {
-		if len(arguments) > 0 {
-			return exitf(ExitUsage, "unknown command %q for %s: use %s", arguments[0], use, strings.Join(names, ", "))
-		}
-		return nil
-	}
-	parent.RunE = func(command *cobra.Command, _ []string) error { return command.Help() }
-	return parent
+	parent.AddCommand(commands...)
+	return asGroup(parent)
 }
 
 // finishedExperiment loads the results in a file, or those of a StorageBenchmark in the cluster together with the StorageBenchmark.

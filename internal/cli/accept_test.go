@@ -149,7 +149,7 @@ func TestAcceptRefuses(t *testing.T) {
 		{[]string{"baseline", "accept"}, ExitUsage, "baseline accept needs one name, or --from FILE"},
 		{[]string{"calibration", "accept", "a", "b"}, ExitUsage, "calibration accept needs one name"},
 		{[]string{"baseline", "accept", "nightly", "--from", "x"}, ExitUsage, "baseline accept needs one name, or --from FILE"},
-		{[]string{"baseline", "forget"}, ExitUsage, `unknown command "forget" for baseline: use accept, show, diff`},
+		{[]string{"baseline", "forget"}, ExitUsage, `unknown command "forget" for baseline: use accept, diff, show`},
 		{[]string{"calibration", "diff"}, ExitUsage, `unknown command "diff" for calibration: use accept, show`},
 		{[]string{"baseline", "accept", "absent"}, ExitNotFound, `"absent" not found`},
 		{[]string{"baseline", "accept", "--from", "/none/results.json"}, ExitNotFound, "no such file"},

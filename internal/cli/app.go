@@ -13,6 +13,8 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
+
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // App is the tool with all its outside dependencies, which tests replace.
@@ -57,13 +59,6 @@ func (a *App) Command() *cobra.Command {
 Commands without a verdict may use 1 to 4 otherwise: their --help says how.`,
 		SilenceErrors: true, SilenceUsage: true,
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl storagebench"},
-		Args: func(command *cobra.Command, arguments []string) error {
-			if len(arguments) > 0 {
-				return exitf(ExitUsage, "unknown command %q: use %s", arguments[0], namesOf(command))
-			}
-			return nil
-		},
-		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetIn(a.In)
@@ -89,7 +84,53 @@ Commands without a verdict may use 1 to 4 otherwise: their --help says how.`,
 		root.AddCommand(one.commands...)
 	}
 	root.SetHelpCommandGroupID("Other:")
-	return root
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	for _, command := range root.Commands() { // those of cobra accept every argument
+		switch command.Name() {
+		case "completion":
+			asGroup(command)
+		case "help":
+			command.Args = knownTopic
+		}
+	}
+	return asGroup(root)
+}
+
+// asGroup completes a command that only has subcommands: it prints its help, and refuses other names.
+func asGroup(parent *cobra.Command) *cobra.Command {
+	parent.Args = func(_ *cobra.Command, arguments []string) error {
+		if len(arguments) > 0 {
+			return unknownCommand(parent, arguments[0])
+		}
+		return nil
+	}
+	parent.RunE = func(command *cobra.Command, _ []string) error { return command.Help() }
+	return parent
+}
+
+// knownTopic refuses help about a command that does not exist.
+func knownTopic(help *cobra.Command, topic []string) error {
+	found, rest, err := help.Root().Find(topic)
+	if err == nil && len(rest) > 0 && found.HasSubCommands() {
+		return unknownCommand(found, rest[0])
+	}
+	return nil
+}
+
+func unknownCommand(parent *cobra.Command, given string) error {
+	where := ""
+	if parent.HasParent() {
+		where = " for " + parent.Name()
+	}
+	var names []string
+	for _, command := range parent.Commands() {
+		names = append(append(names, command.Name()), command.Aliases...)
+	}
+	if meant := spelling.Slip(given, names); meant != "" {
+		return exitf(ExitUsage, "unknown command %q%s: did you mean %s?", given, where, meant)
+	}
+	return exitf(ExitUsage, "unknown command %q%s: use %s", given, where, namesOf(parent))
 }
 
 // namesOf lists the subcommands of a command, with their other names.

@@ -192,16 +192,20 @@ func (s schemas) admit(ctx context.Context, one *manifest) (*unstructured.Unstru
 	if version := one.object.GetAPIVersion(); version != v1alpha1.GroupVersion.String() {
 		return nil, []problem{{"apiVersion", fmt.Sprintf("%q is not served: write %s", version, v1alpha1.GroupVersion)}}
 	}
-	kind, known := s[one.object.GetKind()]
+	compiled, known := s[one.object.GetKind()]
 	if !known {
 		return nil, []problem{{"kind", fmt.Sprintf("there is no kind %q in %s: write %s", one.object.GetKind(), v1alpha1.GroupVersion,
 			kindBenchmark)}}
+	}
+	kind, err := compiled()
+	if err != nil {
+		return nil, []problem{{"kind", err.Error()}}
 	}
 	object := one.object.DeepCopy()
 	types := quotes{positions: one.positions}
 	types.object(object.Object, kind.structural)
 	admitted, problems := kind.admit(ctx, object)
-	return admitted, append(problems, types.unlessOther(problems)...)
+	return admitted, types.with(problems)
 }
 
 // expansionField is the field of the spec that most likely caused an expansion error.
@@ -273,6 +277,10 @@ func (e *validated) state() experiment.State {
 // rehearse validates the run of each variant, as the manager does before it creates the first: a matrix value is only text until it
 // is set in a field.
 func (s schemas) rehearse(ctx context.Context, checked *validated) []problem {
+	kind, err := s[kindRun]()
+	if err != nil {
+		return []problem{{"", err.Error()}}
+	}
 	var problems []problem
 	state := checked.state()
 	state.Images.Runner = "rehearsal" // only the manager knows it
@@ -282,7 +290,7 @@ func (s schemas) rehearse(ctx context.Context, checked *validated) []problem {
 		if err != nil {
 			return append(problems, problem{"", err.Error()})
 		}
-		_, wrong := s["BenchmarkRun"].admit(ctx, &unstructured.Unstructured{Object: fields})
+		_, wrong := kind.admit(ctx, &unstructured.Unstructured{Object: fields})
 		for _, one := range wrong {
 			problems = append(problems, problem{expansionField(&checked.benchmark.Spec),
 				experiment.RefusedRun(run, errors.New(one.String())).Message})

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -218,8 +219,14 @@ func missingRight(err error) string {
 	if errors.As(err, &status) && strings.Contains(status.ErrStatus.Message, "at the cluster scope") {
 		return "ask an admin for a ClusterRole with this right"
 	}
+	if status != nil && readsOnly.MatchString(status.ErrStatus.Message) {
+		return "ask for the cluster role view (or edit, to run benchmarks) in the namespace"
+	}
 	return "ask for the cluster role edit in the namespace"
 }
+
+// readsOnly matches the refusal of a verb that the cluster role view grants.
+var readsOnly = regexp.MustCompile(` cannot (get|list|watch) resource `)
 
 // isNotServed reports whether an error means that the cluster does not have the kind.
 func isNotServed(err error) bool { return meta.IsNoMatchError(err) || isUnknownKind(err) }

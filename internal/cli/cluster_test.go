@@ -476,6 +476,10 @@ func TestErrorsOfTheCluster(t *testing.T) {
 	}{
 		{&meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "StorageBenchmark"}}, ExitUnavailable, "install storagebench there first"},
 		{apierrors.NewForbidden(kind, "b", errors.New("no")), ExitUnavailable, "ask for the cluster role edit"},
+		{apierrors.NewForbidden(kind, "b", errors.New(`User "u" cannot patch resource "storagebenchmarks" in API group "storagebench.dev"`)),
+			ExitUnavailable, "ask for the cluster role edit in the namespace"},
+		{apierrors.NewForbidden(kind, "b", errors.New(`User "u" cannot get resource "storagebenchmarks" in API group "storagebench.dev"`)),
+			ExitUnavailable, "ask for the cluster role view (or edit, to run benchmarks) in the namespace"},
 		{apierrors.NewForbidden(kind, "", errors.New(`User "u" cannot list resource "nodes" in API group "" at the cluster scope`)),
 			ExitUnavailable, "ask an admin for a ClusterRole with this right"},
 		{apierrors.NewUnauthorized("who?"), ExitUnavailable, "use another context"},

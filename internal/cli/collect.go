@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,6 +60,9 @@ Names stay: of nodes, disks, namespaces, images, and what logs and messages say.
 }
 
 func (a *App) collect(ctx context.Context, options collectOptions) (err error) {
+	if slices.Contains([]string{formatText, formatTable, formatJSON, formatYAML, formatName}, options.output) {
+		return exitf(ExitUsage, "-o %s: write the name of the archive, such as support.tar.gz: it has one format", options.output)
+	}
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	cluster, err := a.connect(options.Connection)

@@ -66,7 +66,7 @@ func (a *App) compare(ctx context.Context, nameA, nameB string, options compareO
 	}
 	c := &comparedPair{a: sideA, b: sideB, all: options.all}
 	if c.collect(); len(c.rows) == 0 {
-		return exitf(ExitNotFound, "the experiments have no metric, variant and phase in common")
+		return c.nothingInCommon()
 	}
 	if options.format != formatText {
 		return a.printDocument(c.document(), options.format)
@@ -184,6 +184,29 @@ func (c *comparedPair) collect() {
 	}
 }
 
+// nothingInCommon says what each of the experiments has.
+func (c *comparedPair) nothingInCommon() error {
+	others := comparedPair{a: c.a, b: c.b, all: true}
+	if others.collect(); len(others.rows) > 0 {
+		return exitf(ExitNotFound, "the experiments have no primary metric in common: add --all for the others")
+	}
+	return exitf(ExitNotFound, "the experiments have no metric of the same variant and phase in common\n  A: %s\n  B: %s", phasesOf(c.a),
+		phasesOf(c.b))
+}
+
+// phasesOf lists the phases of each variant.
+func phasesOf(e results.Experiment) string {
+	var all []string
+	for _, variant := range e.Variants {
+		var names []string
+		for _, phase := range variant.Phases {
+			names = append(names, phase.Name)
+		}
+		all = append(all, fmt.Sprintf("variant %s: %s", variant.Name, cmp.Or(strings.Join(names, ", "), none)))
+	}
+	return clean(cmp.Or(strings.Join(all, "; "), "no variant"))
+}
+
 // onlyIn lists the phases and primary metrics that only one of the experiments has. If they were not listed, storage that is too slow for a
 // percentile would look the same as faster storage.
 func onlyIn(name string, one, other results.Experiment) (lone []string) {
@@ -282,15 +305,46 @@ func (c *comparedPair) unlike() []string {
 			}
 		}
 	}
-	for _, one := range results.Differences(c.a.Environment, c.b.Environment, nil) {
-		notes = append(notes, fmt.Sprintf("%s: %s in A, %s in B", one.Key, cmp.Or(strings.Join(one.Baseline, " | "), "unknown"),
-			cmp.Or(strings.Join(one.Current, " | "), "unknown")))
-	}
+	notes = append(notes, c.environment()...)
 	if slices.ContainsFunc(c.rows, func(row comparedMetric) bool {
 		known, _ := results.LookupMetric(row.Metric)
 		return known.Binned()
 	}) {
 		notes = append(notes, "percentiles come from bins that are up to 1.6% wide: less than 3% means nothing")
+	}
+	return notes
+}
+
+// environment lists the differences between the environments. If only one side has several keys with the same prefix, they share a line.
+func (c *comparedPair) environment() (notes []string) {
+	differences := results.Differences(c.a.Environment, c.b.Environment, nil)
+	prefix := func(one results.Difference) string {
+		side := "A"
+		switch {
+		case len(one.Baseline) > 0 && len(one.Current) > 0:
+			return ""
+		case len(one.Baseline) == 0:
+			side = "B"
+		}
+		dot := strings.LastIndexByte(one.Key, '.')
+		if dot < 0 {
+			return ""
+		}
+		return fmt.Sprintf("only in %s: %s.*", side, one.Key[:dot])
+	}
+	keys := map[string]int{}
+	for _, one := range differences {
+		keys[prefix(one)]++
+	}
+	for _, one := range differences {
+		switch shared := prefix(one); {
+		case shared == "" || keys[shared] == 1:
+			notes = append(notes, fmt.Sprintf("%s: %s in A, %s in B", one.Key, cmp.Or(strings.Join(one.Baseline, " | "), "none"),
+				cmp.Or(strings.Join(one.Current, " | "), "none")))
+		case keys[shared] > 1:
+			notes = append(notes, fmt.Sprintf("%s (%d keys)", shared, keys[shared]))
+			keys[shared] = 0
+		}
 	}
 	return notes
 }

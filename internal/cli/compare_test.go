@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -90,7 +91,36 @@ func TestCompareOfOtherThings(t *testing.T) {
 	}
 	other.Variants = results.Summarise(other.Runs)
 	a, b := file(t, "results.json", encoded(t, nightly())), file(t, "results.json", encoded(t, other))
-	if code, _, errors := called(t, newHub(t), "compare", a, b); code != ExitNotFound || !strings.Contains(errors, "no metric") {
+	if code, _, errors := called(t, newHub(t), "compare", a, b); code != ExitNotFound ||
+		!strings.Contains(errors, "no metric of the same variant and phase in common\n  A: variant r8k: read; variant r128k: read\n  B: variant r8k: write;") {
 		t.Errorf("%d %s", code, errors)
+	}
+	bare := nightly()
+	for i := range bare.Runs {
+		for name := range bare.Runs[i].Phases[0].Metrics {
+			if results.IsPrimary(name) {
+				delete(bare.Runs[i].Phases[0].Metrics, name)
+			}
+		}
+	}
+	bare.Variants = results.Summarise(bare.Runs)
+	b = file(t, "results.json", encoded(t, bare))
+	if code, _, errors := called(t, newHub(t), "compare", a, b); code != ExitNotFound || !strings.Contains(errors, "add --all for the others") {
+		t.Errorf("%d %s", code, errors)
+	}
+}
+
+// TestCompareOfEnvironments: the many keys that only one side has take one line for each prefix.
+func TestCompareOfEnvironments(t *testing.T) {
+	one := func(value string) []string { return []string{value} }
+	pair := comparedPair{
+		a: results.Experiment{Environment: map[string][]string{"kernel": one("6.1"), "pg.a": one("1"), "zfs.version": one("2.3")}},
+		b: results.Experiment{Environment: map[string][]string{"kernel": one("6.2"), "zfs.parameter.x": one("1"), "zfs.parameter.y": one("2"),
+			"zfs.pool.ashift": one("12"), "odd": one("1"), "even": one("2")}},
+	}
+	want := []string{"even: none in A, 2 in B", "kernel: 6.1 in A, 6.2 in B", "odd: none in A, 1 in B", "pg.a: 1 in A, none in B",
+		"only in B: zfs.parameter.* (2 keys)", "zfs.pool.ashift: none in A, 12 in B", "zfs.version: 2.3 in A, none in B"}
+	if diff := cmp.Diff(want, pair.environment()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -62,9 +62,9 @@ var checks = []struct {
 	about string
 	look  func(context.Context, *patient) []finding
 }{
-	{"api", examineAPI}, {"rights", examineRights}, {"crds", examineCRDs}, {"manager", examineManager}, {"progress", examineProgress},
-	{"storage", examineClasses}, {"agents", examineAgents}, {"disks", examineGrants}, {"openzfs", examineZFS}, {"driver", examineDriver},
-	{"clock", examineClock},
+	{"api", examineAPI}, {"namespace", examineNamespace}, {"rights", examineRights}, {"crds", examineCRDs}, {"manager", examineManager},
+	{"progress", examineProgress}, {"storage", examineClasses}, {"agents", examineAgents}, {"disks", examineGrants},
+	{"openzfs", examineZFS}, {"driver", examineDriver}, {"clock", examineClock},
 }
 
 func (a *App) doctorCommand() *cobra.Command {

@@ -104,7 +104,7 @@ var ownCRDs = sync.OnceValue(func() (all []*apiextensionsv1.CustomResourceDefini
 // hub returns the cluster of the installation. The user has all rights.
 func (i *installation) hub(t *testing.T) *hub {
 	t.Helper()
-	objects := i.others
+	objects := append(i.others, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "lab"}})
 	for _, one := range []client.Object{i.manager, i.agent, i.class, i.driver} {
 		if !reflect.ValueOf(one).IsNil() {
 			objects = append(objects, one)
@@ -470,5 +470,19 @@ func TestSettingOfAContainer(t *testing.T) {
 		if got := setting([]corev1.Container{c.container}, "allow-device"); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// TestDoctorMissesTheNamespace: everything in a namespace that does not exist looks empty, and not wrong. Users who may not read namespaces
+// are not asked for that right: TestDoctorAsUser.
+func TestDoctorMissesTheNamespace(t *testing.T) {
+	h := installed(t).hub(t)
+	if err := h.client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "lab"}}); err != nil {
+		t.Fatal(err)
+	}
+	code, out, _ := called(t, h, "doctor")
+	if code != ExitFailed || !strings.Contains(out, "problem   namespace namespace lab does not exist\n") ||
+		!strings.Contains(out, "-> kubectl create namespace lab\n") {
+		t.Errorf("%d %s", code, out)
 	}
 }

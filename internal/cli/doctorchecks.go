@@ -10,7 +10,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -52,6 +54,16 @@ func examineAPI(_ context.Context, p *patient) []finding {
 	default:
 		return []finding{notSeen("StorageBenchmarks of the namespace", p.served)}
 	}
+}
+
+// examineNamespace finds only that the namespace does not exist: its lists are empty then, and no other check fails. Users who may not read
+// namespaces get no finding, because they do not need that right.
+func examineNamespace(ctx context.Context, p *patient) []finding {
+	err := p.cluster.Client.Get(ctx, client.ObjectKey{Name: p.cluster.Namespace}, &corev1.Namespace{})
+	if !apierrors.IsNotFound(err) {
+		return nil
+	}
+	return []finding{problemFound("kubectl create namespace "+p.cluster.Namespace, "namespace %s does not exist", p.cluster.Namespace)}
 }
 
 // rights are needed to run and watch benchmarks. The cluster role edit grants all of them, and view those that only read.

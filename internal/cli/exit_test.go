@@ -95,6 +95,17 @@ func TestErrorsOfUse(t *testing.T) {
 	}{
 		{"fly", `unknown command "fly": use baseline, calibration, `},
 		{"fly", "samples (also: init)"},
+		{"waatch", `unknown command "waatch": did you mean watch?`},
+		{"inti", `unknown command "inti": did you mean init?`},
+		{"baseline acept", `unknown command "acept" for baseline: did you mean accept?`},
+		{"completion tcsh", `unknown command "tcsh" for completion: use bash, fish, powershell, zsh`},
+		{"completion bsah", `unknown command "bsah" for completion: did you mean bash?`},
+		{"help nope", `unknown command "nope": use baseline, `},
+		{"help baseline nope", `unknown command "nope" for baseline: use accept, diff, show`},
+		{"watch --after 0ld x", "write the 8 hexadecimal digits"},
+		{"logs x --tail abc", `invalid argument "abc" for "--tail" flag: write a number of lines, such as 100, or -1 for all`},
+		{"logs x --tail -5", "write a number of lines"},
+		{"collect -o json", "-o json: write the name of the archive, such as support.tar.gz"},
 		{"run", "run needs one file"},
 		{"run a b", "run needs one file"},
 		{"validate", "validate needs a file"},
@@ -129,7 +140,8 @@ func TestErrorsOfUse(t *testing.T) {
 
 func TestHelpAndVersion(t *testing.T) {
 	for arguments, says := range map[string]string{
-		"": "Run and follow:", "run --help": "Ctrl-C", "validate --help": "API server", "report --help": "--output-dir",
+		"": "Run and follow:", "help watch": "--after", "help baseline accept": "--note", "completion": "zsh", "completion zsh": "#compdef",
+		"run --help": "Ctrl-C", "validate --help": "API server", "report --help": "--output-dir",
 		"version": "kubectl-storagebench v1.2.3 (API storagebench.dev/v1alpha1",
 	} {
 		app, out, errors := testApp()

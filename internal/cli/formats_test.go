@@ -60,7 +60,7 @@ func TestForPrograms(t *testing.T) {
 	if _, out, _ := called(t, h, "samples", "-o", "name"); !strings.Contains(out, "\nquickstart\n") || strings.Contains(out, " ") {
 		t.Errorf("samples -o name: %q", out)
 	}
-	if code, _, said := called(t, h, "samples", "quickstart", "-o", "json"); code != ExitUsage || !strings.Contains(said, "as it is written") {
+	if code, _, said := called(t, h, "samples", "quickstart", "-o", "json"); code != ExitUsage || !strings.Contains(said, "as YAML") {
 		t.Errorf("samples quickstart -o json: %d %s", code, said)
 	}
 	var plans []plannedBenchmark

@@ -156,17 +156,19 @@ func (k *kindSchema) bounds(wrong *field.Error) string {
 }
 
 func numbers(of *schema.ValueValidation) string {
-	plain := func(number float64) string { return strconv.FormatFloat(number, 'f', -1, 64) }
 	switch {
 	case of == nil || of.Minimum == nil && of.Maximum == nil:
 		return ""
 	case of.Maximum == nil:
-		return "write a number of at least " + plain(*of.Minimum)
+		return "write a number of at least " + plainNumber(*of.Minimum)
 	case of.Minimum == nil:
-		return "write a number of at most " + plain(*of.Maximum)
+		return "write a number of at most " + plainNumber(*of.Maximum)
 	}
-	return fmt.Sprintf("write a number between %s and %s", plain(*of.Minimum), plain(*of.Maximum))
+	return fmt.Sprintf("write a number between %s and %s", plainNumber(*of.Minimum), plainNumber(*of.Maximum))
 }
+
+// plainNumber writes a number without an exponent.
+func plainNumber(number float64) string { return strconv.FormatFloat(number, 'f', -1, 64) }
 
 // byteUnit matches a size with a unit that Kubernetes does not have, such as 20GB.
 var byteUnit = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kKmMgGtTpP])([iI]?[bB])$`)

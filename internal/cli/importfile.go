@@ -7,8 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/storagebench/storagebench/internal/imports"
 )
@@ -31,23 +32,39 @@ func (a *App) importFile(ctx context.Context, options samplesOptions) error {
 		return exitf(ExitRefused, "%s: %w", options.from, err)
 	}
 	found.Name, found.Class = cmp.Or(options.name, found.Name), cmp.Or(options.class, found.Class)
-	found.Size = cmp.Or(options.size, found.Size)
+	if options.size != "" {
+		found.Size = options.size
+		if needs, more := found.NeedsMore(resource.MustParse(options.size)); more {
+			return exitf(ExitRefused, "--size %s: the data and the files of its jobs do not fit: write at least %s", options.size, needs)
+		}
+	}
 	manifest := found.Manifest()
-	checked := *a
-	checked.In, checked.Out = strings.NewReader(manifest), io.Discard
-	all, err := checked.judge(ctx, []string{"-"}, assumedSpeed)
+	all, err := a.judgeText(ctx, manifest)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(all, func(one judgement) bool { return !one.valid() }) {
-		checked.Out = a.Err
-		if err := checked.sayJudgements(all); err != nil {
+	if !allValid(all) {
+		beside := *a
+		beside.Out = a.Err
+		if err := beside.sayJudgements(all); err != nil {
 			return err
 		}
-		return exitf(ExitRefused, "%s: it cannot be converted to a valid StorageBenchmark, see above: try a larger --size", options.from)
+		advice := ""
+		found.Size = "1Pi"
+		if all, err := a.judgeText(ctx, found.Manifest()); err == nil && allValid(all) {
+			advice = ": try a larger --size"
+		}
+		return exitf(ExitRefused, "%s: it cannot be converted to a valid StorageBenchmark, see above%s", options.from, advice)
 	}
 	_, err = fmt.Fprint(a.Out, manifest)
 	return err
+}
+
+// judgeText checks a manifest that is in no file.
+func (a *App) judgeText(ctx context.Context, manifest string) ([]judgement, error) {
+	reader := *a
+	reader.In = strings.NewReader(manifest)
+	return reader.judge(ctx, []string{"-"}, assumedSpeed)
 }
 
 // openBeside reads a file that a script names. Because the user did not name the file, it must be a regular file below the script's folder.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -17,13 +18,14 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 type logsOptions struct {
 	Connection
 	follow     bool
 	run, phase string
-	tail       int64
+	tail       lines
 }
 
 func (a *App) logsCommand() *cobra.Command {
@@ -46,10 +48,29 @@ the numbers.`,
 	flags.BoolVarP(&options.follow, "follow", "f", false, "continue until the pods end")
 	flags.StringVar(&options.run, "run", "", "the `RUN` or group of runs, as show names it, instead of the newest")
 	flags.StringVar(&options.phase, "phase", "", "the `PHASE` instead of the newest")
-	flags.Int64Var(&options.tail, "tail", -1, "begin with the last `N` lines; -1 is all")
+	options.tail = -1
+	flags.Var(&options.tail, "tail", "begin with the last `N` lines; -1 is all")
 	command.ValidArgsFunction = a.completeNames(&options.Connection, 1)
 	return command
 }
+
+// lines is a number of lines, or -1 for all.
+type lines int64
+
+// Set implements pflag.Value.
+func (l *lines) Set(text string) error {
+	count, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || count < -1 {
+		return errors.New("write a number of lines, such as 100, or -1 for all")
+	}
+	*l = lines(count)
+	return nil
+}
+
+func (l *lines) String() string { return strconv.FormatInt(int64(*l), 10) }
+
+// Type implements pflag.Value.
+func (l *lines) Type() string { return "int" }
 
 func (a *App) logs(ctx context.Context, name string, options logsOptions) error {
 	ctx, stop := untilInterrupted(ctx)
@@ -66,14 +87,37 @@ func (a *App) logs(ctx context.Context, name string, options logsOptions) error 
 	}
 	pods := newestPods(found.Items, options.run, options.phase)
 	if len(pods) == 0 {
-		return exitf(ExitNotFound, "StorageBenchmark %s has no such pods now: %s\nPods are deleted with their run, unless spec.retain keeps them",
-			cluster.key(name), trackedOf(benchmark).sentence())
+		return noPods(benchmark, found.Items, options)
 	}
 	reading := corev1.PodLogOptions{Container: runnerContainer, Follow: options.follow}
 	if options.tail >= 0 {
-		reading.TailLines = new(options.tail)
+		reading.TailLines = new(int64(options.tail))
 	}
 	return a.printLogs(ctx, cluster, pods, reading)
+}
+
+// noPods says why no pods match: there is no such phase, there are pods only of other runs, or they were deleted.
+func noPods(benchmark *v1alpha1.StorageBenchmark, pods []corev1.Pod, options logsOptions) error {
+	t := trackedOf(benchmark)
+	var phases, runs []string
+	for i := range benchmark.Spec.Phases {
+		phases = append(phases, string(benchmark.Spec.Phases[i].Name))
+	}
+	if options.phase != "" && !slices.Contains(phases, options.phase) {
+		return exitf(ExitNotFound, "StorageBenchmark %s has no phase %s: %s", t.key, options.phase,
+			spelling.Instead(options.phase, phases))
+	}
+	for i := range pods {
+		if run := pods[i].Labels[v1alpha1.LabelRun]; run != "" && pods[i].Labels[v1alpha1.LabelPhase] != "" {
+			runs = append(runs, run)
+		}
+	}
+	exist := ""
+	if slices.Sort(runs); len(runs) > 0 && (options.run != "" || options.phase != "") {
+		exist = "\nThere are pods of " + someOf(slices.Compact(runs))
+	}
+	return exitf(ExitNotFound, "StorageBenchmark %s has no such pods now: %s%s\nPods are deleted with their run, unless spec.retain keeps "+
+		"them", t.key, t.sentence(), exist)
 }
 
 // newestPods returns the pods of the newest matching phase, on all nodes of a group.

@@ -87,6 +87,10 @@ func TestLogsThatAreNotThere(t *testing.T) {
 		says   string
 	}{
 		{nil, "quickstart", ExitNotFound, "unless spec.retain keeps them"},
+		{nil, "quickstart --phase xx", ExitNotFound, "StorageBenchmark lab/quickstart has no phase xx: write one of fill, read"},
+		{nil, "quickstart --phase raed", ExitNotFound, "has no phase raed: did you mean read?"},
+		{[]client.Object{podOf(one, "q-1-000", "fill", 1), podOf(one, "q-1-000", "read", 1), podOf(one, "q-1-001", "fill", 1)},
+			"quickstart --run xx", ExitNotFound, "There are pods of q-1-000, q-1-001\n"},
 		{nil, "absent", ExitNotFound, "find StorageBenchmark lab/absent"},
 		{[]client.Object{podOf(one, "q-1-000", "fill", 1)}, "quickstart --phase read", ExitNotFound, "has no such pods now"},
 		{[]client.Object{podOf(one, "q-1-000", "fill", 1)}, "quickstart", ExitError, "read the log of pod lab/q-1-000-fill: no log of"},

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -26,8 +27,16 @@ const completionTime = 3 * time.Second
 
 // find reads a benchmark.
 func (c *Cluster) find(ctx context.Context, name string) (*v1alpha1.StorageBenchmark, error) {
+	if strings.ContainsAny(name, "/@") {
+		return nil, exitf(ExitUsage, "%q: write the name of a StorageBenchmark in the cluster: only compare also takes files and NAME@EXPERIMENT",
+			name)
+	}
 	var benchmark v1alpha1.StorageBenchmark
-	if err := c.Client.Get(ctx, c.key(name), &benchmark); err != nil {
+	err := c.Client.Get(ctx, c.key(name), &benchmark)
+	if apierrors.IsNotFound(err) && !isUnknownKind(err) {
+		return nil, exitf(ExitNotFound, "find StorageBenchmark %s: %w: see kubectl storagebench list -A", c.key(name), err)
+	}
+	if err != nil {
 		return nil, explain("find StorageBenchmark "+c.key(name).String(), err)
 	}
 	return &benchmark, nil

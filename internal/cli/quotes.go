@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,8 @@ import (
 type quotes struct {
 	positions *yaml.Node
 	problems  []problem
+	// unitless are the problems of numbers without a unit.
+	unitless []problem
 }
 
 // member returns the schema of a field, of an entry of a map, or of an element of a list. It returns nil if there is none.
@@ -69,7 +72,12 @@ func (q *quotes) corrected(at string, value any, want *schema.Structural) any {
 		}
 	case bool:
 		return q.text(at, value, want, "a boolean")
-	case int64, float64:
+	case float64:
+		if want.Type == "integer" && value != math.Trunc(value) {
+			return q.whole(at, value, want)
+		}
+		return q.text(at, value, want, "a number")
+	case int64:
 		return q.text(at, value, want, "a number")
 	case string:
 		return q.bare(at, value, want)
@@ -90,15 +98,58 @@ func (q *quotes) text(at string, value any, want *schema.Structural, readAs stri
 		q.problems = append(q.problems, problem{at, fmt.Sprintf("%s is read as %s: write %q in quotes", written, readAs, meant)})
 		return meant
 	}
-	instead := fmt.Sprintf("write %q in quotes", written)
-	switch {
-	case strings.HasSuffix(at, ".bound.min") || strings.HasSuffix(at, ".bound.max"): // 10 of a latency would be 10 nanoseconds
-		instead = fmt.Sprintf(`write it with a unit, such as "10ms", or %q in quotes, which is in the unit of the metric`, written)
-	case strings.HasSuffix(at, ".fill.to"):
-		instead = "write " + written + "%"
+	readAs = fmt.Sprintf("%s is read as %s: ", written, readAs)
+	if instead := withUnit(written, want); instead != "" {
+		q.unitless = append(q.unitless, problem{at, readAs + instead})
+		return written
 	}
-	q.problems = append(q.problems, problem{at, fmt.Sprintf("%s is read as %s: %s", written, readAs, instead)})
+	instead := fmt.Sprintf("write %q in quotes", written)
+	if strings.HasSuffix(at, ".bound.min") || strings.HasSuffix(at, ".bound.max") { // 10 of a latency would be 10 nanoseconds
+		instead = fmt.Sprintf(`write it with a unit, such as "10ms", or %q in quotes, which is in the unit of the metric`, written)
+	}
+	q.problems = append(q.problems, problem{at, readAs + instead})
 	return written
+}
+
+// withUnit says how to write a number with its unit, if the schema requires one. The rules of the field say which one.
+func withUnit(written string, want *schema.Structural) string {
+	number, err := strconv.ParseFloat(written, 64)
+	if err != nil {
+		return ""
+	}
+	for _, rule := range want.XValidations {
+		switch asks := func(word string) bool { return strings.Contains(rule.Message, word) }; {
+		case asks("percent sign"):
+			share := written
+			if number > 0 && number < 1 { // 0.5 is half of it, not half a percent
+				share = plainNumber(math.Round(number*1e4) / 100)
+			}
+			return "write " + share + "%"
+		case asks("write a duration"):
+			return "write it with its unit, such as 10s"
+		case asks("write a block size") && written != "512":
+			return "write it with its unit, such as 8Ki"
+		case asks("as a quantity"):
+			return "write it with its unit, such as 20Gi"
+		}
+	}
+	return ""
+}
+
+// whole returns a whole number in place of a fraction, and notes a problem: the API server would report several, one without its field.
+func (q *quotes) whole(at string, value float64, want *schema.Structural) any {
+	meant := math.Ceil(value)
+	if strings.HasSuffix(strings.ToLower(at), "percent") && value < 1 {
+		meant = math.Ceil(value * 100)
+	}
+	if bounds := want.ValueValidation; bounds != nil && bounds.Minimum != nil {
+		meant = max(meant, *bounds.Minimum)
+	}
+	if bounds := want.ValueValidation; bounds != nil && bounds.Maximum != nil {
+		meant = min(meant, *bounds.Maximum)
+	}
+	q.problems = append(q.problems, problem{at, fmt.Sprintf("write a whole number, such as %.0f, instead of %v", meant, value)})
+	return int64(meant)
 }
 
 // bare returns a number or a boolean without its quotes, and notes a problem, if the schema requires one.
@@ -120,10 +171,16 @@ func (q *quotes) bare(at, value string, want *schema.Structural) any {
 	return meant
 }
 
-// unlessOther omits problems of fields for which there is a better message: 80 has to become 80%, not "80".
-func (q *quotes) unlessOther(others []problem) (left []problem) {
+// with adds the problems to those of the API server, one for each field: a missing unit explains most, and missing quotes explain least.
+func (q *quotes) with(others []problem) []problem {
+	all := append(slices.Clone(q.unitless), without(others, q.unitless)...)
+	return append(all, without(q.problems, all)...)
+}
+
+// without omits the problems of fields that have another one.
+func without(problems, others []problem) (left []problem) {
 	plain := strings.NewReplacer("[", ".", "]", "") // the API server writes no brackets around the name of an entry
-	for _, one := range q.problems {
+	for _, one := range problems {
 		if !slices.ContainsFunc(others, func(other problem) bool { return plain.Replace(other.field) == plain.Replace(one.field) }) {
 			left = append(left, one)
 		}

@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestScalarsOfAnotherType: scalars that YAML reads as another type are reported with a remedy, and hide no other mistake.
@@ -32,7 +34,7 @@ spec:
 		`b.yaml:9: spec.target.zfs.dataset.properties.atime: off is read as a boolean: write "off" in quotes`,
 		`b.yaml:9: spec.target.zfs.dataset.properties.recordsze: `,
 		`b.yaml:10: spec.target.zfs.moduleParameters.zfs_arc_maxx: 0x10 is read as a number: write "0x10" in quotes`,
-		`b.yaml:12: spec.phases[0].fill.to: Invalid value: "80": write a share between 0% and 100% with its percent sign`,
+		`b.yaml:12: spec.phases[0].fill.to: 80 is read as a number: write 80%`,
 		`b.yaml:13: spec.phases[1].measure.workload.oltp.workers: "4" is read as text: write 4 without quotes`,
 		`b.yaml:15: spec.gates[0].bound.max: 0.8 is read as a number: write it with a unit, such as "10ms", or "0.8" in quotes, which is in the unit of the metric`,
 		`b.yaml:17: spec.matrix[pool.ashift][0]: 9 is read as a number: write "9" in quotes`,
@@ -69,5 +71,53 @@ spec:
 	}
 	if code != ExitFailed {
 		t.Error(code)
+	}
+}
+
+// TestNumbersWithoutUnits: a number in place of a quantity gets a unit, and a fraction in place of a whole number is reported once, also if
+// another field has a value of the wrong type.
+func TestNumbersWithoutUnits(t *testing.T) {
+	_, said := validate(t, file(t, "b.yaml", `apiVersion: storagebench.dev/v1alpha1
+kind: StorageBenchmark
+metadata: {name: it}
+spec:
+  target: {storageClass: {size: 256}}
+  repetitions: 0.5
+  deadline: 10
+  phases:
+  - {name: fill, fill: {to: 0.5}}
+  - {name: more, fill: {to: 80}}
+  - {name: some, fill: {size: 10}}
+  - {name: none, fill: {to: off}}
+  - {name: age, fragment: {until: Rounds, rounds: 0.5, blockSize: 8}}
+  - name: read
+    measure:
+      workload: {oltp: {workers: "4", duration: 10, blockSize: 512, updatePercent: 0.25}}
+      steadyState: {maxRange: 5}
+  gates:
+  - {name: same, compare: {metric: read.readBytesPerSecond, to: Baseline, tolerance: 5}}
+  baseline: {configMap: {name: b}}
+`))
+	want := []string{
+		"5: spec.target.storageClass.size: 256 is read as a number: write it with its unit, such as 20Gi",
+		"6: spec.repetitions: write a whole number, such as 1, instead of 0.5",
+		"7: spec.deadline: 10 is read as a number: write it with its unit, such as 10s",
+		"9: spec.phases[0].fill.to: 0.5 is read as a number: write 50%",
+		"10: spec.phases[1].fill.to: 80 is read as a number: write 80%",
+		"11: spec.phases[2].fill.size: 10 is read as a number: write it with its unit, such as 20Gi",
+		`12: spec.phases[3].fill.to: Invalid value: "off": fill to more than 0%, such as 80%, or remove the fill phase`,
+		`12: spec.phases[3].fill.to: Invalid value: "off": write a share between 0% and 100% with its percent sign, such as 80% or 2.5%`,
+		"13: spec.phases[4].fragment.blockSize: 8 is read as a number: write it with its unit, such as 8Ki",
+		"13: spec.phases[4].fragment.rounds: write a whole number, such as 1, instead of 0.5",
+		"16: spec.phases[5].measure.workload.oltp.duration: 10 is read as a number: write it with its unit, such as 10s",
+		`16: spec.phases[5].measure.workload.oltp.blockSize: 512 is read as a number: write "512" in quotes`,
+		"16: spec.phases[5].measure.workload.oltp.updatePercent: write a whole number, such as 25, instead of 0.25",
+		`16: spec.phases[5].measure.workload.oltp.workers: "4" is read as text: write 4 without quotes`,
+		"17: spec.phases[5].measure.steadyState.maxRange: 5 is read as a number: write 5%",
+		"19: spec.gates[0].compare.tolerance: 5 is read as a number: write 5%",
+	}
+	lines := strings.Split(strings.ReplaceAll(strings.TrimSpace(said), "  b.yaml:", ""), "\n")[1:]
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -99,3 +99,19 @@ func TestPicturesStayInTheirFolder(t *testing.T) {
 		t.Errorf("%v %v", entries, err)
 	}
 }
+
+// TestReportOfAnotherName: a name that is none in the cluster is refused, with what to write.
+func TestReportOfAnotherName(t *testing.T) {
+	for name, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"absent":           {ExitNotFound, `"absent" not found: see kubectl storagebench list -A`},
+		"out/results.json": {ExitUsage, "write the name of a StorageBenchmark in the cluster: only compare also takes files"},
+		"nightly@12345e67": {ExitUsage, "write the name of a StorageBenchmark in the cluster"},
+	} {
+		if code, out, errors := called(t, newHub(t), "report", name); code != want.code || !strings.Contains(errors, want.says) {
+			t.Errorf("%s: %d %s%s", name, code, out, errors)
+		}
+	}
+}

@@ -172,12 +172,18 @@ func (a *App) sayUnfinished(t *tracked, cause error, options waitOptions) {
 	if errors.Is(cause, errTimeout) {
 		why = fmt.Sprintf("No verdict after %s", brief(options.timeout))
 	}
-	if t.outage != "" {
+	switch {
+	case t.outage != "":
 		a.say("\n%s: %s; there is no news from the cluster: %s. Last known: %s", t.key, why, t.outage, t.sentence())
-	} else {
+	case t.idle():
+		a.say("\n%s: %s: %s", t.key, why, t.sentence())
+	default:
 		a.say("\n%s: %s; it continues in the cluster: %s", t.key, why, t.sentence())
 	}
 	a.say("Check again: %s", options.watchHint(t.applied))
+	if t.idle() {
+		return
+	}
 	a.say("Stop it: kubectl storagebench suspend %s%s", t.key.Name, options.flags(t.key.Namespace))
 	a.say("Stop and delete it: kubectl delete storagebenchmark %s%s", t.key.Name, options.flags(t.key.Namespace))
 }

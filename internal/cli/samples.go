@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/storagebench/storagebench/config/samples"
+	"github.com/storagebench/storagebench/internal/imports"
 )
 
 // Sizes as the API accepts them.
@@ -55,6 +56,8 @@ kubestr fio command. A comment in it says what was left out or changed.`,
 			switch {
 			case options.from != "" && len(names) > 0:
 				return exitf(ExitUsage, "write the name of a sample, or --from FILE, not both")
+			case format != formatTable && (options.from != "" || len(names) > 0):
+				return exitf(ExitUsage, "-o is for the list of samples: remove it, because a manifest is printed as YAML")
 			case options.from != "":
 				return a.importFile(command.Context(), options)
 			}
@@ -63,9 +66,6 @@ kubestr fio command. A comment in it says what was left out or changed.`,
 					return exitf(ExitUsage, "the flags are for one sample: kubectl storagebench samples NAME")
 				}
 				return a.listSamples(format)
-			}
-			if format != formatTable {
-				return exitf(ExitUsage, "-o is for the list of samples: remove it, because a sample is printed as it is written")
 			}
 			return a.printSample(names[0], options)
 		},
@@ -192,7 +192,7 @@ func (o samplesOptions) adapt(sample, text string) (string, error) {
 		if len(sampleName.FindAllString(text, -1)) != 1 {
 			return "", exitf(ExitUsage, "--name: sample %s has no StorageBenchmark, or several: edit the names in the file", sample)
 		}
-		text = sampleName.ReplaceAllString(text, "${1}"+o.name)
+		text = sampleName.ReplaceAllString(text, "${1}"+imports.InYAML(o.name))
 	}
 	if o.class == "" && o.size == "" {
 		return text, nil
@@ -205,8 +205,11 @@ func (o samplesOptions) adapt(sample, text string) (string, error) {
 	if before := found[0][0]; strings.Contains(before, "name: ") {
 		class, _, _ = strings.Cut(strings.SplitN(before, "name: ", 2)[1], ",")
 	}
+	if o.class != "" {
+		class = imports.InYAML(o.class)
+	}
 	target := "storageClass: {"
-	if class = cmp.Or(o.class, class); class != "" {
+	if class != "" {
 		target += "name: " + class + ", "
 	}
 	size := cmp.Or(o.size, found[0][1])

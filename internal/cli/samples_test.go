@@ -37,6 +37,10 @@ func TestSamplesAreAdapted(t *testing.T) {
 		{"quickstart --size 20000000000", []string{`size: "20000000000"}`}},
 		{"block-volume --storage-class slow", []string{"storageClass: {name: slow, size: 20Gi, volumeMode: Block}"}},
 		{"redo --size 2Gi", []string{"storageClass: {name: fast, size: 2Gi}"}},
+		{"quickstart --name 123 --storage-class yes", []string{"  name: \"123\"\n", `storageClass: {name: "yes", size: `,
+			"volume of StorageClass yes,"}},
+		{"quickstart --name 1e3 --storage-class 0x10", []string{"  name: \"1e3\"\n", `storageClass: {name: "0x10", size: `}},
+		{"quickstart --name null --storage-class n", []string{"  name: \"null\"\n", `storageClass: {name: "n", size: `}},
 		{"zfs-ageing --name mine", []string{"  name: mine\n", "/dev/disk/by-id/"}},
 	} {
 		code, text, errors := called(t, newHub(t), append([]string{"samples"}, strings.Fields(test.arguments)...)...)
@@ -63,6 +67,7 @@ func TestSamplesRefuse(t *testing.T) {
 		"../crd/bases/x":                {ExitNotFound, "there is no sample"},
 		"quickstart redo":               {ExitUsage, "samples takes one name"},
 		"--name x":                      {ExitUsage, "the flags are for one sample"},
+		"quickstart -o json":            {ExitUsage, "-o is for the list of samples"},
 		"quickstart --name A_B":         {ExitUsage, "--name A_B"},
 		"quickstart --size large":       {ExitUsage, "--size large: write a size such as 20Gi"},
 		"quickstart --size 5":           {ExitUsage, "--size 5: write at least 16Mi"},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -49,31 +50,42 @@ type kindSchema struct {
 	rules      *cel.Validator
 }
 
-// schemas are the schemas by kind.
-type schemas map[string]*kindSchema
+// schemas compile the schema of a kind when it is first needed, because that takes longer than everything else.
+type schemas map[string]func() (*kindSchema, error)
 
-// loadSchemas compiles the embedded CRDs, once.
-var loadSchemas = sync.OnceValues(compileSchemas)
+// loadSchemas finds the embedded CRDs, once.
+var loadSchemas = sync.OnceValues(findSchemas)
 
-func compileSchemas() (schemas, error) {
+// kindOfCRD matches the kind in spec.names.
+var kindOfCRD = regexp.MustCompile(`(?m)^    kind: ([A-Za-z]+)$`)
+
+func findSchemas() (schemas, error) {
 	files, err := crd.All()
 	if err != nil {
 		return nil, err
 	}
 	all := schemas{}
 	for name, text := range files {
-		var definition apiextensionsv1.CustomResourceDefinition
-		if err := sigsyaml.Unmarshal(text, &definition); err != nil {
-			return nil, fmt.Errorf("read the CRD in %s: %w", name, err)
+		kind := kindOfCRD.FindSubmatch(text)
+		if kind == nil {
+			return nil, fmt.Errorf("the CRD in %s has no kind", name)
 		}
-		if all[definition.Spec.Names.Kind], err = compileSchema(&definition); err != nil {
-			return nil, fmt.Errorf("compile the CRD in %s: %w", name, err)
-		}
+		all[string(kind[1])] = sync.OnceValues(func() (*kindSchema, error) {
+			compiled, err := compileSchema(text)
+			if err != nil {
+				return nil, fmt.Errorf("compile the CRD in %s: %w", name, err)
+			}
+			return compiled, nil
+		})
 	}
 	return all, nil
 }
 
-func compileSchema(definition *apiextensionsv1.CustomResourceDefinition) (*kindSchema, error) {
+func compileSchema(text []byte) (*kindSchema, error) {
+	var definition apiextensionsv1.CustomResourceDefinition
+	if err := sigsyaml.Unmarshal(text, &definition); err != nil {
+		return nil, err
+	}
 	var properties apiextensions.JSONSchemaProps
 	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(definition.Spec.Versions[0].Schema.OpenAPIV3Schema,
 		&properties, nil)

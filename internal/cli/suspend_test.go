@@ -268,7 +268,7 @@ func TestRerunWaits(t *testing.T) {
 // TestWatchAfterRerun: the command that rerun recommends waits for the new experiment too.
 func TestWatchAfterRerun(t *testing.T) {
 	one := benchmarkNamed("lab", "quickstart", passed)
-	one.Status.Experiment = "0ld"
+	one.Status.Experiment = "01d01d01"
 	h := newHub(t, one)
 	code, out, _ := called(t, h, "rerun", "quickstart")
 	_, hint, is := strings.Cut(out, "Follow its progress: kubectl storagebench ")
@@ -284,7 +284,7 @@ func TestWatchAfterRerun(t *testing.T) {
 	if code := h.code(ended); code != ExitFailed || strings.Contains(said.String(), "Passed") {
 		t.Errorf("%d %s", code, said)
 	}
-	if code, _, errors := called(t, h, "watch", "quickstart", "other", "--after", "0ld"); code != ExitUsage || !strings.Contains(errors, "one NAME") {
+	if code, _, errors := called(t, h, "watch", "quickstart", "other", "--after", "01d01d01"); code != ExitUsage || !strings.Contains(errors, "one NAME") {
 		t.Errorf("%d %s", code, errors)
 	}
 }

@@ -125,6 +125,15 @@ func (t *tracked) stalled() bool {
 	return t.current() && kstatus.Stuck(t.benchmark.Status.Conditions) != nil
 }
 
+// idle reports whether the experiment that does not count has ended, and no newer one has begun.
+func (t *tracked) idle() bool {
+	if t.benchmark == nil || t.current() {
+		return false
+	}
+	status := &t.benchmark.Status
+	return status.ObservedGeneration >= t.benchmark.Generation && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionComplete)
+}
+
 // ended reports whether there is nothing left to wait for.
 func (t *tracked) ended() bool { return t.gone || t.complete() || t.stalled() }
 
@@ -154,6 +163,9 @@ func (t *tracked) code() int {
 func (t *tracked) sentence() string {
 	if t.gone {
 		return "it was deleted"
+	}
+	if t.idle() {
+		return fmt.Sprintf("experiment %s has ended; no newer one has begun", t.previousExperiment)
 	}
 	if !t.current() {
 		return "waiting for the operator to observe it"

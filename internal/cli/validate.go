@@ -42,7 +42,7 @@ a job file that a benchmark refers to is looked for in all the files.
 			if err := judgementFormats[format](a, all); err != nil {
 				return err
 			}
-			if slices.ContainsFunc(all, func(one judgement) bool { return !one.valid() }) {
+			if !allValid(all) {
 				return silent(ExitFailed)
 			}
 			return nil
@@ -58,7 +58,7 @@ type judgement struct {
 	file string
 	// unreadable says why the file has no manifests.
 	unreadable error
-	// unbuilt: the file is a folder with a kustomization, whose patches were not applied.
+	// unbuilt: the file is a folder with a kustomization, which was not applied.
 	unbuilt  bool
 	manifest *manifest
 	// foreign: it belongs to another API group, and is not checked.
@@ -69,6 +69,10 @@ type judgement struct {
 
 func (j judgement) valid() bool { return j.unreadable == nil && len(j.problems) == 0 }
 
+func allValid(all []judgement) bool {
+	return !slices.ContainsFunc(all, func(one judgement) bool { return !one.valid() })
+}
+
 // judge checks all files, even after an error. Files that cannot be read come first in the result. The speed of the storage is for
 // estimates.
 func (a *App) judge(ctx context.Context, files []string, storage speed) (all []judgement, err error) {
@@ -78,6 +82,10 @@ func (a *App) judge(ctx context.Context, files []string, storage speed) (all []j
 	}
 	var manifests []*manifest
 	for _, file := range files {
+		if isKustomization(file) {
+			all = append(all, judgement{file: filepath.Dir(file), unbuilt: true})
+			continue
+		}
 		inside, err := filesOf(file)
 		if err != nil {
 			all = append(all, judgement{file: file, unreadable: err})
@@ -90,6 +98,13 @@ func (a *App) judge(ctx context.Context, files []string, storage speed) (all []j
 				all = append(all, judgement{file: file, unreadable: err})
 			}
 			manifests = append(manifests, read...)
+		}
+	}
+	if len(manifests) == 0 {
+		for i, one := range all {
+			if one.unbuilt { // a note would not say that nothing was checked
+				all[i] = judgement{file: one.file, unreadable: exitf(ExitRefused, "%s: %s", one.file, buildIt(one.file))}
+			}
 		}
 	}
 	beside := known.othersIn(ctx, manifests)
@@ -133,10 +148,18 @@ func filesOf(path string) ([]string, error) {
 
 // kustomized reports whether a folder has a kustomization.
 func kustomized(folder string) bool {
-	return slices.ContainsFunc([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, func(name string) bool {
+	return slices.ContainsFunc(kustomizations, func(name string) bool {
 		info, err := os.Stat(filepath.Join(folder, name))
 		return err == nil && !info.IsDir()
 	})
+}
+
+// kustomizations are the names that a kustomization can have.
+var kustomizations = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+// isKustomization reports whether a path names a kustomization, as DIR/*.yaml does.
+func isKustomization(path string) bool {
+	return slices.Contains(kustomizations, filepath.Base(path)) && kustomized(filepath.Dir(path))
 }
 
 func buildIt(folder string) string {

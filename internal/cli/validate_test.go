@@ -233,3 +233,46 @@ func TestExamplesOfValidate(t *testing.T) {
 		t.Error("no example has files of this repository")
 	}
 }
+
+// TestValidateSkipsNamedKustomizations: DIR/*.yaml is checked like DIR. If there is nothing else to check, that is an error.
+func TestValidateSkipsNamedKustomizations(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	kustomization := write("kustomization.yaml", "resources: [b.yaml]\n")
+	benchmark := write("b.yaml", read(t, "../../config/samples/quickstart.yaml"))
+	for _, test := range []struct {
+		files []string
+		code  int
+		says  []string
+	}{
+		{[]string{benchmark, kustomization}, ExitPassed, []string{folder + ": note: its kustomization is not applied", "is valid"}},
+		{[]string{kustomization}, ExitFailed, []string{folder + ": its kustomization is not applied"}},
+		{[]string{filepath.Join(t.TempDir(), "kustomization.yaml")}, ExitFailed, []string{"no such file"}},
+	} {
+		code, out, errors := called(t, newHub(t), append([]string{"validate"}, test.files...)...)
+		for _, says := range test.says {
+			if code != test.code || !strings.Contains(out+errors, says) {
+				t.Errorf("%v: %d, not %q: %s%s", test.files, code, says, out, errors)
+			}
+		}
+	}
+}
+
+// TestEachKindHasASchema: the schemas are found by the kinds in the CRDs, and all of them compile.
+func TestEachKindHasASchema(t *testing.T) {
+	known, err := loadSchemas()
+	if err != nil || len(known) != len(ownCRDs()) {
+		t.Fatal(known, err)
+	}
+	for _, definition := range ownCRDs() {
+		if compiled, err := known[definition.Spec.Names.Kind](); err != nil || compiled.structural == nil {
+			t.Errorf("%s: %v", definition.Spec.Names.Kind, err)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"math"
+	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,6 +47,9 @@ func (a *App) besideOutput(format string) *App {
 	return &progress
 }
 
+// experimentID matches the name of an experiment. After any other text, the old verdict would count as that of the next experiment.
+var experimentID = regexp.MustCompile(`^[0-9a-f]{8}$`)
+
 func (a *App) watchCommand() *cobra.Command {
 	var options waitOptions
 	after := ""
@@ -65,6 +69,9 @@ Ctrl-C ends only the waiting. With --after, the verdict of that experiment does 
 			}
 			if after != "" && len(names) > 1 {
 				return exitf(ExitUsage, "--after is for one benchmark: remove it, or watch one NAME")
+			}
+			if after != "" && !experimentID.MatchString(after) {
+				return exitf(ExitUsage, "--after %s: write the 8 hexadecimal digits of an experiment, as rerun prints them", after)
 			}
 			return a.watch(command.Context(), names, after, options)
 		},

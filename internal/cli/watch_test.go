@@ -56,3 +56,26 @@ func TestWatchOtherEnds(t *testing.T) {
 		t.Errorf("interrupted: %d %s", code, said)
 	}
 }
+
+// TestWatchAfter: the verdict of an experiment that does not count is never the answer.
+func TestWatchAfter(t *testing.T) {
+	ended := benchmarkNamed("lab", "done", func(status *v1alpha1.StorageBenchmarkStatus) {
+		passed(status)
+		status.Experiment = "ee017452"
+	})
+	for arguments, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"--after ee01":                    {ExitUsage, "--after ee01: write the 8 hexadecimal digits of an experiment"},
+		"--after EE017452":                {ExitUsage, "write the 8 hexadecimal digits"},
+		"--after ee017452 --timeout 10ms": {ExitTimeout, "No verdict after 0s: experiment ee017452 has ended; no newer one has begun\nCheck again:"},
+		"--after 0e017452 --timeout 1m":   {ExitPassed, "lab/done: Passed"},
+	} {
+		code, out, errors := called(t, newHub(t, ended.DeepCopy()), append([]string{"watch", "done"}, strings.Fields(arguments)...)...)
+		if code != want.code || !strings.Contains(out+errors, want.says) || strings.Contains(out, "it continues") ||
+			code == ExitTimeout && strings.Contains(out, "Stop it") {
+			t.Errorf("%s: %d %s%s", arguments, code, out, errors)
+		}
+	}
+}

@@ -28,6 +28,8 @@ type Benchmark struct {
 	// Fill is the amount of data that jobs with filename=data or on a device work on, as a quantity or as a percentage of the volume.
 	// Without it, jobs make files of their own.
 	Fill string
+	// Files is the number of bytes in the files that jobs make of their own, as far as it is known.
+	Files float64
 	// Phases are measured one after another.
 	Phases []Phase
 	// Left lists what was omitted or changed.

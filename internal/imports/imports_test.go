@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -262,4 +263,33 @@ func FuzzRead(f *testing.F) {
 		}
 		check(t, manifest)
 	})
+}
+
+// TestNeedsMore: the data of the fill phase and the files of the jobs have to fit into the volume.
+func TestNeedsMore(t *testing.T) {
+	for text, needs := range map[string]string{
+		"[a]\nsize=5g\nnumjobs=2\n[b]\nsize=2g\n": "15Gi", "[global]\nfilename=data\nsize=5g\n[a]\n[b]\n": "0Gi",
+		"[a]\nsize=5g\nfilename=data\n[b]\nsize=4g\n": "5Gi", "[a]\nfilename=/dev/sdb\nsize=5g\n": "0Gi",
+	} {
+		found, err := Read("a.fio", []byte(text), opener)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, more := found.NeedsMore(resource.MustParse("1Gi")); got != needs || more != (needs != "0Gi") {
+			t.Errorf("%q: %s %v", text, got, more)
+		}
+		if _, more := found.NeedsMore(resource.MustParse("12Gi")); more {
+			t.Errorf("%q does not fit into 12Gi", text)
+		}
+	}
+	for name, needs := range map[string]string{"dbench.yaml": "4Gi", "kbench.yaml": "38Gi", "kubestr.sh": "10Gi"} {
+		text, err := opener(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := Read(name, text, opener)
+		if got, more := found.NeedsMore(resource.MustParse("2Gi")); err != nil || got != needs || !more {
+			t.Errorf("%s: %s %v %v", name, got, more, err)
+		}
+	}
 }

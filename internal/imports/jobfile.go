@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -48,6 +49,12 @@ const maxPhases = 15
 // setPhases makes one phase from each group of jobs that run at the same time, so that the counters and the ramp_time of each phase belong
 // to its own jobs.
 func (b *Benchmark) setPhases(jobs *jobFile) error {
+	for _, section := range jobs.sections {
+		size, workers := jobs.extent(section)
+		if !b.Block && !slices.Contains(slices.Concat(jobs.global, section.Options), usesData) {
+			b.Files += size * workers
+		}
+	}
 	stages := jobs.stages()
 	if len(stages) > maxPhases {
 		b.leave("ramp_time: with %d jobs one after another in one phase, what the disks do in it cannot be told apart", len(stages))
@@ -71,6 +78,18 @@ func (b *Benchmark) setPhases(jobs *jobFile) error {
 		b.Phases = append(b.Phases, phase)
 	}
 	return nil
+}
+
+// usesData is the option of jobs that work on the data of the fill phase.
+var usesData = fio.Option{Name: "filename", Value: "data"}
+
+// NeedsMore reports whether a volume of the given size is too small for the fill and the files of the jobs, and the size that they need.
+func (b *Benchmark) NeedsMore(volume resource.Quantity) (needs string, more bool) {
+	bytes := b.Files
+	if fill, err := resource.ParseQuantity(b.Fill); err == nil {
+		bytes += fill.AsApproximateFloat64()
+	}
+	return fmt.Sprintf("%dGi", int64(math.Ceil(bytes*1.25/(1<<30)))), bytes > volume.AsApproximateFloat64()
 }
 
 // stages groups the jobs that run at the same time.

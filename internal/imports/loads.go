@@ -33,7 +33,7 @@ func loadsFile(global []fio.Option, loads []load) *jobFile {
 			section.Options = append(section.Options, fio.Option{Name: "stonewall"})
 		}
 		if !load.own {
-			section.Options = append(section.Options, fio.Option{Name: "filename", Value: "data"})
+			section.Options = append(section.Options, usesData)
 		}
 		section.Options = append(section.Options, fio.Option{Name: "rw", Value: load.mode}, fio.Option{Name: "bs", Value: load.block},
 			fio.Option{Name: "iodepth", Value: fmt.Sprint(load.depth)})

@@ -26,7 +26,7 @@ func (b *Benchmark) Manifest() string {
 			line("#   - %s", comment(left))
 		}
 	}
-	line("apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata:\n  name: %s\nspec:", b.Name)
+	line("apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata:\n  name: %s\nspec:", InYAML(b.Name))
 	line("  target:\n    storageClass: {%s}", b.class())
 	line("  phases:")
 	switch {
@@ -36,7 +36,7 @@ func (b *Benchmark) Manifest() string {
 		line("  - {name: fill, fill: {size: %s}}", b.Fill)
 	}
 	for _, phase := range b.Phases {
-		line("  - name: %s\n    measure:\n      workload:\n        fio:\n          jobFile: |", phase.Name)
+		line("  - name: %s\n    measure:\n      workload:\n        fio:\n          jobFile: |", InYAML(phase.Name))
 		for job := range strings.Lines(phase.Jobs) {
 			if job = strings.TrimRight(job, "\n"); job != "" {
 				job = "            " + job
@@ -54,7 +54,15 @@ func (b *Benchmark) Manifest() string {
 // plainName matches names that YAML reads as text, except for a few words.
 var plainName = regexp.MustCompile(`^[a-z][-a-z0-9.]+$`)
 
-// class returns the fields of the target in YAML. It quotes a name that looks like a number.
+// InYAML returns a name as YAML, in quotes if YAML would read it as a number or as another value.
+func InYAML(name string) string {
+	if !plainName.MatchString(name) || slices.Contains([]string{"true", "false", "yes", "no", "on", "off", "null"}, name) {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+// class returns the fields of the target in YAML.
 func (b *Benchmark) class() string {
 	size := cmp.Or(b.Size, DefaultSize)
 	fields := fmt.Sprintf("size: %q", size)
@@ -62,11 +70,7 @@ func (b *Benchmark) class() string {
 		fields = "size: " + size
 	}
 	if b.Class != "" {
-		name := b.Class
-		if !plainName.MatchString(name) || slices.Contains([]string{"true", "false", "yes", "no", "on", "off", "null"}, name) {
-			name = strconv.Quote(name)
-		}
-		fields = "name: " + name + ", " + fields
+		fields = "name: " + InYAML(b.Class) + ", " + fields
 	}
 	if b.Block {
 		fields += ", volumeMode: Block"

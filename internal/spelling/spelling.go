@@ -101,23 +101,28 @@ func within(given string, names []string, most int) string {
 	return best
 }
 
-// editDistance returns the Levenshtein distance in bytes, because the names are ASCII.
+// editDistance returns how many letters to insert, to remove, to replace or to swap with the next one. A word of two letters is another
+// word if they are swapped, such as no and on. Letters are bytes, because the names are ASCII.
 func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	distance := make([][]int, len(a)+1) // by the number of the first letters of a, and of b
+	for i := range distance {
+		distance[i] = make([]int, len(b)+1)
+		distance[i][0] = i
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			substitute := diagonal
-			if a[i] != b[j] {
-				substitute++
+	for j := range distance[0] {
+		distance[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			replace := distance[i-1][j-1]
+			if a[i-1] != b[j-1] {
+				replace++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(substitute, row[j]+1, row[j+1]+1)
+			distance[i][j] = min(replace, distance[i-1][j]+1, distance[i][j-1]+1)
+			if len(a) > 2 && i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				distance[i][j] = min(distance[i][j], distance[i-2][j-2]+1)
+			}
 		}
 	}
-	return row[len(b)]
+	return distance[len(a)][len(b)]
 }

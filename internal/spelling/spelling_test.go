@@ -48,7 +48,7 @@ func TestEditDistance(t *testing.T) {
 	for _, test := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"kitten", "sitting", 3}, {"abc", "acb", 2}, {"flaw", "lawn", 2}} {
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"kitten", "sitting", 3}, {"abc", "acb", 1}, {"no", "on", 2}, {"wacth", "watch", 1}, {"cab", "abc", 2}, {"flaw", "lawn", 2}} {
 		if got := editDistance(test.a, test.b); got != test.want {
 			t.Errorf("from %q to %q it is %d, want %d", test.a, test.b, got, test.want)
 		}
