@@ -301,7 +301,7 @@ func TestNothingWaitsForASilentDisk(t *testing.T) {
 	}
 	ran := false
 	taken := []pools.Disk{{Disk: host.Disk{Path: silentDisk, Number: silentDisk, Sequence: silentDisk}}}
-	if err := OnDisks(b, v1alpha1.PoolTemplate{}, taken, wanted, func() error { ran = true; return nil }); !IsSilent(err) || ran {
+	if err := OnDisks(b, v1alpha1.PoolTemplate{}, taken, wanted, wanted, func() error { ran = true; return nil }); !IsSilent(err) || ran {
 		t.Errorf("%v, ran: %v", err, ran)
 	}
 }
@@ -312,13 +312,13 @@ func TestASwappedDiskIsNotTaken(t *testing.T) {
 	ran := 0
 	run := func() error { ran++; return nil }
 	taken := pools.Disk{Disk: host.Disk{Path: goodDisk, Number: goodDisk, Sequence: goodDisk}}
-	if err := OnDisks(b, v1alpha1.PoolTemplate{}, []pools.Disk{taken}, wanted, run); err != nil || ran != 1 {
+	if err := OnDisks(b, v1alpha1.PoolTemplate{}, []pools.Disk{taken}, wanted, wanted, run); err != nil || ran != 1 {
 		t.Errorf("the same disk: %v, ran %d times", err, ran)
 	}
 	for _, change := range []func(d *host.Disk){func(d *host.Disk) { d.Number = "8:0" }, func(d *host.Disk) { d.Sequence = "7" }} {
 		other := taken
 		change(&other.Disk)
-		if err := OnDisks(b, v1alpha1.PoolTemplate{}, []pools.Disk{other}, wanted, run); err == nil || ran != 1 {
+		if err := OnDisks(b, v1alpha1.PoolTemplate{}, []pools.Disk{other}, wanted, wanted, run); err == nil || ran != 1 {
 			t.Errorf("another disk: %v, ran %d times", err, ran)
 		}
 	}
@@ -357,7 +357,7 @@ func TestACommandThatMissesItsPartitionRunsAgain(t *testing.T) {
 				}
 				return nil
 			}
-			err := OnDisks(b, v1alpha1.PoolTemplate{}, taken, still, func() error {
+			err := OnDisks(b, v1alpha1.PoolTemplate{}, taken, still, wanted, func() error {
 				ran++
 				if disks.count("Check "+path)+disks.count("Wipe "+path) != ran || disks.count("Settle ") != ran || asked != ran {
 					t.Errorf("%s: run %d, asked %d times, is after %q", name, ran, asked, disks.begun)
@@ -378,12 +378,13 @@ func TestACommandThatMissesItsPartitionRunsAgain(t *testing.T) {
 }
 
 // TestPoolDisks: commands wait for the disks of a live pool and, if the stable path of one of them is unknown, for all disks that the
-// object claims.
+// object claims and that may be opened.
 func TestPoolDisks(t *testing.T) {
 	const a, b, joining = "/dev/disk/by-id/a", "/dev/disk/by-id/b", "/dev/disk/by-id/c"
 	pool := &v1alpha1.BenchmarkPool{}
 	pool.Spec.Vdevs = []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{a, b}}}
 	pool.Status.Joining = []v1alpha1.DevicePath{joining}
+	granted := pools.DevicePolicy{{Pattern: a}, {Pattern: b}}
 	status := func(paths ...string) *zfs.Status {
 		live := &zfs.Status{}
 		for _, path := range paths {
@@ -392,17 +393,21 @@ func TestPoolDisks(t *testing.T) {
 		return live
 	}
 	for name, test := range map[string]struct {
-		live *zfs.Status
-		want []string
+		policy pools.DevicePolicy
+		live   *zfs.Status
+		want   []string
 	}{
-		"not imported":    {nil, []string{a, b, joining}},
-		"both":            {status(a+"-part1", b+"-part1"), []string{a, b, joining}},
-		"one has left":    {status(a + "-part1"), []string{a, joining}},
-		"with a spare":    {status(a+"-part1", "draid1-0-0"), []string{a, joining}},
-		"by another path": {status("/dev/disk/by-partuuid/1"), []string{a, b, joining, "/dev/disk/by-partuuid/1"}},
-		"by kernel name":  {status("/dev/sdb1"), []string{a, b, joining}},
+		"not imported":              {granted, nil, []string{a, b, joining}},
+		"not imported, one granted": {granted[1:], nil, []string{b, joining}},
+		"both":                      {granted, status(a+"-part1", b+"-part1"), []string{a, b, joining}},
+		"both, without a grant":     {nil, status(a+"-part1", b+"-part1"), []string{a, b, joining}},
+		"one has left":              {granted, status(a + "-part1"), []string{a, joining}},
+		"with a spare":              {granted, status(a+"-part1", "draid1-0-0"), []string{a, joining}},
+		"by another path":           {granted, status("/dev/disk/by-partuuid/1"), []string{a, b, joining, "/dev/disk/by-partuuid/1"}},
+		"by kernel name":            {granted, status("/dev/sdb1"), []string{a, b, joining}},
+		"by kernel name, ungranted": {granted[1:], status("/dev/sdb1"), []string{b, joining}},
 	} {
-		if got := PoolDisks(pool, test.live); !slices.Equal(got, slices.Sorted(slices.Values(test.want))) {
+		if got := PoolDisks(pool, test.policy, test.live); !slices.Equal(got, slices.Sorted(slices.Values(test.want))) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}

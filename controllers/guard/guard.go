@@ -120,10 +120,11 @@ func Unused(disks Disks, name string, own ...string) error {
 const maxTakes = 3
 
 // OnDisks runs a command that takes disks, if the command is still wanted. The disks are checked again, wiped if they are listed for reuse,
-// and verified right before and right after the command. The command partitions each disk and then looks for the partition by a link that
-// udev creates. On a slow disk, udev may be recreating the link at that moment. The command then fails without changing the pool. It is run
-// again if it is still wanted, after the same checks.
-func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, still, command func() error) error {
+// and verified right before and right after the command. prove shows that the pool is the intended one. It comes before the last look at
+// the paths, because it takes time in which a link may move to another disk. The command is a single one: it partitions each disk and then
+// looks for the partition by a link that udev creates. On a slow disk, udev may be recreating the link at that moment. The command then
+// fails without changing the pool. It is run again if it is still wanted, after the same checks.
+func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, still, prove, command func() error) error {
 	var failed error
 	for range maxTakes {
 		disks.Settle() // wait here, so that nothing waits between the checks and the command
@@ -132,6 +133,9 @@ func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, st
 		}
 		checked, err := ready(disks, template, taken)
 		if err != nil {
+			return errors.Join(failed, err)
+		}
+		if err := prove(); err != nil {
 			return errors.Join(failed, err)
 		}
 		failed = Steady(disks, checked, command)

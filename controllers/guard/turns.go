@@ -178,10 +178,10 @@ func StablePaths(paths []string) []string {
 }
 
 // PoolDisks returns the disks that commands on a pool wait for: those of the live pool and those that may be joining it or, without a live
-// pool, all that the object claims. A disk that has left a live pool is not included, even if the spec still lists it: a broken disk would
-// block the pool forever.
-func PoolDisks(pool *v1alpha1.BenchmarkPool, live *zfs.Status) []string {
-	claimed := StablePaths(objects.ClaimedDevices(pool))
+// pool, all that the object claims and that may be opened. A disk that has left a live pool is not included, even if the spec still lists
+// it: a broken disk would block the pool forever.
+func PoolDisks(pool *v1alpha1.BenchmarkPool, policy pools.DevicePolicy, live *zfs.Status) []string {
+	claimed := slices.DeleteFunc(StablePaths(objects.ClaimedDevices(pool)), func(path string) bool { return !policy.MayOpen(pool, path) })
 	if live == nil {
 		return claimed
 	}

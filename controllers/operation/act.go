@@ -126,7 +126,8 @@ func (r *Reconciler) onDisks(ctx context.Context, state operations.State, action
 		}
 		return r.answering(state)
 	}
-	return guard.OnDisks(r.Disks, state.Pool.Spec.PoolTemplate, action.Disks, still, func() error { return r.proven(ctx, state, command) })
+	prove := func() error { return r.prove(ctx, state) }
+	return guard.OnDisks(r.Disks, state.Pool.Spec.PoolTemplate, action.Disks, still, prove, command)
 }
 
 // wanted checks that the pool and the operation still exist and are still wanted: a user may have deleted one of them, or cancelled the
@@ -154,14 +155,21 @@ func (r *Reconciler) exportImport(ctx context.Context, state operations.State, _
 	if err := r.answering(state); err != nil {
 		return err
 	}
+	options := r.importOptions(state)
+	if len(options.Devices) == 0 {
+		return fmt.Errorf("pool %s has no disk by whose path the agent may import it again", state.Live.Name)
+	}
 	if err := retryable(guard.Vacate(ctx, r.ZFS, r.Disks, state.Pool, state.Live.GUID)); err != nil {
+		return err
+	}
+	if err := retryable(r.sameImport(ctx, state.Live)); err != nil {
 		return err
 	}
 	if err := r.ZFS.Export(ctx, state.Live.Name); err != nil {
 		return err
 	}
 	// From here on, no refusal is final, because the pool has to be imported again.
-	if err := r.ZFS.Import(ctx, importOptions(state)); err != nil {
+	if err := r.ZFS.Import(ctx, options); err != nil {
 		return retryable(err)
 	}
 	for _, dataset := range state.Pool.Spec.Datasets {
@@ -172,6 +180,18 @@ func (r *Reconciler) exportImport(ctx context.Context, state operations.State, _
 		if err != nil {
 			return retryable(err)
 		}
+	}
+	return nil
+}
+
+// sameImport proves that the pool was not imported again since it was observed. A person may have done so read-only, to look at it.
+func (r *Reconciler) sameImport(ctx context.Context, was *operations.Pool) error {
+	now := operations.Pool{PoolSummary: was.PoolSummary}
+	if err := r.observeImport(ctx, &now); err != nil {
+		return err
+	}
+	if now.LoadGUID != was.LoadGUID || now.ReadOnly {
+		return fmt.Errorf("pool %s was just imported by others", was.Name)
 	}
 	return nil
 }

@@ -49,6 +49,11 @@ type fakeNode struct {
 	blocks []string
 	// marksNothing says that a receive does not set properties.
 	marksNothing bool
+	// swapAfter is the command after which the paths lead to other disks: then they are swapped.
+	swapAfter string
+	swapped   bool
+	// meanwhile happens before each look for the users of a pool.
+	meanwhile func()
 	// refuses are settings, such as recordsize=2M, that ZFS refuses.
 	refuses []string
 	// interrupted is how many receives are interrupted halfway.
@@ -68,6 +73,7 @@ type fakeNode struct {
 type fakePool struct {
 	name, guid string
 	imported   bool
+	readOnly   bool
 	loads      int
 	freeing    int64
 	// pending is space that is in use until the pool is synced, and stuck makes a sync fail.
@@ -283,6 +289,7 @@ func (n *fakeNode) Run(ctx context.Context, command zfs.Command) ([]byte, error)
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	n.advance()
+	n.swapped = n.swapped || command.Program+" "+command.Args[0] == n.swapAfter
 	if output, isLook, err := n.look(command); isLook {
 		return output, err
 	}
@@ -328,6 +335,7 @@ func (n *fakeNode) advance() {
 
 // Check finds the disks of pools.
 func (n *fakeNode) Check(wish host.Wish) (host.Disk, error) {
+	n.swapped = false // the disk is the one to which the path leads now
 	disk := host.Disk{Path: wish.Path, Number: wish.Path, Kernel: wish.Path, Serial: "serial", SizeBytes: 1 << 30, LogicalSectorBytes: 512,
 		PhysicalSectorBytes: 4096}
 	if err := n.refused[wish.Path]; err != nil {
@@ -365,8 +373,13 @@ func (n *fakeNode) Answer(string) error { return nil }
 
 func (n *fakeNode) Settle() {}
 
-// Verify accepts every disk.
-func (n *fakeNode) Verify(host.Disk) error { return nil }
+// Verify refuses every disk once they have been swapped.
+func (n *fakeNode) Verify(checked host.Disk) error {
+	if n.swapped {
+		return &host.RefusedError{Path: checked.Path, Findings: []host.Finding{{Reason: host.Changed}}}
+	}
+	return nil
+}
 
 // Wipe is not used by these tests.
 func (n *fakeNode) Wipe(wish host.Wish) (host.Disk, error) {
@@ -376,6 +389,9 @@ func (n *fakeNode) Wipe(wish host.Wish) (host.Disk, error) {
 // PoolUsers returns the users that the test has set, and the mounts at other places than the caller's own.
 func (n *fakeNode) PoolUsers(name string, own ...string) ([]string, error) {
 	users := slices.Clone(n.users[name])
+	if n.meanwhile != nil {
+		n.meanwhile()
+	}
 	for _, pool := range n.pools {
 		for _, d := range pool.datasets {
 			if d.mountedAt != "" && (d.name == name || strings.HasPrefix(d.name, name+"/")) && !slices.Contains(own, d.mountedAt) {

@@ -76,7 +76,11 @@ func (n *fakeNode) look(command zfs.Command) (output []byte, isLook bool, err er
 				"a\twrite_bytes\t%d\t-\nb\twrite_ops\t%d\t-\na\tread_bytes\t%d\t-\n", seconds, 10*seconds, seconds, 9003*seconds,
 				3*seconds, 3001*seconds)), true, nil
 		}
-		return []byte(fmt.Sprintf("%s\tload_guid\t%d\t-\n", pool.name, pool.loads)), true, nil
+		text := fmt.Sprintf("%s\tload_guid\t%d\t-\n", pool.name, pool.loads)
+		if strings.Contains(args[4], "readonly") {
+			text += fmt.Sprintf("%s\treadonly\t%s\t-\n", pool.name, map[bool]string{true: "on", false: "off"}[pool.readOnly])
+		}
+		return []byte(text), true, nil
 	case "zfs list":
 		return pool.list(last), true, nil
 	case "zfs get":

@@ -104,12 +104,8 @@ func (r *Reconciler) livePool(ctx context.Context, pool *v1alpha1.BenchmarkPool)
 		return nil, nil
 	}
 	live := &operations.Pool{PoolSummary: imported[at]}
-	loads, err := r.ZFS.PoolProperties(ctx, name, "load_guid")
-	if err != nil {
-		return nil, fmt.Errorf("read pool %s: %w", name, err)
-	}
-	for _, property := range loads {
-		live.LoadGUID = property.Value
+	if err := r.observeImport(ctx, live); err != nil {
+		return nil, err
 	}
 	version, err := r.ZFS.Version(ctx)
 	if err != nil {
@@ -119,6 +115,23 @@ func (r *Reconciler) livePool(ctx context.Context, pool *v1alpha1.BenchmarkPool)
 		return nil, fmt.Errorf("read pool %s: %w", name, err)
 	}
 	return live, nil
+}
+
+// observeImport reads how a live pool was imported.
+func (r *Reconciler) observeImport(ctx context.Context, live *operations.Pool) error {
+	properties, err := r.ZFS.PoolProperties(ctx, live.Name, "load_guid", "readonly")
+	if err != nil {
+		return fmt.Errorf("read pool %s: %w", live.Name, err)
+	}
+	for _, property := range properties {
+		switch property.Name {
+		case "load_guid":
+			live.LoadGUID = property.Value
+		case "readonly":
+			live.ReadOnly = property.Value == "on"
+		}
+	}
+	return nil
 }
 
 // observeDisks checks the disks of the action, and identifies those of the pool and those that others claim.

@@ -98,12 +98,13 @@ func (r *Reconciler) sayBusy(ctx context.Context, operation *v1alpha1.PoolOperat
 
 // answering checks that all disks of the pool respond, right before a command that blocks all other pools while it waits for them.
 func (r *Reconciler) answering(state operations.State) error {
-	return retryable(guard.Answering(r.Disks, guard.PoolDisks(state.Pool, &state.Live.Status)))
+	return retryable(guard.Answering(r.Disks, guard.PoolDisks(state.Pool, r.Policy, &state.Live.Status)))
 }
 
 // importOptions returns the options that import the pool from its disks.
-func importOptions(state operations.State) zfs.ImportOptions {
-	return zfs.ImportOptions{GUID: state.Live.GUID, Pool: state.Live.Name, Devices: guard.PoolDisks(state.Pool, &state.Live.Status)}
+func (r *Reconciler) importOptions(state operations.State) zfs.ImportOptions {
+	devices := guard.PoolDisks(state.Pool, r.Policy, &state.Live.Status)
+	return zfs.ImportOptions{GUID: state.Live.GUID, Pool: state.Live.Name, Devices: devices}
 }
 
 // releaser registers a separate controller, because the worker of the operation may itself wait for ZFS.

@@ -16,6 +16,7 @@ import (
 	"github.com/storagebench/storagebench/internal/agent/pools"
 	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/naming"
+	"github.com/storagebench/storagebench/internal/zfs"
 )
 
 // act carries out the decision. Each action that changes a pool first proves, from ZFS itself, that the pool is ours.
@@ -98,7 +99,8 @@ func (r *Reconciler) unchanged(ctx context.Context, pool *v1alpha1.BenchmarkPool
 
 func (r *Reconciler) create(ctx context.Context, pool *v1alpha1.BenchmarkPool, action pools.Action) error {
 	still := func() error { return r.unchanged(ctx, pool) }
-	return guard.OnDisks(r.Disks, pool.Spec.PoolTemplate, action.Disks, still, func() error { return r.ZFS.CreatePool(ctx, action.Create) })
+	create := func() error { return r.ZFS.CreatePool(ctx, action.Create) }
+	return guard.OnDisks(r.Disks, pool.Spec.PoolTemplate, action.Disks, still, still, create)
 }
 
 func (r *Reconciler) grow(ctx context.Context, state *observed, action pools.Action) error {
@@ -151,12 +153,8 @@ func (r *Reconciler) onDisks(ctx context.Context, state *observed, action pools.
 		}
 		return r.answering(pool, state.Live)
 	}
-	return guard.OnDisks(r.Disks, pool.Spec.PoolTemplate, action.Disks, still, func() error {
-		if err := guard.Prove(ctx, r.ZFS, pool, action.GUID); err != nil {
-			return err
-		}
-		return command()
-	})
+	prove := func() error { return guard.Prove(ctx, r.ZFS, pool, action.GUID) }
+	return guard.OnDisks(r.Disks, pool.Spec.PoolTemplate, action.Disks, still, prove, command)
 }
 
 // importPool identifies the owner of a pool with a read-only import, which writes nothing to its disks, before the real import.
@@ -166,7 +164,7 @@ func (r *Reconciler) importPool(ctx context.Context, state *observed, guid strin
 	if err != nil {
 		return err
 	}
-	options.ReadOnly = true
+	options.Look = true
 	if err := r.ZFS.Import(ctx, options); err != nil {
 		return err
 	}
@@ -178,6 +176,7 @@ func (r *Reconciler) importPool(ctx context.Context, state *observed, guid strin
 	return r.reimport(ctx, state, guid)
 }
 
+// reimport imports for good a pool that the agent has imported only to look at it.
 func (r *Reconciler) reimport(ctx context.Context, state *observed, guid string) error {
 	pool := state.Pool
 	options, err := r.importOptions(state, guid)
@@ -186,6 +185,14 @@ func (r *Reconciler) reimport(ctx context.Context, state *observed, guid string)
 	}
 	if err := guard.Vacate(ctx, r.ZFS, r.Disks, pool, guid); err != nil {
 		return err
+	}
+	// A person may have imported it meanwhile.
+	now := pools.LivePool{PoolSummary: zfs.PoolSummary{Name: naming.PoolName(pool)}}
+	if now.Properties, err = r.ZFS.PoolProperties(ctx, now.Name, "readonly", "altroot"); err != nil {
+		return err
+	}
+	if !now.Look() {
+		return fmt.Errorf("pool %s was just imported by others", now.Name)
 	}
 	if err := r.ZFS.Export(ctx, naming.PoolName(pool)); err != nil {
 		return err

@@ -304,7 +304,7 @@ func TestAForeignPoolInDisguise(t *testing.T) {
 	if _, err := w.agent.Reconcile(t.Context(), request); !errors.Is(err, guard.ErrNotOurs) {
 		t.Fatalf("the error is %v", err)
 	}
-	if len(w.node.commands) != 2 || !strings.Contains(w.node.commands[0], "-N -o readonly=on 1") ||
+	if len(w.node.commands) != 2 || !strings.Contains(w.node.commands[0], "-N -o readonly=on -o altroot="+zfs.LookRoot+" 1") ||
 		w.node.commands[1] != "zpool export bench0" {
 		t.Errorf("commands %q", w.node.commands)
 	}

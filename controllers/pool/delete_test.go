@@ -9,6 +9,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/host"
 )
 
 // TestAFolderIsNoReasonToStay: the pool is destroyed and its object goes even if the folder of a mount point cannot be removed.
@@ -137,15 +138,82 @@ func (w *world) release() {
 	}
 }
 
-// TestOnlyGrantedDisksAreOpened: an opened disk cannot be mounted by its owner, so a disk that is not granted is never opened.
+// TestOnlyGrantedDisksAreOpened: an opened disk cannot be mounted by its owner, so a disk that is not granted is never opened: not for a
+// new pool, and not for one that exists, whatever its spec says.
 func TestOnlyGrantedDisksAreOpened(t *testing.T) {
+	const stranger = "/dev/disk/by-id/other"
 	other := wanted("bench1")
-	other.Spec.Vdevs[0].Devices = []v1alpha1.DevicePath{"/dev/disk/by-id/other", diskD}
+	other.Spec.Vdevs[0].Devices = []v1alpha1.DevicePath{stranger, diskD}
 	w := newWorld(t, wanted("bench0"), other)
 	w.agent.Policy = pools.DevicePolicy{{Pattern: diskA}, {Pattern: diskB}, {Pattern: diskD}}
 	w.expectReady(w.settle("bench1"), v1alpha1.ReasonPoolDeviceDenied)
-	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
-	if slices.Contains(w.node.opened, "/dev/disk/by-id/other") {
+	pool := w.settle("bench0")
+	w.expectReady(pool, v1alpha1.ReasonPoolReady)
+	pool.Spec.Vdevs = append(pool.Spec.Vdevs, v1alpha1.Vdev{Type: "mirror", Devices: []v1alpha1.DevicePath{stranger, diskC}})
+	pool.Generation++
+	if err := w.client.Update(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolDeviceDenied)
+	w.node.reset()
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolDeviceDenied) // imported again
+	on := w.node.pools[0]
+	w.node.reset()
+	on.destroyed = true // its disks are there, without the pool
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolLost)
+	on.destroyed = false
+	w.delete(w.settle("bench0"))
+	if left := w.settle("bench0"); left != nil || !on.destroyed {
+		t.Errorf("left are %+v and %+v", left, on)
+	}
+	for _, path := range []string{stranger, diskC} {
+		if slices.Contains(w.node.opened, path) {
+			t.Errorf("%s was opened: %q", path, w.node.opened)
+		}
+	}
+}
+
+// TestAPoolWithoutItsGrant: a pool whose grant was withdrawn is still imported, exported and destroyed on its own disks, and its labels are
+// cleared. A disk of the spec that it never had is not opened any more, also while the pool is lost.
+func TestAPoolWithoutItsGrant(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	pool := w.settle("bench0")
+	w.expectReady(pool, v1alpha1.ReasonPoolReady)
+	w.node.also = map[string]host.Reason{diskC: host.Mounted} // granted, but not taken
+	pool.Spec.Vdevs[0].Devices = append(pool.Spec.Vdevs[0].Devices, diskC)
+	pool.Generation++
+	if err := w.client.Update(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolDeviceRefused)
+	w.agent.Policy, w.node.opened = nil, nil
+	on := w.node.pools[0]
+	w.node.reset()
+	on.destroyed = true
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolLost)
+	on.destroyed = false
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolDeviceDenied)
+	if !on.imported || on.readOnly {
+		t.Errorf("the pool is %+v", on)
+	}
+	w.delete(w.settle("bench0"))
+	if left := w.settle("bench0"); left != nil || !on.destroyed || len(on.labels) > 0 {
+		t.Errorf("left are %+v and %+v", left, on)
+	}
+	if slices.Contains(w.node.opened, diskC) {
 		t.Errorf("opened were %q", w.node.opened)
+	}
+}
+
+// TestARefusedPropertyLeavesNoLabels: a property that ZFS refuses keeps the pool from being ready, and goes with it.
+func TestARefusedPropertyLeavesNoLabels(t *testing.T) {
+	pool := wanted("bench0")
+	pool.Spec.RootProperties["reservation"] = "1P"
+	w := newWorld(t, pool)
+	got := w.settle("bench0")
+	w.expectReady(got, v1alpha1.ReasonActionFailed)
+	w.delete(got)
+	if left := w.settle("bench0"); left != nil || !w.node.pools[0].destroyed || len(w.node.pools[0].labels) > 0 {
+		t.Errorf("left are %+v and %+v", left, w.node.pools[0])
 	}
 }

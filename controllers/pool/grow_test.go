@@ -1,11 +1,16 @@
 package pool
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/host"
+	"github.com/storagebench/storagebench/internal/zfs"
 )
 
 // change stores another layout and raises the generation, like the API server.
@@ -59,5 +64,36 @@ func TestWhatWasTakenOutDoesNotComeBack(t *testing.T) {
 	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolDisksDiffer)
 	if len(w.node.commands) != before {
 		t.Errorf("commands %q", w.node.commands[before:])
+	}
+}
+
+// TestPathsAreVerifiedLast: a link that moves to another disk while the pool is being proven gives that disk to no command.
+func TestPathsAreVerifiedLast(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	pool := w.settle("bench0")
+	w.expectReady(pool, v1alpha1.ReasonPoolReady)
+	state, err := w.agent.observe(t.Context(), pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := []pools.Disk{}
+	for _, path := range []string{diskC, diskD} {
+		disk, err := w.node.Check(host.Wish{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken = append(taken, pools.Disk{Disk: disk})
+	}
+	vdev := zfs.Vdev{Type: zfs.Mirror, Devices: []string{diskC, diskD}}
+	before := len(w.node.commands)
+	w.node.swapAfter = "zfs get"
+	for _, action := range []pools.Action{
+		{Kind: pools.GrowPool, GUID: "700", Create: zfs.PoolSpec{Name: "bench0", Layout: zfs.Layout{Data: []zfs.Vdev{vdev}}}},
+		{Kind: pools.AttachDisk, GUID: "700", Member: fmt.Sprint(leafGUID(diskA)), Device: diskC},
+	} {
+		action.Disks, w.node.swapped = taken, false
+		if err := w.agent.act(t.Context(), &state, []pools.Action{action}); !errors.Is(err, host.Changed) || len(w.node.commands) > before {
+			t.Errorf("%s: %v, commands %q", action.Kind, err, w.node.commands[before:])
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/zfs"
 )
 
 // TestCrashesOfTheImport ends the agent between the commands by which a pool comes back after a reboot.
@@ -42,5 +43,61 @@ func TestDisksThatOnlyHaveAPathComeBack(t *testing.T) {
 	w.delete(pool)
 	if left := w.settle("bench0"); left != nil || !w.node.pools[0].destroyed || len(w.node.pools[0].labels) > 0 {
 		t.Errorf("left are %+v and %+v", left, w.node.pools[0])
+	}
+}
+
+// TestAPersonsLookIsLeftAlone: another host had the pool last, and a person imports it read-only to see what is on it. The agent neither
+// exports nor destroys it, and still does not import it afterwards.
+func TestAPersonsLookIsLeftAlone(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	pool := w.settle("bench0")
+	w.expectReady(pool, v1alpha1.ReasonPoolReady)
+	on := w.node.pools[0]
+	w.node.reset()
+	on.host = "n2"
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolLost)
+	on.imported, on.readOnly = true, true
+	before := len(w.node.commands)
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolUnhealthy)
+	w.delete(pool)
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolUnhealthy)
+	on.imported, on.readOnly = false, false
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolLost)
+	if len(w.node.commands) > before || on.destroyed {
+		t.Errorf("commands %q", w.node.commands[before:])
+	}
+}
+
+// TestALookThatWasInterrupted: the agent dies after its own read-only import. Before the import for good, it reads again which host has the
+// pool.
+func TestALookThatWasInterrupted(t *testing.T) {
+	for host, reason := range map[string]string{nodeHost: v1alpha1.ReasonPoolReady, "n2": v1alpha1.ReasonPoolLost} {
+		w := newWorld(t, wanted("bench0"))
+		w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
+		w.node.reset()
+		w.node.diesAfter = w.node.changes + 1
+		w.settleUntilDead("bench0")
+		on := w.node.pools[0]
+		if on.altroot != zfs.LookRoot || !on.readOnly {
+			t.Fatalf("the look is %+v", on)
+		}
+		on.host = host
+		w.expectReady(w.settle("bench0"), reason)
+		if on.readOnly != (host == "n2") || on.altroot != zfs.LookRoot && on.readOnly {
+			t.Errorf("last used by %s: %+v", host, on)
+		}
+	}
+}
+
+// TestALookThatIsReplaced: a person imports the pool read-only between the agent's look and its import for good.
+func TestALookThatIsReplaced(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
+	w.node.reset()
+	on := w.node.pools[0]
+	w.node.meanwhile = func() { on.altroot = "" }
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolUnhealthy)
+	if !on.imported || !on.readOnly || w.node.commands[len(w.node.commands)-1] == "zpool export bench0" {
+		t.Errorf("the pool is %+v after %q", on, w.node.commands)
 	}
 }

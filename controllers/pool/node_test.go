@@ -31,6 +31,8 @@ type fakeNode struct {
 	swapped bool
 	// opened are the disks that were opened.
 	opened []string
+	// meanwhile happens once, while the users of a pool are looked for.
+	meanwhile func()
 	// version of OpenZFS.
 	version string
 	// swapAfter is the command after which the paths lead to other disks.
@@ -46,17 +48,24 @@ type fakeNode struct {
 	elsewhere bool
 }
 
+// tooLarge is a setting that ZFS refuses.
+const tooLarge = "reservation=1P"
+
 // nodeHost is the node's name in labels.
 const nodeHost = "n1"
 
 type fakePool struct {
 	name, guid         string
 	imported, readOnly bool
-	destroyed          bool
-	properties         map[string]string
-	datasets           map[string]map[string]string
-	mirror             [][]string
-	cache, spare       []string
+	// altroot of the import.
+	altroot   string
+	destroyed bool
+	// host that the labels name.
+	host         string
+	properties   map[string]string
+	datasets     map[string]map[string]string
+	mirror       [][]string
+	cache, spare []string
 	// swappedCache says that the cache device of the pool was replaced by a foreign one.
 	swappedCache bool
 	labels       map[string]bool
@@ -139,6 +148,11 @@ func (n *fakeNode) list(command zfs.Command) ([]byte, error) {
 
 func (n *fakeNode) importable(command zfs.Command) ([]byte, error) {
 	text := ""
+	for _, word := range command.Args {
+		if path, isDisk := strings.CutSuffix(word, "-part1"); isDisk {
+			n.opened = append(n.opened, path)
+		}
+	}
 	for _, pool := range n.pools {
 		if !pool.imported && !pool.destroyed && pool.in(command.Args) {
 			text += fmt.Sprintf("  pool: %s\n    id: %s\n state: ONLINE\nconfig:\n\n\t%s  ONLINE\n", pool.name, pool.guid, pool.name)
@@ -189,6 +203,7 @@ func (n *fakeNode) get(command zfs.Command) ([]byte, error) {
 		}
 		row(pool.name, pool.properties)
 		text += fmt.Sprintf("%s\treadonly\t%s\t-\n", pool.name, map[bool]string{true: "on", false: "off"}[pool.readOnly])
+		text += fmt.Sprintf("%s\taltroot\t%s\t-\n", pool.name, cmp.Or(pool.altroot, "-"))
 		return []byte(text), nil
 	}
 	for _, object := range command.Args[5:] {
@@ -206,6 +221,12 @@ func (n *fakeNode) change(key string, args []string, command zfs.Command) error 
 	last := args[len(args)-1]
 	switch key {
 	case "zpool create":
+		if slices.Contains(args, tooLarge) { // the kernel makes the pool, and destroys it when it cannot set this
+			made := created(args, strconv.Itoa(700+len(n.pools)))
+			made.imported, made.destroyed = false, true
+			n.pools = append(n.pools, made)
+			return failure(zfs.NoSpace, command)
+		}
 		n.pools = append(n.pools, created(args, strconv.Itoa(700+len(n.pools))))
 		return nil
 	case "zpool labelclear":
@@ -238,7 +259,12 @@ func (n *fakeNode) change(key string, args []string, command zfs.Command) error 
 	property, value, _ := strings.Cut(args[0], "=")
 	switch key {
 	case "zpool import":
-		pool.imported, pool.readOnly = true, slices.Contains(args, "readonly=on")
+		pool.imported, pool.readOnly, pool.altroot = true, slices.Contains(args, "readonly=on"), ""
+		for _, word := range args {
+			if root, set := strings.CutPrefix(word, "altroot="); set {
+				pool.altroot = root
+			}
+		}
 	case "zpool export":
 		pool.imported, pool.mounted = false, nil
 	case "zpool destroy":
@@ -254,6 +280,9 @@ func (n *fakeNode) change(key string, args []string, command zfs.Command) error 
 	case "zpool set":
 		pool.properties[property] = value
 	case "zfs set":
+		if args[0] == tooLarge {
+			return failure(zfs.NoSpace, command)
+		}
 		pool.datasets[last][property] = value
 		if property == "mountpoint" && (value == "none" || pool.datasets[last]["canmount"] != "noauto") { // from none, it is mounted at once
 			pool.mount(last, value != "none")
@@ -348,7 +377,10 @@ func (n *fakeNode) Verify(checked host.Disk) error {
 }
 
 // Answer answers.
-func (n *fakeNode) Answer(string) error { return nil }
+func (n *fakeNode) Answer(path string) error {
+	n.opened = append(n.opened, path)
+	return nil
+}
 
 func (n *fakeNode) Settle() {}
 
@@ -360,6 +392,10 @@ func (n *fakeNode) Wipe(wish host.Wish) (host.Disk, error) {
 // PoolUsers returns the users that the test has set, and datasets that are mounted elsewhere than at the agent's own mount points.
 func (n *fakeNode) PoolUsers(name string, own ...string) ([]string, error) {
 	users := slices.Clone(n.users)
+	if meanwhile := n.meanwhile; meanwhile != nil {
+		n.meanwhile = nil
+		meanwhile()
+	}
 	if pool := n.find(name); pool != nil {
 		for dataset, mounted := range pool.mounted {
 			if point := pool.datasets[dataset]["mountpoint"]; mounted && !slices.Contains(own, point) {

@@ -60,7 +60,7 @@ func (p *fakePool) label(disk string) host.PoolLabel {
 	case p.destroyed && disk != p.offline:
 		return host.PoolLabel{Name: p.name, GUID: guid, State: host.PoolDestroyed, Txg: 4}
 	}
-	return host.PoolLabel{Name: p.name, GUID: guid, State: host.PoolActive, Txg: 4}
+	return host.PoolLabel{Name: p.name, GUID: guid, State: host.PoolActive, Txg: 4, HostName: p.host}
 }
 
 // status prints JSON, or text as OpenZFS before 2.3.

@@ -67,6 +67,9 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 	for _, vdev := range pools.Gone(pool, state.Live) {
 		state.gone = append(state.gone, vdev.Name)
 	}
+	if state.Live.Look() {
+		return state, r.observeLook(ctx, &state)
+	}
 	if deleting {
 		if state.Users, err = r.Disks.PoolUsers(state.Live.Name, naming.MountPoints(pool)...); err != nil {
 			return state, fmt.Errorf("find the users of pool %s: %w", state.Live.Name, err)
@@ -92,6 +95,15 @@ func (r *Reconciler) observeGone(ctx context.Context, state *observed) error {
 	return r.survey(ctx, state, state.gone)
 }
 
+// observeLook reads the labels of a pool that the agent has imported only to look at it: they say whether another host has it.
+func (r *Reconciler) observeLook(ctx context.Context, state *observed) error {
+	var err error
+	if state.HostName, err = r.ZFS.HostName(ctx); err != nil {
+		return fmt.Errorf("read the host name that node %s writes into labels: %w", r.NodeName, err)
+	}
+	return r.survey(ctx, state, objects.ClaimedDevices(state.Pool))
+}
+
 // observeAbsent searches for the pool on its disks. It checks them first: ZFS would search a silent disk forever, and block every other
 // pool of the node meanwhile.
 func (r *Reconciler) observeAbsent(ctx context.Context, state *observed) error {
@@ -104,7 +116,7 @@ func (r *Reconciler) observeAbsent(ctx context.Context, state *observed) error {
 		if errors.Is(state.Disks[path].Refusal, host.Silent) {
 			return nil
 		}
-		if r.mayOpen(state.Pool, path) {
+		if r.Policy.MayOpen(state.Pool, path) {
 			state.lookedOn = append(state.lookedOn, path)
 		}
 	}
@@ -162,12 +174,6 @@ func (r *Reconciler) observeOperations(ctx context.Context, state *observed) err
 		state.Offlined = append(state.Offlined, offlined(operation, state.Pool)...)
 	}
 	return nil
-}
-
-// mayOpen reports whether a disk may be opened: the disk is granted, or the pool was created before. So the agent finds the remains of such
-// a pool even if its disks are not granted any more.
-func (r *Reconciler) mayOpen(pool *v1alpha1.BenchmarkPool, path string) bool {
-	return pool.Status.GUID != "" || r.Policy.Allows(pool.Spec.Namespace, path)
 }
 
 func (r *Reconciler) observeLive(ctx context.Context, state *observed, summary zfs.PoolSummary) error {
@@ -265,7 +271,7 @@ func (r *Reconciler) survey(ctx context.Context, state *observed, wanted []strin
 	}
 	pool := state.Pool
 	granted := func(path string) bool { // a disk that has left the pool is not opened without a grant
-		return r.mayOpen(pool, path) && (!slices.Contains(state.gone, path) || r.Policy.Allows(pool.Spec.Namespace, path))
+		return r.Policy.MayOpen(pool, path) && (!slices.Contains(state.gone, path) || r.Policy.Allows(pool.Spec.Namespace, path))
 	}
 	state.Disks = guard.Survey(r.Disks, pool, r.Policy, wanted, granted, leaves, state.Rivals)
 	return nil

@@ -99,19 +99,19 @@ func poolOf(_ context.Context, object client.Object) []reconcile.Request {
 
 // answering checks that all disks of a pool respond, right before a command that waits for them.
 func (r *Reconciler) answering(pool *v1alpha1.BenchmarkPool, live *pools.LivePool) error {
-	return guard.Answering(r.Disks, disksOf(pool, live))
+	return guard.Answering(r.Disks, r.disksOf(pool, live))
 }
 
-func disksOf(pool *v1alpha1.BenchmarkPool, live *pools.LivePool) []string {
+func (r *Reconciler) disksOf(pool *v1alpha1.BenchmarkPool, live *pools.LivePool) []string {
 	if live == nil {
-		return guard.PoolDisks(pool, nil)
+		return guard.PoolDisks(pool, r.Policy, nil)
 	}
-	return guard.PoolDisks(pool, &live.Status)
+	return guard.PoolDisks(pool, r.Policy, &live.Status)
 }
 
 // importOptions returns the options that import the pool from its disks, or an error if one of the disks does not respond.
 func (r *Reconciler) importOptions(state *observed, guid string) (zfs.ImportOptions, error) {
-	devices := guard.StablePaths(append(disksOf(state.Pool, state.Live), state.lookedOn...))
+	devices := guard.StablePaths(append(r.disksOf(state.Pool, state.Live), state.lookedOn...))
 	return zfs.ImportOptions{GUID: guid, Pool: naming.PoolName(state.Pool), Devices: devices}, guard.Answering(r.Disks, devices)
 }
 

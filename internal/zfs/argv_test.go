@@ -71,8 +71,8 @@ var calls = map[string][]call{
 			return c.Import(ctx, zfs.ImportOptions{GUID: a[0], Devices: a[1:]})
 		}, "zpool import -d " + d1 + "-part1 -d " + d2 + "-part1 -o cachefile=none -N 123"},
 		{[]string{"123", d1}, func(ctx context.Context, c *zfs.Client, a []string) error {
-			return c.Import(ctx, zfs.ImportOptions{GUID: a[0], Devices: a[1:], ReadOnly: true})
-		}, "zpool import -d " + d1 + "-part1 -o cachefile=none -N -o readonly=on 123"},
+			return c.Import(ctx, zfs.ImportOptions{GUID: a[0], Devices: a[1:], Look: true})
+		}, "zpool import -d " + d1 + "-part1 -o cachefile=none -N -o readonly=on -o altroot=/run/storagebench/look 123"},
 	},
 	"Importable": {{[]string{d1, d2}, func(ctx context.Context, c *zfs.Client, a []string) error {
 		_, err := c.Importable(ctx, "p", a)

@@ -152,9 +152,13 @@ type ImportOptions struct {
 	Pool string
 	// Devices that the pool is on: no other disk is opened.
 	Devices []string
-	// ReadOnly imports the pool read-only, only to look at it.
-	ReadOnly bool
+	// Look imports the pool read-only, and marks the import with LookRoot.
+	Look bool
 }
+
+// LookRoot is the alternate root of a pool that was imported only to look at it. It tells this import from that of a person: it cannot be
+// set on an imported pool, it lasts as long as the import, and it is not written to the disks. Nothing is mounted there.
+const LookRoot = "/run/storagebench/look"
 
 // Import imports a pool without mounting its datasets. It looks only on the given disks.
 func (c *Client) Import(ctx context.Context, options ImportOptions) error {
@@ -165,8 +169,8 @@ func (c *Client) Import(ctx context.Context, options ImportOptions) error {
 	if err != nil {
 		return err
 	}
-	if options.ReadOnly {
-		args = append(args, "-o", "readonly=on")
+	if options.Look {
+		args = append(args, "-o", "readonly=on", "-o", "altroot="+LookRoot)
 	}
 	command := zpool(append(args, options.GUID)...).onPool(options.Pool)
 	command.Timeout = poolTimeout

@@ -188,6 +188,9 @@ func (s State) notReady(name string, pool *v1alpha1.BenchmarkPool, live *Pool, k
 		// The status of the pool will soon report this.
 		return waits(v1alpha1.ReasonPoolNotReady, operationSoon, "waiting for BenchmarkPool %s: its pool is not imported", name)
 	}
+	if live.ReadOnly {
+		return waits(v1alpha1.ReasonPoolNotReady, operationSoon, "waiting for BenchmarkPool %s: its pool is imported read-only", name)
+	}
 	return nil
 }
 

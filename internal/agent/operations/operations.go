@@ -57,6 +57,8 @@ type Pool struct {
 	zfs.PoolSummary
 	// LoadGUID changes with each import.
 	LoadGUID string
+	// ReadOnly says that it is imported read-only.
+	ReadOnly bool
 	Status   zfs.Status
 }
 

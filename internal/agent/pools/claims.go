@@ -66,6 +66,15 @@ func (g DeviceGrant) matches(namespace, device string) bool {
 	return err == nil && matched && g.Namespace == namespace
 }
 
+// MayOpen reports whether a disk may be opened for a pool: the disk is granted, or the status says that the pool has it or may have it. So
+// a pool whose grant was withdrawn can still be found, exported and destroyed. The spec alone gives no right to open a disk.
+func (p DevicePolicy) MayOpen(pool *v1alpha1.BenchmarkPool, path string) bool {
+	return p.Allows(pool.Spec.Namespace, path) || slices.Contains(pool.Status.Joining, v1alpha1.DevicePath(path)) ||
+		slices.ContainsFunc(pool.Status.Vdevs, func(vdev v1alpha1.VdevStatus) bool {
+			return vdev.State != StateLeft && objects.WholeDisk(vdev.Name) == path
+		})
+}
+
 // Right returns which old contents of a device a namespace may destroy.
 func (p DevicePolicy) Right(namespace, path string) host.Right {
 	switch {

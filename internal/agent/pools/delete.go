@@ -42,8 +42,8 @@ func deletedPool(state State) Decision {
 
 func destroyPool(state State) Decision {
 	live := state.Live
-	if mode, _ := live.Property("", "readonly"); mode.Value == "on" {
-		return act("importing pool "+live.Name+" again: it is read-only", Action{Kind: ReimportPool, GUID: live.GUID})
+	if decision := state.readOnly(); decision != nil {
+		return *decision
 	}
 	if health := live.Status.Health(); health == zfs.StateSuspended || health == zfs.StateUnavail || health == zfs.StateFaulted {
 		return stall(v1alpha1.ReasonPoolUnhealthy, "pool %s is %s and cannot be destroyed: %s. Bring its disks back, or %s", live.Name, health,

@@ -117,6 +117,8 @@ func (s State) leftLabel(vdev v1alpha1.VdevStatus, disk Disk) (own bool, lost st
 func (s State) obstacle(disk Disk) string {
 	holder := s.holder(disk.Path)
 	switch {
+	case s.Live.ReadOnly():
+		return "the pool is imported read-only"
 	case olderSpec(s) != nil:
 		return "the spec is older than the pool"
 	case holder != "":

@@ -14,6 +14,7 @@ import (
 	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
 // No watch reports changes of the disks, mounts and properties of a node: they are checked periodically.
@@ -93,6 +94,18 @@ func (l *LivePool) Property(dataset, name string) (zfs.Property, bool) {
 		return zfs.Property{}, false
 	}
 	return properties[at], true
+}
+
+// ReadOnly reports whether the pool is imported read-only.
+func (l *LivePool) ReadOnly() bool {
+	mode, _ := l.Property("", "readonly")
+	return mode.Value == "on"
+}
+
+// Look reports whether the agent itself has imported the pool read-only, to see whose it is.
+func (l *LivePool) Look() bool {
+	root, _ := l.Property("", "altroot")
+	return l.ReadOnly() && root.Value == zfs.LookRoot
 }
 
 // OwnedBy reports whether the pool was created for an object. An inherited mark does not count.
@@ -240,8 +253,16 @@ func absentPool(state State) Decision {
 	action := Action{Kind: CreatePool, Disks: disks, Create: zfs.PoolSpec{
 		Name: naming.PoolName(state.Pool), Layout: layout, Ashift: int(state.Pool.Spec.Ashift),
 		Multihost: state.Multihost, NoSnapdir: state.Version.Snapdir(),
-		Properties: plain(state.Pool.Spec.Properties), RootProperties: plain(state.Pool.Spec.RootProperties),
+		Properties: plain(state.Pool.Spec.Properties), RootProperties: map[string]string{},
 	}}
+	// The kernel sets the properties of the root dataset after it has made the pool. If it refuses one, such as a reservation that is too large
+	// or a compression that the features of the pool do not include, it destroys the pool, whose labels then keep every later pool from the
+	// disks. So only those are set here that cannot be set later: see poolProperties.
+	for name, value := range plain(state.Pool.Spec.RootProperties) {
+		if settings.Once(name) {
+			action.Create.RootProperties[name] = value
+		}
+	}
 	action.Create.RootProperties[naming.PropertyUID] = string(state.Pool.UID)
 	action.Create.RootProperties[naming.PropertyName] = state.Pool.Name
 	action.Create.RootProperties[naming.PropertyDisks] = layoutMark(state.Pool)
@@ -281,19 +302,27 @@ func (s State) labelled(guid string) bool {
 }
 
 func importPool(state State, guid string) Decision {
-	if path, other := state.elsewhere(guid); other != "" {
-		return stall(v1alpha1.ReasonPoolLost,
-			"pool %s (guid %s) was last used by host %q, as %s says, and not exported there: it may be in use. Export it there; or, if that host "+
-				"is gone for good, import it by hand on node %s (zpool import -f), or %s",
-			naming.PoolName(state.Pool), guid, other, path, state.Pool.Spec.NodeName, objects.ReleaseCommand(state.Pool))
+	if decision := state.elsewhere(guid); decision != nil {
+		return *decision
 	}
 	return act(fmt.Sprintf("importing pool %s (guid %s)", naming.PoolName(state.Pool), guid),
 		Action{Kind: AddPoolFinalizer}, Action{Kind: ImportPool, GUID: guid})
 }
 
-// elsewhere returns another host that used the pool last and did not export it, and the disk whose label says so. ZFS itself compares only
-// host ids, but nodes often have none, or share one with clones of the same image.
-func (s State) elsewhere(guid string) (path, other string) {
+// elsewhere refuses a pool that another host has used last, as a label says, and not exported. ZFS itself compares only host ids, but nodes
+// often have none, or share one with clones of the same image.
+func (s State) elsewhere(guid string) *Decision {
+	if path, other := s.lastHost(guid); other != "" {
+		return new(stall(v1alpha1.ReasonPoolLost,
+			"pool %s (guid %s) was last used by host %q, as %s says, and not exported there: it may be in use. Export it there; or, if that host "+
+				"is gone for good, import it by hand on node %s (zpool import -f), or %s",
+			naming.PoolName(s.Pool), guid, other, path, s.Pool.Spec.NodeName, objects.ReleaseCommand(s.Pool)))
+	}
+	return nil
+}
+
+// lastHost returns another host that used the pool last and did not export it, and the disk whose label says so.
+func (s State) lastHost(guid string) (path, other string) {
 	for _, path := range slices.Sorted(maps.Keys(s.Disks)) {
 		for _, label := range s.Disks[path].Pools {
 			if label.State == host.PoolActive && strconv.FormatUint(label.GUID, 10) == guid && label.HostName != "" &&
@@ -305,12 +334,37 @@ func (s State) elsewhere(guid string) (path, other string) {
 	return "", ""
 }
 
+// readOnly decides about a pool that is imported read-only. The agent imports a pool in this way to see whose it is, and may have died
+// right after that. Anyone else who does so may know that another host has the pool: then the agent leaves it as it is.
+func (s State) readOnly() *Decision {
+	live := s.Live
+	if !live.ReadOnly() {
+		return nil
+	}
+	if !live.Look() {
+		decision := stall(v1alpha1.ReasonPoolUnhealthy,
+			"pool %s was imported read-only by hand on node %s: nothing is done to it. Export it there (zpool export %s), and the agent "+
+				"imports it unless another host had it last; or import it by hand without readonly=on", live.Name, s.Pool.Spec.NodeName, live.Name)
+		if !s.Pool.DeletionTimestamp.IsZero() {
+			decision.Message += "; or " + objects.ReleaseCommand(s.Pool)
+		}
+		return &decision
+	}
+	if decision := s.elsewhere(live.GUID); decision != nil {
+		decision.Message += fmt.Sprintf(". It is still imported read-only, because the agent has looked at it: export it first "+
+			"(zpool export %s)", live.Name)
+		return decision
+	}
+	return new(act("importing pool "+live.Name+" again: it is read-only", Action{Kind: ReimportPool, GUID: live.GUID}))
+}
+
 // livePool changes our imported pool to match the spec, one step at a time.
 func livePool(state State) Decision {
 	live := state.Live
 	finalizer := Action{Kind: AddPoolFinalizer}
-	if mode, _ := live.Property("", "readonly"); mode.Value == "on" { // nothing else works before that
-		return act("importing pool "+live.Name+" again: it is read-only", finalizer, Action{Kind: ReimportPool, GUID: live.GUID})
+	if decision := state.readOnly(); decision != nil { // nothing else works before that
+		decision.Actions = append([]Action{finalizer}, decision.Actions...)
+		return *decision
 	}
 	health, scan := live.Status.Health(), live.Status.Scan
 	scanning := scan != nil && scan.State == zfs.Running

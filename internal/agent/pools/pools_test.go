@@ -1,6 +1,7 @@
 package pools
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,6 +87,18 @@ func (l *LivePool) change(name, value, source string) {
 			}
 		}
 	}
+}
+
+// look imports the pool as the agent does to see whose it is.
+func look(s *State) {
+	s.Live.change("readonly", "on", "-")
+	s.Live.Properties = append(s.Live.Properties, zfs.Property{Object: "bench0", Name: "altroot", Value: zfs.LookRoot, Source: "local"})
+	s.HostName = "n1"
+}
+
+// elsewhere lets another host have the pool.
+func elsewhere(s *State) {
+	s.Disks[diskA] = hostOf(labelled(freeDisk(diskA), 77, host.PoolActive), "n2")
 }
 
 // follow raises the generation of the spec, which is already recorded on the pool.
@@ -222,7 +235,7 @@ func TestNewPoolsCarryTheirOwner(t *testing.T) {
 	create := Plan(absentState()).Actions[1]
 	want := zfs.PoolSpec{Name: "bench0", Ashift: 12, Layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Mirror, Devices: []string{diskA, diskB}}}},
 		Properties: map[string]string{"autotrim": "on"},
-		RootProperties: map[string]string{"recordsize": "8k", naming.PropertyUID: "uid-1", naming.PropertyName: "bench0",
+		RootProperties: map[string]string{naming.PropertyUID: "uid-1", naming.PropertyName: "bench0",
 			naming.PropertyGeneration: "0", PropertySpec: "2", naming.PropertyDisks: layoutMark(wantedPool()),
 			"org.debian:periodic-scrub": "disable", "org.debian:periodic-trim": "disable"}}
 	if diff := cmp.Diff(want, create.Create); diff != "" {
@@ -230,6 +243,35 @@ func TestNewPoolsCarryTheirOwner(t *testing.T) {
 	}
 	if len(create.Disks) != 2 || create.Disks[0].Path != diskA || create.Disks[1].Path != diskB {
 		t.Errorf("disks %v are not those of the layout", create.Disks)
+	}
+}
+
+// TestLatePropertiesAreNotSetByTheCreation: if the kernel refuses a property when the pool exists, it destroys the pool, and leaves labels.
+func TestLatePropertiesAreNotSetByTheCreation(t *testing.T) {
+	state := absentState()
+	state.Pool.Spec.RootProperties = v1alpha1.Properties{"reservation": "1P", "quota": "1", "recordsize": "16M", "compression": "zstd",
+		"dnodesize": "auto", "checksum": "blake3", "utf8only": "on", "normalization": "formD", "casesensitivity": "mixed", "version": "4"}
+	made := Plan(state).Actions[1].Create.RootProperties
+	maps.DeleteFunc(made, func(name, _ string) bool { return strings.Contains(name, ":") })
+	want := map[string]string{"utf8only": "on", "normalization": "formD", "casesensitivity": "mixed", "version": "4"}
+	if diff := cmp.Diff(want, made); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestMayOpen: a withdrawn grant leaves a pool its own disks, and nothing else.
+func TestMayOpen(t *testing.T) {
+	pool := wantedPool()
+	pool.Spec.Vdevs = []v1alpha1.Vdev{mirrorOf(diskA, diskB, diskC, diskD)}
+	pool.Status.GUID, pool.Status.Joining = "77", []v1alpha1.DevicePath{diskB}
+	pool.Status.Vdevs = []v1alpha1.VdevStatus{{Name: "mirror-0"}, {Name: diskA + "-part1"}, {Name: diskC, State: StateLeft}}
+	for path, want := range map[string]bool{diskA: true, diskB: true, diskC: false, diskD: false} {
+		if got := (DevicePolicy{}).MayOpen(pool, path); got != want {
+			t.Errorf("%s without a grant: %v", path, got)
+		}
+		if !(DevicePolicy{{Pattern: path}}).MayOpen(pool, path) {
+			t.Errorf("%s is not opened, although it is granted", path)
+		}
 	}
 }
 
@@ -368,7 +410,17 @@ func TestLivePool(t *testing.T) {
 			v1alpha1.ReasonPoolNameTaken, "no mark"},
 		"an object without uid": {func(s *State) { s.Pool.UID = types.UID(""); s.Live.change(naming.PropertyUID, "", "local") }, "",
 			v1alpha1.ReasonPoolNameTaken, "left alone"},
-		"read-only": {func(s *State) { s.Live.change("readonly", "on", "-") }, keep + " ReimportPool", v1alpha1.ReasonPoolChanging, "read-only"},
+		"read-only, the agent's look": {look, keep + " ReimportPool", v1alpha1.ReasonPoolChanging, "read-only"},
+		"read-only, the agent's look, and another host has it now": {func(s *State) { look(s); elsewhere(s) }, keep, v1alpha1.ReasonPoolLost,
+			`last used by host "n2"`},
+		"read-only by hand": {func(s *State) { s.Live.change("readonly", "on", "-") }, keep, v1alpha1.ReasonPoolUnhealthy, "by hand on node node-a"},
+		"read-only by hand, below another folder": {func(s *State) { look(s); s.Live.change("altroot", "/mnt", "local") }, keep,
+			v1alpha1.ReasonPoolUnhealthy, "by hand on node node-a"},
+		"read-only by hand, and a disk has left": {func(s *State) {
+			s.Live.change("readonly", "on", "-")
+			s.Pool.Status.Vdevs = []v1alpha1.VdevStatus{{Name: diskC + "-part1"}}
+			s.Disks[diskC] = takenOut(freeDisk(diskC), 77)
+		}, keep, v1alpha1.ReasonPoolUnhealthy, "by hand on node node-a"},
 		"a disk is faulted": {func(s *State) { s.Live.Status.Vdevs[0].Children[1].State = zfs.StateFaulted }, keep, v1alpha1.ReasonPoolUnhealthy,
 			diskB + "-part1 is FAULTED"},
 		"resilvering": {func(s *State) {
@@ -471,7 +523,7 @@ func TestLivePool(t *testing.T) {
 			s.Live.Status.Vdevs = []zfs.VdevStatus{mirrored("mirror-0", diskA, diskC)}
 		}, keep + " SetProperties", v1alpha1.ReasonPoolChanging, ""},
 		"read-only, in the middle of a resilver": {func(s *State) {
-			s.Live.change("readonly", "on", "-")
+			look(s)
 			s.Live.Status.Scan = &zfs.Progress{Function: "resilver", State: zfs.Running}
 		}, keep + " ReimportPool", v1alpha1.ReasonPoolChanging, "read-only"},
 		"a new disk that died": {func(s *State) {
@@ -566,8 +618,11 @@ func TestDeletedPool(t *testing.T) {
 		}, "", v1alpha1.ReasonPoolDatasetsRemain, "pvc-1"},
 		"suspended": {liveState(), func(s *State) { s.Live.Status.State = zfs.StateSuspended }, "", v1alpha1.ReasonPoolUnhealthy,
 			v1alpha1.AnnotationReleasePool},
-		"read-only": {liveState(), func(s *State) { s.Live.change("readonly", "on", "-") }, "ReimportPool",
-			v1alpha1.ReasonPoolChanging, "read-only"},
+		"read-only, the agent's look": {liveState(), look, "ReimportPool", v1alpha1.ReasonPoolChanging, "read-only"},
+		"read-only, the agent's look, and another host has it now": {liveState(), func(s *State) { look(s); elsewhere(s) }, "",
+			v1alpha1.ReasonPoolLost, `last used by host "n2"`},
+		"read-only by hand": {liveState(), func(s *State) { s.Live.change("readonly", "on", "-") }, "", v1alpha1.ReasonPoolUnhealthy,
+			v1alpha1.AnnotationReleasePool},
 		"released": {liveState(), func(s *State) {
 			s.Pool.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: "node-a"}
 		}, "RemoveFinalizer", v1alpha1.ReasonPoolLeftBehind, diskA},

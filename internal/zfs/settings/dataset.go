@@ -169,6 +169,10 @@ func Dataset(name, value string) Answer {
 	return known.values.check(value)
 }
 
+// Once reports whether a property has to be set when the dataset is created. A version cannot be lowered later, and the highest is the
+// default.
+func Once(name string) bool { return properties[name].once || name == "version" }
+
 // Change says what is wrong with a new value for a property of a dataset that exists.
 func Change(name, value string) Answer {
 	if properties[name].once {
