@@ -75,6 +75,8 @@ func TestPools(t *testing.T) {
 		{name: "silent disk", test: (*pools).silentDisk, long: true},
 		{name: "retained", test: (*pools).retained, long: true},
 		{name: "restored", test: (*pools).restored, long: true},
+		{name: "looked", test: (*pools).looked, long: true},
+		{name: "refused property", test: (*pools).refusedProperty, long: true},
 	} {
 		part(t, use.name, func(t *testing.T) {
 			if use.long {
