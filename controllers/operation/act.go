@@ -156,8 +156,8 @@ func (r *Reconciler) exportImport(ctx context.Context, state operations.State, _
 		return err
 	}
 	options := r.importOptions(state)
-	if len(options.Devices) == 0 {
-		return fmt.Errorf("pool %s has no disk by whose path the agent may import it again", state.Live.Name)
+	if len(options.Devices) < len(pools.Disks(state.Live.Status)) {
+		return fmt.Errorf("pool %s has disks without a path by which the agent may import it again: grant them", state.Live.Name)
 	}
 	if err := retryable(guard.Vacate(ctx, r.ZFS, r.Disks, state.Pool, state.Live.GUID)); err != nil {
 		return err

@@ -222,10 +222,13 @@ func TestAPersonsImportIsNotExported(t *testing.T) {
 			on.readOnly = true
 		}
 	}
-	w.settle("op")
+	for range 6 {
+		_, _ = w.turn("op")
+	}
 	if looks < 3 || w.node.count("zpool export") > 0 || !on.readOnly {
 		t.Errorf("after %d looks, the pool is %+v; commands %q", looks, on, w.node.commands)
 	}
+	expect(t, w.get("op"), "", v1alpha1.ReasonPoolNotReady)
 }
 
 // TestPathsAreVerifiedLast: a link that moves to another disk while the pool is being proven gives that disk to no command.

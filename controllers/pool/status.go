@@ -102,7 +102,8 @@ func vdevStatuses(state observed) []v1alpha1.VdevStatus {
 				}
 			}
 			status := v1alpha1.VdevStatus{
-				Name: spelling.Shorten(vdev.Name, 200), Parent: parent, Class: class, GUID: vdev.GUID, State: string(vdev.State),
+				Name: spelling.Shorten(vdevName(vdev, state.Live.Status), 200), Parent: parent, Class: class, GUID: vdev.GUID,
+				State:      string(vdev.State),
 				ReadErrors: vdev.ReadErrors, WriteErrors: vdev.WriteErrors, ChecksumErrors: vdev.ChecksumErrors, SizeBytes: vdev.SizeBytes,
 			}
 			if parent == "" {
@@ -114,6 +115,17 @@ func vdevStatuses(state observed) []v1alpha1.VdevStatus {
 	}
 	walk("", "", state.Live.Status.Vdevs)
 	return statuses[:min(len(statuses), maxVdevs)]
+}
+
+// vdevName returns the name of a vdev. ZFS names a lost disk by its guid and adds the path that it had. Here it has this path as its name, by
+// which it is found again, unless another disk has the path now.
+func vdevName(vdev zfs.VdevStatus, all zfs.Status) string {
+	was, lost := strings.CutPrefix(vdev.Note, "was ")
+	has := func(other zfs.VdevStatus) bool { return other.Name == was }
+	if !lost || !strings.HasPrefix(was, "/dev/") || slices.ContainsFunc(all.Leaves(), has) {
+		return vdev.Name
+	}
+	return was
 }
 
 // ashift returns the ashift of a vdev. Vdev properties name disks without their folder.

@@ -28,8 +28,8 @@ const completionTime = 3 * time.Second
 // find reads a benchmark.
 func (c *Cluster) find(ctx context.Context, name string) (*v1alpha1.StorageBenchmark, error) {
 	if strings.ContainsAny(name, "/@") {
-		return nil, exitf(ExitUsage, "%q: write the name of a StorageBenchmark in the cluster: only compare also takes files and NAME@EXPERIMENT",
-			name)
+		return nil, exitf(ExitUsage, "%q: write the name of a StorageBenchmark in the cluster. For files, there are compare A B and --from FILE "+
+			"of accept", name)
 	}
 	var benchmark v1alpha1.StorageBenchmark
 	err := c.Client.Get(ctx, c.key(name), &benchmark)

@@ -73,7 +73,7 @@ func Assemble(evidence Evidence) results.Experiment {
 	wholeSeconds(experiment.Runs)
 	experiment.Variants = summarise(experiment.Runs, evidence)
 	documents := slices.Concat(byRun...)
-	experiment.Environment, experiment.Unlike = results.MergeEnvironment(documents), results.UnlikeKeys(documents)
+	experiment.Environment, experiment.Unlike = results.MergeEnvironment(documents), results.DifferingKeys(documents)
 	experiment.Notes = results.MergeNotes(ofValidRuns(experiment.Runs, byRun))
 	if evidence.Gates == nil {
 		experiment.State, experiment.Reason = results.StateSuperseded, v1alpha1.ReasonSuperseded

@@ -54,17 +54,17 @@ func checkpointNotes(e results.Experiment) (notes []string) {
 }
 
 // unlikeNote says how to read the table of what differed.
-const unlikeNote = "These parts of the environment had more than one value. What a variant sets is meant to differ. If anything else does, " +
-	"compare numbers with care."
+const unlikeNote = "These parts of the environment had more than one value. What a variant sets is meant to differ. If anything else " +
+	"does, compare numbers with care."
 
 func environmentSection(e results.Experiment) *section {
-	different := environmentTable(e.Environment, e.Unlike)
+	different := environmentTable(e.Environment, e.UnlikeKeys())
 	return newSection("The runs were not alike", 8<<10).table(different, unlikeNote).lines(checkpointNotes(e))
 }
 
 func (m *maker) environment() pageSection {
 	e := m.Experiment
-	different, whole := environmentTable(e.Environment, e.Unlike), environmentTable(e.Environment, sortedKeys(e.Environment))
+	different, whole := environmentTable(e.Environment, e.UnlikeKeys()), environmentTable(e.Environment, sortedKeys(e.Environment))
 	whole.Caption, whole.Head[0], whole.Closed = "The whole environment", "Key", true
 	section := pageSection{Before: m.tables(different, mainTable(e.Environment)), After: m.tables(volumesTable(e), whole)}
 	switch {

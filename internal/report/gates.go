@@ -25,12 +25,17 @@ func (m *maker) gates() pageSection {
 	return section
 }
 
-// warningsOf are what a reader must know before trusting the numbers. Those about sectors do not know the ashift of a pool: if there is a
-// check that does, it judges the sectors.
+// warningsOf are what a reader must know before trusting the numbers. Those about sectors do not know the ashift of a pool: if a check that
+// does has judged all runs, its result counts.
 func warningsOf(e results.Experiment) (all []string) {
-	judged := slices.ContainsFunc(e.Runs, func(run results.RunResult) bool { return stateOf(run, "ashift") != "" })
+	judged, others := false, false
+	for _, run := range e.Runs {
+		state := stateOf(run, "ashift")
+		known := state == results.PreflightClean || state == results.PreflightWarning
+		judged, others = judged || known, others || !known && len(run.Preflight) > 0
+	}
 	for _, key := range sortedKeys(e.Environment) {
-		if strings.Contains("."+key, ".warning.") && !(judged && strings.HasSuffix(key, ".sectors")) {
+		if strings.Contains("."+key, ".warning.") && !(judged && !others && strings.HasSuffix(key, ".sectors")) {
 			all = append(all, e.Environment[key]...)
 		}
 	}

@@ -87,19 +87,25 @@ func TestPreflightOfAllVariants(t *testing.T) {
 
 // TestWarningsAreShown: both reports show the warnings about the environment, without those that the check of the ashift makes pointless.
 func TestWarningsAreShown(t *testing.T) {
-	e := experiment(1, "a")
+	e := experiment(1, "a", "b", "c")
 	e.Environment["warning.governor"] = []string{"The CPU governor is powersave."}
 	e.Environment["log.warning.fileSystem"] = []string{"The volume is tmpfs."}
 	e.Environment["warning.device.0.sectors"] = []string{"The pool should have an ashift of 12."}
-	for name, sectors := range map[string]bool{"writeCache": true, "ashift": false} {
-		e.Runs[0].Preflight = []results.PreflightResult{{Check: name, State: results.PreflightClean}}
+	ashift := func(state string) []results.PreflightResult { return []results.PreflightResult{{Check: "ashift", State: state}} }
+	plain := []results.PreflightResult{{Check: "writeCache", State: results.PreflightClean}}
+	for name, sectors := range map[string]bool{"none": true, "of plain volumes": true, "of pools": false, "of both": true, "unknown": true} {
+		e.Runs[0].Preflight, e.Runs[1].Preflight = map[string][]results.PreflightResult{"of plain volumes": plain,
+			"of pools": ashift(results.PreflightClean), "of both": plain, "unknown": ashift(results.PreflightUnknown)}[name], nil
+		if name == "of both" {
+			e.Runs[1].Preflight = ashift(results.PreflightClean)
+		}
 		markdown, page := Render(e).Markdown, string(render(t, Page{Experiment: e}))
 		_, page, _ = strings.Cut(page, `<section id="warnings"`)
 		page, _, _ = strings.Cut(page, "</section>")
 		for form, text := range map[string]string{"markdown": markdown, "html": page} {
 			if !strings.Contains(text, "governor is powersave.") || !strings.Contains(text, "The volume is tmpfs.") ||
 				strings.Contains(text, "should have an ashift") != sectors {
-				t.Errorf("%s with the check %s:\n%s", form, name, markdown)
+				t.Errorf("%s with checks %s:\n%s", form, name, markdown)
 			}
 		}
 		if at := strings.Index(markdown, "## Warnings"); at < 0 || at > strings.Index(markdown, "## Numbers") {

@@ -62,8 +62,9 @@ type Experiment struct {
 	Groups []GroupResult `json:"groups,omitempty"`
 	// Environment has the distinct values of each key over all runs and phases.
 	Environment map[string][]string `json:"environment,omitempty"`
-	// Unlike lists the keys of environment that differed between the runs of a phase, without those that differ each time.
-	Unlike []string `json:"unlike,omitempty"`
+	// Unlike lists the keys of environment that differed between the runs of a phase, without those that differ each time. Older documents
+	// do not have it.
+	Unlike []string `json:"unlike,omitzero"`
 	// Notes are those of the results of valid phases, at most 64.
 	Notes []Note `json:"notes,omitempty"`
 	// Omitted lists the parts that did not fit.

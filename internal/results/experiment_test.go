@@ -81,12 +81,12 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// TestUnlikeKeys: runs differ only if the same phase of them does, and not only in what differs each time.
-func TestUnlikeKeys(t *testing.T) {
+// TestDifferingKeys: runs differ only if the same phase of them does, and not only in what differs each time.
+func TestDifferingKeys(t *testing.T) {
 	of := func(phase, key, value string) PhaseDocument {
 		return PhaseDocument{Phase: phase, Environment: map[string]string{key: value}}
 	}
-	got := UnlikeKeys([]PhaseDocument{
+	got := DifferingKeys([]PhaseDocument{
 		of("fill", KeyWorkloadVersion, "fill 2"), of("scan", KeyWorkloadVersion, "scan 1"), of("scan", KeyWorkloadVersion, "scan 1"),
 		of("fill", "zfs.pool", "sb-1"), of("fill", "zfs.pool", "sb-2"), of("log", "log.mount.root", "/pvc-1"), of("log", "log.mount.root", "/pvc-2"),
 		of("fill", "cpu.allowed", "0-1"), of("fill", "cpu.allowed", "2-3"),

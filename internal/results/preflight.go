@@ -299,17 +299,16 @@ func checkMemory(s storage, p *PreflightResult) bool {
 	if len(s.volumes) == 0 || s.filled == 0 || !s.measures {
 		return false
 	}
-	if hits, counted := s.metrics["cacheHitPartsPerMillion"]; counted && hits < fewHits || !counted && s.facts["emptied"] != "" {
-		return true // whatever fits, it was not read from memory
-	}
 	available, known := s.metrics["nodeMemoryAvailableBytes"]
 	own, also := s.metrics["nodeARCBytes"]
+	hits, counted := s.metrics["cacheHitPartsPerMillion"]
 	bounded := s.facts["zfs.arc.maxBytes"] != ""
 	most, err := strconv.ParseInt(cmp.Or(s.facts["zfs.arc.maxBytes"], s.facts["memory.bytes"]), 10, 64)
 	switch {
 	case !keeps:
 	case err != nil || most <= 0:
 		p.unknown("the largest size of the ARC is not known")
+	case s.filled <= most && counted && hits < fewHits: // whatever fits, it was not read from memory
 	case s.filled <= most:
 		p.warn("%s of data fit into the ARC, which may have %s: reads may come from memory", inMebibytes(s.filled), inMebibytes(most))
 	case bounded && known && also && available+own < most:

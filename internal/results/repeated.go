@@ -99,7 +99,7 @@ func (e Experiment) UnlikeCheckpoints() []string {
 // unlike says which parts of the environment differed between the runs.
 func (e Experiment) unlike() []string {
 	var warnings []string
-	for _, key := range e.Unlike {
+	for _, key := range e.UnlikeKeys() {
 		warnings = append(warnings, fmt.Sprintf("the runs were not alike: %s was %s", key, inWords(e.Environment[key])))
 	}
 	return warnings

@@ -123,9 +123,20 @@ func medianOfSorted(sorted []int64) int64 {
 	return int64(uint64(low) + difference/2 + difference%2)
 }
 
-// UnlikeKeys returns the keys whose values differ between documents of the same phase in a way that matters for a comparison, sorted.
+// UnlikeKeys returns the keys of environment that differed between the runs. A document from before they were listed shows only which keys
+// have several values, in any phase.
+func (e Experiment) UnlikeKeys() []string {
+	if e.Unlike != nil {
+		return e.Unlike
+	}
+	return slices.DeleteFunc(sortedKeys(e.Environment), func(key string) bool {
+		return ignoredKey(key) || len(distinct(key, e.Environment[key])) < 2
+	})
+}
+
+// DifferingKeys returns the keys whose values differ between documents of the same phase in a way that matters for a comparison, sorted.
 // Between phases they may differ: each has its own workload, operation and volume.
-func UnlikeKeys(docs []PhaseDocument) []string {
+func DifferingKeys(docs []PhaseDocument) []string {
 	byPhase := map[string][]PhaseDocument{}
 	for _, doc := range docs {
 		byPhase[doc.Phase] = append(byPhase[doc.Phase], doc)
@@ -138,7 +149,7 @@ func UnlikeKeys(docs []PhaseDocument) []string {
 			}
 		}
 	}
-	return sortedKeys(unlike)
+	return append([]string{}, sortedKeys(unlike)...) // not nil: they were compared
 }
 
 // MergeEnvironment gathers the distinct values of every key over all documents. A key that only some documents have is not a difference:

@@ -28,7 +28,7 @@ func bytesPerByte(metrics map[string]int64, d poolseries.Document, phase results
 			if counts := ratio.of(vdev); vdev.Disk && phase.Metrics[bytes] > 0 && len(counts) == len(d.Series.OffsetMilliseconds) {
 				one, covered := countedFor(d, counts, stretches, phase.Kind == results.KindFill)
 				if !known || !covered {
-					return "disk bytes for each byte of the workload: too few samples around the measured time: make the phase longer"
+					return "disk bytes for each byte of the workload: too few samples around the measured time"
 				}
 				disks, counted = disks+one, true
 			}

@@ -130,7 +130,7 @@ func joinObservation(document *results.PhaseDocument, operation *v1alpha1.PoolOp
 	}
 	metrics := diskMetrics(series, caused(*document, workloads), beside)
 	if _, known := metrics["diskReadOperationsPerSecond"]; !known {
-		document.Omit("rates of the disks: too few samples within the measured time: make the phase longer")
+		document.Omit("rates of the disks: too few samples within the measured time")
 	}
 	joinBytes(metrics, series, document, workloads, beside)
 	if gang, counted := metrics[metricGang]; counted { // counted for all pools of the node, so not for one of several workloads

@@ -1,6 +1,8 @@
 package operations
 
 import (
+	"fmt"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/agent/objects"
 )
@@ -22,6 +24,10 @@ func (s State) inUse() *obstacle {
 func exportStage(state State) operationStage {
 	if state.Live == nil {
 		return running("the pool of BenchmarkPool %s is exported; its import follows", state.Operation.Spec.Pool)
+	}
+	if state.Live.ReadOnly {
+		return operationStage{at: stageBlocked, reason: v1alpha1.ReasonPoolNotReady, recheck: operationSoon,
+			message: fmt.Sprintf("pool %s is imported read-only", state.Live.Name)}
 	}
 	if state.Live.LoadGUID != state.handleDetail() {
 		return done([]v1alpha1.OperationMetric{state.seconds()}, "pool %s was exported and imported: its caches are empty", state.Live.Name)

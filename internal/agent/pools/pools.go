@@ -255,9 +255,9 @@ func absentPool(state State) Decision {
 		Multihost: state.Multihost, NoSnapdir: state.Version.Snapdir(),
 		Properties: plain(state.Pool.Spec.Properties), RootProperties: map[string]string{},
 	}}
-	// The kernel sets the properties of the root dataset after it has made the pool. If it refuses one, such as a reservation that is too large
-	// or a compression that the features of the pool do not include, it destroys the pool, whose labels then keep every later pool from the
-	// disks. So only those are set here that cannot be set later: see poolProperties.
+	// The kernel sets the properties of the root dataset after it has made the pool. If it refuses one, such as a reservation that is too
+	// large or a compression that the features of the pool do not include, it destroys the pool, whose labels then keep every later pool
+	// from the disks. So only those are set here that cannot be set later.
 	for name, value := range plain(state.Pool.Spec.RootProperties) {
 		if settings.Once(name) {
 			action.Create.RootProperties[name] = value
@@ -270,8 +270,7 @@ func absentPool(state State) Decision {
 	// Debian's scripts scrub and trim all pools each month, possibly during a measurement. They skip pools with these properties.
 	action.Create.RootProperties["org.debian:periodic-scrub"] = "disable"
 	action.Create.RootProperties["org.debian:periodic-trim"] = "disable"
-	// Generation 0: the properties of the datasets are not set yet.
-	action.Create.RootProperties[naming.PropertyGeneration] = "0"
+	action.Create.RootProperties[naming.PropertyGeneration] = withoutProperties
 	return act("making pool "+action.Create.Name, Action{Kind: AddPoolFinalizer}, action)
 }
 
@@ -395,7 +394,7 @@ func livePool(state State) Decision {
 	// Differences that cannot be repaired are reported last: the rest of the spec is applied anyway. Differences of the disks are reported
 	// only if there are no others: a run that changes the disks of its pool continues despite them.
 	var differs *Decision
-	for _, step := range []func(State) *Decision{growPool, poolDatasets, poolProperties} {
+	for _, step := range []func(State) *Decision{rootProperties, growPool, poolDatasets, poolProperties} {
 		decision := step(state)
 		if decision != nil && len(decision.Actions) > 0 {
 			decision.Actions = append([]Action{finalizer}, decision.Actions...)

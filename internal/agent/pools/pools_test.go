@@ -236,7 +236,7 @@ func TestNewPoolsCarryTheirOwner(t *testing.T) {
 	want := zfs.PoolSpec{Name: "bench0", Ashift: 12, Layout: zfs.Layout{Data: []zfs.Vdev{{Type: zfs.Mirror, Devices: []string{diskA, diskB}}}},
 		Properties: map[string]string{"autotrim": "on"},
 		RootProperties: map[string]string{naming.PropertyUID: "uid-1", naming.PropertyName: "bench0",
-			naming.PropertyGeneration: "0", PropertySpec: "2", naming.PropertyDisks: layoutMark(wantedPool()),
+			naming.PropertyGeneration: withoutProperties, PropertySpec: "2", naming.PropertyDisks: layoutMark(wantedPool()),
 			"org.debian:periodic-scrub": "disable", "org.debian:periodic-trim": "disable"}}
 	if diff := cmp.Diff(want, create.Create); diff != "" {
 		t.Error(diff)
@@ -256,6 +256,26 @@ func TestLatePropertiesAreNotSetByTheCreation(t *testing.T) {
 	want := map[string]string{"utf8only": "on", "normalization": "formD", "casesensitivity": "mixed", "version": "4"}
 	if diff := cmp.Diff(want, made); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestRootPropertiesComeFirst: the root of a new pool gets its properties before a dataset is made or mounted, also those that are the
+// default of this OpenZFS, and each once.
+func TestRootPropertiesComeFirst(t *testing.T) {
+	state := liveState()
+	state.Pool.Spec.RootProperties = v1alpha1.Properties{"relatime": "off", "compression": "on", "quota": "none", "utf8only": "on"}
+	state.Pool.Spec.Datasets = []v1alpha1.PoolDataset{{Path: "later"}}
+	state.Live.change(naming.PropertyGeneration, withoutProperties, "local")
+	want := []naming.Setting{{Dataset: "bench0", Name: "compression", Value: "on"}, {Dataset: "bench0", Name: "quota", Value: "none"},
+		{Dataset: "bench0", Name: "relatime", Value: "off"}, {Dataset: "bench0", Name: naming.PropertyGeneration, Value: "0"}}
+	decision := Plan(state)
+	expectPool(t, decision, "AddFinalizer SetProperties", v1alpha1.ReasonPoolChanging, "setting the properties of pool bench0")
+	if diff := cmp.Diff(want, decision.Actions[1].Settings); diff != "" {
+		t.Error(diff)
+	}
+	state.Live.change(naming.PropertyGeneration, "0", "local")
+	if next := Plan(state); next.Actions[1].Kind != CreateDataset {
+		t.Errorf("then: %+v", next.Actions)
 	}
 }
 

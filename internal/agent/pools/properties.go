@@ -11,6 +11,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
+	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
 // ReportedDataset returns the full name of a dataset of another component whose properties are reported too, or "" if there is none.
@@ -35,6 +36,26 @@ func WantedSettings(pool *v1alpha1.BenchmarkPool) []naming.Setting {
 		add(naming.DatasetName(pool, dataset), dataset.Properties)
 	}
 	return wanted
+}
+
+// withoutProperties marks a new pool whose root properties are not set yet. With the generation 0, those of the datasets are not set yet.
+const withoutProperties = "new"
+
+// rootProperties sets the properties of the root dataset of a new pool, also those that are equal to the default of this release of ZFS. It
+// comes before the datasets: some properties matter when a dataset is mounted.
+func rootProperties(state State) *Decision {
+	root := state.Live.Name
+	if mark, _ := state.Live.Property(root, naming.PropertyGeneration); mark.Value != withoutProperties {
+		return nil
+	}
+	var wanted []naming.Setting
+	for _, setting := range WantedSettings(state.Pool) {
+		if setting.Dataset == root && !settings.Once(setting.Name) {
+			wanted = append(wanted, setting)
+		}
+	}
+	wanted = append(wanted, naming.Setting{Dataset: root, Name: naming.PropertyGeneration, Value: "0"})
+	return new(act("setting the properties of pool "+root, Action{Kind: SetPoolProperties, GUID: state.Live.GUID, Settings: wanted}))
 }
 
 // poolDatasets creates the first missing dataset, parents before children. It also mounts or unmounts existing datasets, and reports those
@@ -113,23 +134,23 @@ func poolProperties(state State) *Decision {
 			state.Live.Name, strings.Join(words, "; ")))
 	}
 	// The mark comes last: it says that all others are set.
-	settings := differing
+	changes := differing
 	if !isSet { // a newer spec overrides the changes by operations
 		for _, dataset := range state.Pool.Spec.Datasets {
 			for _, back := range state.setBack(naming.DatasetName(state.Pool, dataset)) {
-				if !slices.Contains(settings, back) {
-					settings = append(settings, back)
+				if !slices.Contains(changes, back) {
+					changes = append(changes, back)
 				}
 			}
 		}
 	}
-	settings = append(settings, naming.Setting{Dataset: state.Live.Name, Name: naming.PropertyGeneration,
+	changes = append(changes, naming.Setting{Dataset: state.Live.Name, Name: naming.PropertyGeneration,
 		Value: strconv.FormatInt(state.Pool.Generation, 10)})
 	message := "setting the properties of pool " + state.Live.Name
 	if len(words) > 0 {
 		message += ": " + strings.Join(words, "; ")
 	}
-	decision := act(message, Action{Kind: SetPoolProperties, GUID: state.Live.GUID, Settings: settings})
+	decision := act(message, Action{Kind: SetPoolProperties, GUID: state.Live.GUID, Settings: changes})
 	if isSet {
 		// Another component may change the value back each time, or ZFS may format it differently. So do not retry at once.
 		decision.Recheck = poolSoon

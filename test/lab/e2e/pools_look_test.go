@@ -31,8 +31,11 @@ func (p *pools) looked() {
 	p.run("zpool", "export", name)
 	p.ready(pool)
 	again("-o altroot=/run/storagebench/look")
+	eventually(p.t, "the agent finishes its look", func(g gomega.Gomega) {
+		mode, _ := theLab.Run(p.t.Context(), p.node, "zpool", "get", "-Hpo", "value", "readonly,altroot", name)
+		g.Expect(mode).To(gomega.Equal("off\n-\n"))
+	})
 	p.ready(pool)
-	g.Expect(p.run("zpool", "get", "-Hpo", "value", "readonly", name)).To(gomega.Equal("off"))
 	p.remove(pool)
 }
 
