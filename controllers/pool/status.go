@@ -117,8 +117,8 @@ func vdevStatuses(state observed) []v1alpha1.VdevStatus {
 	return statuses[:min(len(statuses), maxVdevs)]
 }
 
-// vdevName returns the name of a vdev. ZFS names a lost disk by its guid and adds the path that it had. Here it has this path as its name, by
-// which it is found again, unless another disk has the path now.
+// vdevName returns the name of a vdev. ZFS names a lost disk by its guid and adds the path that it had. The agent finds the disk again by
+// this path, so it is the name, unless another disk has the path now.
 func vdevName(vdev zfs.VdevStatus, all zfs.Status) string {
 	was, lost := strings.CutPrefix(vdev.Note, "was ")
 	has := func(other zfs.VdevStatus) bool { return other.Name == was }

@@ -28,14 +28,14 @@ func (m *maker) gates() pageSection {
 // warningsOf are what a reader must know before trusting the numbers. Those about sectors do not know the ashift of a pool: if a check that
 // does has judged all runs, its result counts.
 func warningsOf(e results.Experiment) (all []string) {
-	judged, others := false, false
+	judged, others := false, false // whether the check has judged runs, and whether there are others
 	for _, run := range e.Runs {
 		state := stateOf(run, "ashift")
 		known := state == results.PreflightClean || state == results.PreflightWarning
 		judged, others = judged || known, others || !known && len(run.Preflight) > 0
 	}
 	for _, key := range sortedKeys(e.Environment) {
-		if strings.Contains("."+key, ".warning.") && !(judged && !others && strings.HasSuffix(key, ".sectors")) {
+		if hidden := judged && !others && strings.HasSuffix(key, ".sectors"); strings.Contains("."+key, ".warning.") && !hidden {
 			all = append(all, e.Environment[key]...)
 		}
 	}

@@ -91,7 +91,9 @@ func TestWarningsAreShown(t *testing.T) {
 	e.Environment["warning.governor"] = []string{"The CPU governor is powersave."}
 	e.Environment["log.warning.fileSystem"] = []string{"The volume is tmpfs."}
 	e.Environment["warning.device.0.sectors"] = []string{"The pool should have an ashift of 12."}
-	ashift := func(state string) []results.PreflightResult { return []results.PreflightResult{{Check: "ashift", State: state}} }
+	ashift := func(state string) []results.PreflightResult {
+		return []results.PreflightResult{{Check: "ashift", State: state}}
+	}
 	plain := []results.PreflightResult{{Check: "writeCache", State: results.PreflightClean}}
 	for name, sectors := range map[string]bool{"none": true, "of plain volumes": true, "of pools": false, "of both": true, "unknown": true} {
 		e.Runs[0].Preflight, e.Runs[1].Preflight = map[string][]results.PreflightResult{"of plain volumes": plain,
