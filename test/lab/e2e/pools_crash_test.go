@@ -65,10 +65,10 @@ func (p *pools) nodeReset() {
 	p.run("zfs", "set", "mountpoint=/e2e", name+"/data")
 	sum := p.script(`head -c 4M /dev/urandom >/e2e/file; zpool sync; sha256sum </e2e/file`)
 	act(p.t, p.node, "reset")
-	eventually(p.t, "the pool is imported again", func(g gomega.Gomega) {
-		found, err := theLab.Run(p.t.Context(), p.node, "zpool", "list", "-H", "-o", "guid", name)
+	eventually(p.t, "the pool is imported again, and not only to look at it", func(g gomega.Gomega) {
+		found, err := theLab.Run(p.t.Context(), p.node, "zpool", "list", "-H", "-o", "guid,readonly", name)
 		g.Expect(err).NotTo(gomega.HaveOccurred())
-		g.Expect(strings.TrimSpace(found)).To(gomega.Equal(guid))
+		g.Expect(strings.TrimSpace(found)).To(gomega.Equal(guid + "\toff"))
 	})
 	p.ready(pool)
 	g.Expect(pool.Status.GUID).To(gomega.Equal(guid))
