@@ -135,9 +135,8 @@ func unlike(runs []results.RunResult, byRun [][]results.PhaseDocument) string {
 	}
 	changed := map[string]bool{}
 	for _, documents := range alike {
-		for key, values := range results.MergeEnvironment(documents) {
-			first, others := map[string][]string{key: values[:1]}, map[string][]string{key: values[1:]}
-			if len(values) > 1 && results.DifferenceAllowed(key, constant) && len(results.Differences(first, others, nil)) > 0 {
+		for key, values := range results.Unalike(documents) {
+			if results.DifferenceAllowed(key, constant) {
 				changed[key+" ("+strings.Join(values, ", ")+")"] = true
 			}
 		}

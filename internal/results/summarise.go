@@ -2,6 +2,7 @@ package results
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -129,13 +130,21 @@ func (e Experiment) UnlikeKeys() []string {
 	if e.Unlike != nil {
 		return e.Unlike
 	}
-	return slices.DeleteFunc(sortedKeys(e.Environment), func(key string) bool {
-		return ignoredKey(key) || len(distinct(key, e.Environment[key])) < 2
-	})
+	return sortedKeys(differing(maps.Clone(e.Environment)))
 }
 
-// DifferingKeys returns the keys whose values differ between documents of the same phase in a way that matters for a comparison, sorted.
-// Between phases they may differ: each has its own workload, operation and volume.
+// Unalike returns the keys whose values differ, in a way that matters for a comparison, between documents that should be alike, with these
+// values.
+func Unalike(docs []PhaseDocument) map[string][]string { return differing(MergeEnvironment(docs)) }
+
+// differing removes all keys whose values do not differ in a way that matters.
+func differing(environment map[string][]string) map[string][]string {
+	maps.DeleteFunc(environment, func(key string, values []string) bool { return ignoredKey(key) || len(distinct(key, values)) < 2 })
+	return environment
+}
+
+// DifferingKeys returns the keys of Unalike for the documents of each phase, sorted. Between phases they may differ: each has its own
+// workload, operation and volume.
 func DifferingKeys(docs []PhaseDocument) []string {
 	byPhase := map[string][]PhaseDocument{}
 	for _, doc := range docs {
@@ -143,10 +152,8 @@ func DifferingKeys(docs []PhaseDocument) []string {
 	}
 	unlike := map[string]bool{}
 	for _, ofPhase := range byPhase {
-		for key, values := range MergeEnvironment(ofPhase) {
-			if !ignoredKey(key) && len(distinct(key, values)) > 1 {
-				unlike[key] = true
-			}
+		for key := range Unalike(ofPhase) {
+			unlike[key] = true
 		}
 	}
 	return append([]string{}, sortedKeys(unlike)...) // not nil: they were compared
