@@ -335,14 +335,14 @@ func (n *fakeNode) advance() {
 
 // Check finds the disks of pools.
 func (n *fakeNode) Check(wish host.Wish) (host.Disk, error) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
 	n.swapped = false // the disk is the one to which the path leads now
 	disk := host.Disk{Path: wish.Path, Number: wish.Path, Kernel: wish.Path, Serial: "serial", SizeBytes: 1 << 30, LogicalSectorBytes: 512,
 		PhysicalSectorBytes: 4096}
 	if err := n.refused[wish.Path]; err != nil {
 		return disk, err
 	}
-	n.mutex.Lock()
-	defer n.mutex.Unlock()
 	for _, pool := range n.pools {
 		if _, taken := pool.disk(wish.Path); taken != nil {
 			return disk, &host.RefusedError{Path: wish.Path,
@@ -375,6 +375,8 @@ func (n *fakeNode) Settle() {}
 
 // Verify refuses every disk once they have been swapped.
 func (n *fakeNode) Verify(checked host.Disk) error {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
 	if n.swapped {
 		return &host.RefusedError{Path: checked.Path, Findings: []host.Finding{{Reason: host.Changed}}}
 	}

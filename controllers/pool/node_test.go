@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/zfs"
@@ -31,6 +32,8 @@ type fakeNode struct {
 	swapped bool
 	// opened are the disks that were opened.
 	opened []string
+	// answers guards opened while several disks are asked at once.
+	answers sync.Mutex
 	// meanwhile happens once, while the users of a pool are looked for.
 	meanwhile func()
 	// version of OpenZFS.
@@ -378,6 +381,8 @@ func (n *fakeNode) Verify(checked host.Disk) error {
 
 // Answer answers.
 func (n *fakeNode) Answer(path string) error {
+	n.answers.Lock()
+	defer n.answers.Unlock()
 	n.opened = append(n.opened, path)
 	return nil
 }
