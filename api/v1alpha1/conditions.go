@@ -100,6 +100,7 @@ const (
 	ReasonPoolLeftBehind     = "LeftBehind"
 	ReasonPoolNodeGone       = "NodeGone"
 	ReasonPoolOlderSpec      = "OlderSpec"
+	ReasonPoolStopsNode      = "StopsNode"
 
 	// Reasons of an operation.
 	ReasonOperationRunning       = "Running"

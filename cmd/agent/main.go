@@ -103,7 +103,8 @@ func run() error {
 func addControllers(manager ctrl.Manager, s settings) error {
 	programs, disks, turns := zfs.FromPod(), &guard.Bounded{Disks: host.NewNode(host.NodeRoot)}, &guard.Turns{}
 	client, watch := zfs.New(programs), &stuck{turns: turns, disks: disks, programs: programs}
-	if err := errors.Join(manager.Add(watch), manager.AddHealthzCheck("turns", watch.check)); err != nil {
+	attempts := &guard.Attempts{Root: host.NodeRoot}
+	if err := errors.Join(manager.Add(watch), manager.Add(attempts), manager.AddHealthzCheck("turns", watch.check)); err != nil {
 		return fmt.Errorf("watch for stuck work: %w", err)
 	}
 	if s.metricsAddress != "0" {
@@ -117,6 +118,7 @@ func addControllers(manager ctrl.Manager, s settings) error {
 	pools := &pool.Reconciler{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder,
 		NodeName: s.nodeName, Policy: s.policy, Multihost: s.multihost, ZFS: client, Disks: disks, Turns: turns,
+		Attempts: attempts,
 	}
 	if err := pools.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up the pool controller: %w", err)
@@ -124,7 +126,7 @@ func addControllers(manager ctrl.Manager, s settings) error {
 	operations := &operation.Reconciler{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder,
 		NodeName: s.nodeName, Agent: string(uuid.NewUUID()), Policy: s.policy, Parameters: s.parameters,
-		ZFS: client, Disks: disks, Root: host.NodeRoot, Turns: turns, Clock: clock.RealClock{},
+		ZFS: client, Disks: disks, Root: host.NodeRoot, Turns: turns, Attempts: attempts, Clock: clock.RealClock{},
 	}
 	if err := operations.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up the operation controller: %w", err)

@@ -165,12 +165,15 @@ func (r *Reconciler) exportImport(ctx context.Context, state operations.State, _
 	if err := retryable(r.sameImport(ctx, state.Live)); err != nil {
 		return err
 	}
-	if err := r.ZFS.Export(ctx, state.Live.Name); err != nil {
+	err := r.Attempts.Try(state.Pool.UID, func() error {
+		if err := r.ZFS.Export(ctx, state.Live.Name); err != nil {
+			return err
+		}
+		// From here on, no refusal is final, because the pool has to be imported again.
+		return retryable(r.ZFS.Import(ctx, options))
+	})
+	if err != nil {
 		return err
-	}
-	// From here on, no refusal is final, because the pool has to be imported again.
-	if err := r.ZFS.Import(ctx, options); err != nil {
-		return retryable(err)
 	}
 	for _, dataset := range state.Pool.Spec.Datasets {
 		placed, err := r.placed(ctx, state, dataset)

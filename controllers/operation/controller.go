@@ -62,11 +62,15 @@ type Reconciler struct {
 	Root string
 	// Turns are taken while a pool is checked and changed. They are shared with the pool controller.
 	Turns *guard.Turns
-	Clock clock.WithTicker
+	// Attempts to import a pool are recorded on the node.
+	Attempts *guard.Attempts
+	Clock    clock.WithTicker
 
 	jobs jobs
 	// written has the time.Time of the last written status, by client.ObjectKey.
 	written sync.Map
+	// begun has the UIDs of the operations that this process began, by client.ObjectKey.
+	begun sync.Map
 	// parameters is held while a module parameter and its record are changed.
 	parameters sync.Mutex
 }
@@ -83,6 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.Live.Get(ctx, request.NamespacedName, &operation); err != nil {
 		if err = client.IgnoreNotFound(err); err == nil {
 			r.jobs.only(request.Name, "")
+			r.begun.Delete(request.NamespacedName)
 			r.written.Delete(request.NamespacedName)
 		}
 		return reconcile.Result{}, err
@@ -134,6 +139,9 @@ func (r *Reconciler) step(ctx context.Context, operation *v1alpha1.PoolOperation
 	if err != nil {
 		return reconcile.Result{}, errors.Join(actErr, err)
 	}
+	if decision.Begin {
+		r.begun.Store(client.ObjectKeyFromObject(operation), operation.UID)
+	}
 	if decision.Outcome != "" {
 		// The outcome is set: an error would only cause a retry that does nothing.
 		r.forget(operation)
@@ -148,6 +156,7 @@ func (r *Reconciler) step(ctx context.Context, operation *v1alpha1.PoolOperation
 // forget drops the agent's state of an operation.
 func (r *Reconciler) forget(operation *v1alpha1.PoolOperation) {
 	r.jobs.drop(operation.UID)
+	r.begun.Delete(client.ObjectKeyFromObject(operation))
 	r.written.Delete(client.ObjectKeyFromObject(operation))
 }
 

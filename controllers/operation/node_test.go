@@ -120,6 +120,7 @@ func newNode(t *testing.T) *fakeNode {
 	n := &fakeNode{clock: clocktesting.NewFakeClock(time.Unix(1_800_000_000, 0)), root: t.TempDir(), users: map[string][]string{},
 		refused: map[string]error{}, guids: 100}
 	n.write(t, "/proc/sys/kernel/random/boot_id", "boot-1\n")
+	n.write(t, "/proc/uptime", "100.00 200.00\n")
 	n.write(t, "/sys/module/zfs/parameters/zfs_txg_timeout", "5\n")
 	n.write(t, "/proc/1/mountinfo", "")
 	n.write(t, "/proc/spl/kstat/zfs/bench0/txgs", txgHistory+"7 1 C 100 0 200 0 1 10 20 30 40\n8 2 O 0 0 0 0 0 0 0 0 0\n")

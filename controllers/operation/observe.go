@@ -18,7 +18,9 @@ import (
 
 // observe reads the state of an operation.
 func (r *Reconciler) observe(ctx context.Context, operation *v1alpha1.PoolOperation) (operations.State, error) {
-	state := operations.State{Operation: operation, Now: r.Clock.Now(), Agent: r.Agent, Policy: r.Policy, Job: r.jobs.look(operation.UID)}
+	begun, _ := r.begun.Load(client.ObjectKeyFromObject(operation))
+	state := operations.State{Operation: operation, Now: r.Clock.Now(), Agent: r.Agent, Begun: begun == operation.UID, Policy: r.Policy,
+		Job: r.jobs.look(operation.UID)}
 	if state.Late() {
 		return state, nil
 	}

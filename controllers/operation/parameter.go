@@ -15,6 +15,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/agent/operations"
+	"github.com/storagebench/storagebench/internal/host"
 )
 
 // parameterFolder is where the node keeps the earlier values of parameters that operations have set.
@@ -48,14 +49,6 @@ func (r *Reconciler) recordPath(operation types.UID) string {
 	return r.onNode(filepath.Join(parameterFolder, filepath.Base(string(operation))+".json"))
 }
 
-func (r *Reconciler) bootID() (string, error) {
-	text, err := os.ReadFile(r.onNode("/proc/sys/kernel/random/boot_id"))
-	if err != nil {
-		return "", fmt.Errorf("read the boot ID of the node: %w", err)
-	}
-	return strings.TrimSpace(string(text)), nil
-}
-
 // parameterFile returns the kernel's file of a parameter, or "" if no module of ZFS has the parameter.
 func (r *Reconciler) parameterFile(name string) (string, error) {
 	if name != filepath.Base(name) || strings.HasPrefix(name, ".") {
@@ -87,7 +80,7 @@ func (r *Reconciler) observeParameter(state *operations.State) error {
 	if err != nil || record == nil {
 		return err
 	}
-	boot, err := r.bootID()
+	boot, err := host.BootID(r.Root)
 	if err != nil {
 		return err
 	}
@@ -156,7 +149,7 @@ func (r *Reconciler) remember(operation *v1alpha1.PoolOperation, file string) (*
 	if err != nil {
 		return nil, err
 	}
-	boot, err := r.bootID()
+	boot, err := host.BootID(r.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -185,11 +178,11 @@ func (r *Reconciler) restoreParameter(_ context.Context, state operations.State)
 	if state.Operation.Status.Outcome == "" && state.Operation.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	return remove(path)
+	return host.RemoveDurably(path)
 }
 
 func (r *Reconciler) restore(record *parameterRecord) error {
-	boot, err := r.bootID()
+	boot, err := host.BootID(r.Root)
 	if err != nil {
 		return err
 	}
@@ -267,7 +260,7 @@ func (r *Reconciler) restoreUnowned(ctx context.Context, parameter string) error
 			problems = append(problems, err)
 			continue
 		}
-		problems = append(problems, remove(path))
+		problems = append(problems, host.RemoveDurably(path))
 	}
 	return errors.Join(problems...)
 }
@@ -328,42 +321,13 @@ func readRecord(path string) (*parameterRecord, error) {
 	return &record, nil
 }
 
-// writeRecord writes a record durably and atomically.
 func (r *Reconciler) writeRecord(record parameterRecord) error {
 	text, err := json.Marshal(record)
 	if err != nil {
 		return err
 	}
-	path := r.recordPath(record.Operation)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	draft := path + ".new"
-	file, err := os.OpenFile(draft, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
+	if err := host.WriteDurably(r.recordPath(record.Operation), text); err != nil {
 		return fmt.Errorf("record a module parameter on the node: %w", err)
 	}
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("record a module parameter on the node: %w", err)
-	}
-	if err := os.Rename(draft, path); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(path))
-}
-
-func remove(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return syncFolder(filepath.Dir(path))
-}
-
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return nil
 }

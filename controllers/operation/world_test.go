@@ -131,7 +131,7 @@ func (w *world) start() {
 		Policy:     pools.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}},
 		Parameters: operations.ParameterAllowlist{{Name: "zfs_txg_timeout", Values: []operations.ParameterValues{{Min: 1, Max: 60}}}},
 		ZFS:        zfs.New(w.node), Disks: w.node,
-		Root: w.node.root, Turns: &guard.Turns{}, Clock: sampleClock{w.node.clock, w.node}}
+		Root: w.node.root, Turns: &guard.Turns{}, Attempts: &guard.Attempts{Root: w.node.root}, Clock: sampleClock{w.node.clock, w.node}}
 }
 
 // sampleClock is the node's clock. It tells the node when the time of a sample was taken: until then, time must not pass.

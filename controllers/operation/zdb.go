@@ -33,7 +33,7 @@ func (r *Reconciler) layoutScore(ctx context.Context, state operations.State, _ 
 			"write more: %w", score.Blocks, what, operations.ErrPermanent)
 	}
 	return operations.Result{
-		Message: fmt.Sprintf("%.2f%% of the blocks of %s are stored directly after the preceding block", float64(follow)/1e4, what),
+		Message: fmt.Sprintf("%.2f%% of the blocks of %s begin at most 1 MiB behind the preceding block", float64(follow)/1e4, what),
 		Metrics: []v1alpha1.OperationMetric{{Name: "layoutScorePartsPerMillion", Value: follow}, {Name: "blocks", Value: score.Blocks},
 			{Name: "neighbours", Value: score.Neighbours}, {Name: "segments", Value: score.Blocks - score.Neighbours}},
 	}, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -29,11 +30,11 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []pools.A
 		case pools.RecordDisks:
 			err = guard.Record(ctx, r.Client, state.Pool, action.Disks)
 		case pools.CreatePool:
-			err = r.create(ctx, state.Pool, action)
+			err = r.attempt(ctx, state.Pool, func() error { return r.create(ctx, state.Pool, action) })
 		case pools.ImportPool:
-			err = r.importPool(ctx, state, action.GUID)
+			err = r.attempt(ctx, state.Pool, func() error { return r.importPool(ctx, state, action.GUID) })
 		case pools.ReimportPool:
-			err = r.reimport(ctx, state, action.GUID)
+			err = r.attempt(ctx, state.Pool, func() error { return r.reimport(ctx, state, action.GUID) })
 		case pools.GrowPool:
 			err = r.grow(ctx, state, action)
 		case pools.AttachDisk:
@@ -80,7 +81,28 @@ func (r *Reconciler) letGo(ctx context.Context, state *observed) error {
 			log.FromContext(ctx).Info("a folder of the pool is left on the node", "folder", point, "because", err.Error())
 		}
 	}
+	r.forgetAttempts(ctx, state.Pool)
 	return client.IgnoreNotFound(write.Finalizer(ctx, r.Client, state.Pool, controllerutil.RemoveFinalizer))
+}
+
+// attempt records on the node that the pool is created or imported. If that fails and the pool is not imported, the node has survived it.
+func (r *Reconciler) attempt(ctx context.Context, pool *v1alpha1.BenchmarkPool, command func() error) error {
+	failed := r.Attempts.Try(pool.UID, command)
+	if failed == nil {
+		return nil
+	}
+	live, err := r.ZFS.Pools(ctx)
+	if err != nil || slices.ContainsFunc(live, func(p zfs.PoolSummary) bool { return p.Name == naming.PoolName(pool) }) {
+		return failed
+	}
+	_, err = r.Attempts.Absent(pool.UID)
+	return errors.Join(failed, err)
+}
+
+func (r *Reconciler) forgetAttempts(ctx context.Context, pool *v1alpha1.BenchmarkPool) {
+	if err := r.Attempts.Forget(pool.UID); err != nil {
+		log.FromContext(ctx).Info("the record of the imports of the pool is left on the node", "because", err.Error())
+	}
 }
 
 // unchanged checks that the object is still the one for which the plan was made, with the same spec and run, and not deleted.

@@ -40,9 +40,10 @@ func TestDeletingTheCRD(t *testing.T) {
 	g.Expect(apiextensionsv1.AddToScheme(scheme)).To(gomega.Succeed())
 	server, err := client.New(config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	node := &fakeNode{}
+	node := newNode(t)
 	agent := &Reconciler{Client: server, Live: server, Recorder: events.NewFakeRecorder(1000), NodeName: "node-a",
-		Policy: pools.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, ZFS: zfs.New(node), Disks: node, Turns: &guard.Turns{}}
+		Policy: pools.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, ZFS: zfs.New(node), Disks: node, Turns: &guard.Turns{},
+		Attempts: &guard.Attempts{Root: node.root}}
 
 	ofAdmin, ofRun := wanted("of-admin"), wanted("of-run")
 	ofAdmin.Spec.DeletionPolicy = "" // if an admin omits the policy, it is Retain

@@ -50,6 +50,8 @@ type Reconciler struct {
 	Disks     guard.Disks
 	// Turns are taken while a pool is checked and changed. They are shared with operations on it.
 	Turns *guard.Turns
+	// Attempts to create or import a pool are recorded on the node.
+	Attempts *guard.Attempts
 }
 
 // Scheme contains all kinds that the agent uses.
@@ -104,6 +106,9 @@ func (r *Reconciler) step(ctx context.Context, pool *v1alpha1.BenchmarkPool, nam
 	if errors.Is(actErr, guard.ErrSilent) {
 		decision = silent(pool, decision)
 		actErr = nil
+	}
+	if live := observed.Live; live != nil && live.OwnedBy(string(pool.UID)) && !live.Look() {
+		actErr = errors.Join(actErr, r.Attempts.Imported(pool.UID))
 	}
 	if err := r.writeStatus(ctx, observed.Pool, summarise(observed, decision)); err != nil {
 		return reconcile.Result{}, errors.Join(actErr, err)

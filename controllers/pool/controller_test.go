@@ -45,7 +45,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, node: &fakeNode{}}
+	w := &world{t: t, node: newNode(t)}
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.BenchmarkPool{}).WithObjects(objects...).
 		WithIndex(&v1alpha1.BenchmarkPool{}, v1alpha1.FieldNodeName, func(object client.Object) []string {
 			return []string{object.(*v1alpha1.BenchmarkPool).Spec.NodeName}
@@ -71,7 +71,8 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	recorder := events.NewFakeRecorder(1000)
 	w.events = recorder.Events
 	w.agent = &Reconciler{Client: w.client, Live: w.client, Recorder: recorder, NodeName: "node-a",
-		Policy: pools.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, ZFS: zfs.New(w.node), Disks: w.node, Turns: &guard.Turns{}}
+		Policy: pools.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, ZFS: zfs.New(w.node), Disks: w.node, Turns: &guard.Turns{},
+		Attempts: &guard.Attempts{Root: w.node.root}}
 	return w
 }
 

@@ -1,10 +1,15 @@
 package pool
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/agent/pools"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
@@ -99,5 +104,83 @@ func TestALookThatIsReplaced(t *testing.T) {
 	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolUnhealthy)
 	if !on.imported || !on.readOnly || w.node.commands[len(w.node.commands)-1] == "zpool export bench0" {
 		t.Errorf("the pool is %+v after %q", on, w.node.commands)
+	}
+}
+
+// TestAPoolThatStopsTheNode: the node stops whenever the pool is imported. The agent does not do that to it forever.
+func TestAPoolThatStopsTheNode(t *testing.T) {
+	const commands = 3 // read-only import, export, import
+	for at := 1; at <= commands; at++ {
+		w := newWorld(t, wanted("bench0"))
+		w.node.pools = []*fakePool{foreign("other")}
+		pool := w.settle("bench0")
+		w.expectReady(pool, v1alpha1.ReasonPoolReady)
+		w.serves(pool)
+		w.node.reset()
+		imports, booted := 0, w.node.boots
+		for range 5 {
+			w.node.diesAfter, w.node.resets = w.node.changes+at, true
+			w.settleUntilDead("bench0")
+			if w.node.dead {
+				imports++
+			}
+			w.node.restart()
+		}
+		pool = w.settle("bench0")
+		w.expectReady(pool, v1alpha1.ReasonPoolStopsNode)
+		if imports != 3 || w.node.boots != booted+3 || w.node.pools[1].imported {
+			t.Errorf("dies after change %d: %d imports, %d boots", at, imports, w.node.boots-booted)
+		}
+		w.delete(pool)
+		pool = w.settle("bench0")
+		w.expectReady(pool, v1alpha1.ReasonPoolStopsNode)
+		if err := os.Remove(filepath.Join(w.node.root, pools.AttemptPath(pool.UID))); err != nil {
+			t.Fatal(err)
+		}
+		w.node.diesAfter = 0
+		if w.settle("bench0") != nil {
+			t.Error("the object stays once a person has removed the record")
+		}
+		w.expectClean(at)
+	}
+}
+
+// TestARefusedImportIsNoStop: the pool is not imported for long, but the node lives.
+func TestARefusedImportIsNoStop(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	pool := w.settle("bench0")
+	w.serves(pool)
+	for range 5 {
+		w.node.reset()
+		w.node.pools[0].datasets["bench0"][naming.PropertyUID] = "another"
+		w.expectReady(w.settle("bench0"), v1alpha1.ReasonActionFailed)
+	}
+	w.node.reset()
+	w.node.pools[0].datasets["bench0"][naming.PropertyUID] = string(pool.UID)
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
+}
+
+// TestAPoolInService: the node stops often, but not because of the pool, which is in service each time.
+func TestAPoolInService(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	for range 5 {
+		pool := w.settle("bench0")
+		w.expectReady(pool, v1alpha1.ReasonPoolReady)
+		w.serves(pool)
+		w.node.reset()
+	}
+}
+
+// serves makes the agent look at a pool that was imported a while ago.
+func (w *world) serves(pool *v1alpha1.BenchmarkPool) {
+	w.t.Helper()
+	path := filepath.Join(w.node.root, pools.AttemptPath(pool.UID))
+	if _, err := os.Stat(path); err != nil {
+		w.t.Errorf("no record of the import: %v", err)
+	}
+	w.node.write("/proc/uptime", "100.00 50.00\n")
+	w.settle(pool.Name)
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		w.t.Errorf("the record of the imports stays: %v", err)
 	}
 }

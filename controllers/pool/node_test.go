@@ -3,12 +3,15 @@ package pool
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 
 	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/zfs"
@@ -16,6 +19,9 @@ import (
 
 // fakeNode simulates the zpool and zfs of a node, and its disks.
 type fakeNode struct {
+	// root is the node's file system, and boots how often it has booted again.
+	root  string
+	boots int
 	pools []*fakePool
 	users []string
 	// commands are those that change something. all are all commands.
@@ -334,8 +340,29 @@ func (n *fakeNode) restart() {
 	n.dead = false
 }
 
+func newNode(t *testing.T) *fakeNode {
+	t.Helper()
+	n := &fakeNode{root: t.TempDir()}
+	n.boot()
+	return n
+}
+
+func (n *fakeNode) boot() {
+	n.boots++
+	n.write("/proc/sys/kernel/random/boot_id", fmt.Sprintf("boot-%d\n", n.boots))
+	n.write("/proc/uptime", "30.12 50.00\n")
+}
+
+func (n *fakeNode) write(path, text string) {
+	path = filepath.Join(n.root, path)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		panic(err)
+	}
+}
+
 // reset simulates a crash of the node.
 func (n *fakeNode) reset() {
+	n.boot()
 	for _, pool := range n.pools {
 		pool.imported, pool.readOnly, pool.mounted = false, false, nil
 	}

@@ -137,6 +137,7 @@ func (r *Reconciler) release(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 	if err := write.Finalizer(ctx, r.Client, pool, controllerutil.RemoveFinalizer); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	r.forgetAttempts(ctx, pool)
 	r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, decision.Reason, "Release", "%s", spelling.Shorten(decision.Message, 900))
 	return reconcile.Result{}, nil
 }

@@ -46,7 +46,9 @@ func KeptPoolOf(pool *v1alpha1.BenchmarkPool) KeptPool {
 	}
 	ready := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
 	// A pool that has aged for many nights is not given up because of a temporary problem: the next run waits for it until its startDeadline.
-	passing := kept.Lineage != "" && !meta.IsStatusConditionTrue(pool.Status.Conditions, v1alpha1.ConditionStalled)
+	// A pool that waits for a person, because the node has stopped with it, is not given up either.
+	stalled := meta.IsStatusConditionTrue(pool.Status.Conditions, v1alpha1.ConditionStalled)
+	passing := kept.Lineage != "" && (!stalled || ready != nil && ready.Reason == v1alpha1.ReasonPoolStopsNode)
 	switch {
 	case ready == nil:
 		kept.Problem = "its agent has not reconciled it"

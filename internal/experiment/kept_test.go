@@ -244,6 +244,14 @@ func TestKeptPoolOf(t *testing.T) {
 		"it is degraded": {pool(func(p *v1alpha1.BenchmarkPool) {
 			kstatus.SetStalled(&p.Status.Conditions, 1, v1alpha1.ReasonPoolUnhealthy, "DEGRADED")
 		}), v1alpha1.ReasonPoolUnhealthy + ": DEGRADED"},
+		"it has aged for nights, and is degraded": {pool(func(p *v1alpha1.BenchmarkPool) {
+			p.Labels[v1alpha1.LabelLineage] = "nightly"
+			kstatus.SetStalled(&p.Status.Conditions, 1, v1alpha1.ReasonPoolUnhealthy, "DEGRADED")
+		}), v1alpha1.ReasonPoolUnhealthy + ": DEGRADED"},
+		"it has aged for nights, and waits for a person": {pool(func(p *v1alpha1.BenchmarkPool) {
+			p.Labels[v1alpha1.LabelLineage] = "nightly"
+			kstatus.SetStalled(&p.Status.Conditions, 1, v1alpha1.ReasonPoolStopsNode, "the node has stopped")
+		}), ""},
 	} {
 		if got := KeptPoolOf(test.pool); got.Problem != test.problem || got.RunUID != "u1" || got.Name != "sb-1-data" || got.Deleting {
 			t.Errorf("%s: %+v", name, got)

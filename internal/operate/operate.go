@@ -47,7 +47,7 @@ func requested(action *v1alpha1.PoolAction) (name string, details reflect.Value)
 	return "", reflect.Value{}
 }
 
-// MetricDuration is how long an operation took: as ZFS reports it, or from its start until the agent noticed its end.
+// MetricDuration is how long an operation took: as ZFS reports it, or from its start until the agent that began it noticed its end.
 const MetricDuration = "durationSeconds"
 
 // MetricDurationNanoseconds is how long the work itself took, for operations that measure it.

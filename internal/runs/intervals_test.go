@@ -129,11 +129,11 @@ func TestIntervalsOfACopy(t *testing.T) {
 		t.Errorf("it was at work in %v", document.Operated)
 	}
 	interrupted := copiedFor(began, 105, 40, took)
-	if got := tookOf(interrupted, time.Minute); got != took {
+	if got := tookOf(interrupted); got != took {
 		t.Errorf("it is said to have taken %s", got)
 	}
 	interrupted.Status.Metrics = interrupted.Status.Metrics[:1]
-	if got := tookOf(interrupted, time.Minute); got != 0 {
+	if got := tookOf(interrupted); got != 0 {
 		t.Errorf("interrupted, it is said to have taken %s", got)
 	}
 	document = pacedDocument(t, began, rate, rate)

@@ -203,7 +203,7 @@ func operationDocument(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, operati
 	if status.FinishedAt != nil && status.FinishedAt.After(document.StartedAt) {
 		document.FinishedAt = status.FinishedAt.UTC()
 	}
-	if took := tookOf(operation, document.FinishedAt.Sub(document.StartedAt)); took > 0 {
+	if took := tookOf(operation); took > 0 {
 		document.Metrics["durationNanoseconds"] = int64(took)
 	}
 	if ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); ready != nil {
@@ -218,22 +218,16 @@ func operationDocument(run *v1alpha1.BenchmarkRun, phase v1alpha1.Phase, operati
 	return document
 }
 
-// tookOf returns how long an operation took, or 0 if that is unknown. The recorded times are in whole seconds, and the recorded end is the
-// time at which the agent noticed it.
-func tookOf(operation *v1alpha1.PoolOperation, between time.Duration) time.Duration {
-	const agentLooks = 10 * time.Second
+// tookOf returns how long an operation took, or 0 if its agent does not tell. The recorded times do not tell it: the recorded end is when
+// an agent noticed it, and there may have been no agent before.
+func tookOf(operation *v1alpha1.PoolOperation) time.Duration {
 	action := operation.Spec.Action
 	timed := action.Copy != nil || action.Snapshot != nil || action.Clone != nil
 	if took, measured := operate.Measured(operation); measured || timed {
 		return took // if nothing was measured, the agent was interrupted, and the operation may not have run all the time
 	}
-	if took, known := operate.Duration(operation); known {
-		return took
-	}
-	if between < agentLooks {
-		return 0
-	}
-	return between
+	took, _ := operate.Duration(operation)
+	return took
 }
 
 // operationMetrics are the metrics that gates and reports use.

@@ -94,7 +94,8 @@ type Progress struct {
 	Function string
 	// State is running, paused, finished or cancelled.
 	State ProgressState
-	// DoneBytes and TotalBytes; exact from OpenZFS 2.3 on, rounded before. For a trim before 2.3, they are percent.
+	// DoneBytes and TotalBytes; exact from OpenZFS 2.3 on, rounded before. Before 2.3, they are percent for a trim, and 0 for a scrub or
+	// resilver that has ended.
 	DoneBytes, TotalBytes int64
 	// RepairedBytes are the bytes that a scrub repaired, or that a resilver rebuilt.
 	RepairedBytes int64

@@ -207,8 +207,17 @@ scsi-DISK-5-part1 log ONLINE 0/0/0
 	if err != nil {
 		t.Fatal(err)
 	}
-	if removed.Removal == nil || removed.Removal.State != Finished || removed.Removal.Percent() != 100 || removed.Resilvering() {
-		t.Errorf("removal %+v", removed.Removal)
+	removal = &Progress{Function: "removal", State: Finished, DoneBytes: 40448, TotalBytes: 40448, // 39.5K
+		End: time.Date(2021, 7, 25, 16, 10, 0, 0, time.UTC)}
+	if diff := cmp.Diff(removal, removed.Removal); diff != "" || removed.Removal.Percent() != 100 || removed.Resilvering() {
+		t.Errorf("resilvering %v, removal %s", removed.Resilvering(), diff)
+	}
+	for text, want := range map[string]int64{"copied 39.5K in 0h0m, ": 40448, "copied 512 in 0h0m, ": 512, "copied 0 in 0h0m, ": 0, "": 0,
+		"copied some in 0h0m, ": 0} {
+		got := removalText("Removal of vdev 1 " + text + "completed on Sun Jul 25 16:10:00 2021")
+		if got == nil || got.State != Finished || got.DoneBytes != want || got.End.IsZero() {
+			t.Errorf("%q: %+v, want %d bytes", text, got, want)
+		}
 	}
 
 	suspended, err := parseStatusText(golden(t, "2.1/suspended.txt"))

@@ -156,6 +156,7 @@ var (
 	finishedPattern = regexp.MustCompile(`^(?:scrub repaired|resilvered)(?: \(\S+\))? (\S+) in .* with ([0-9]+) errors on (.*)$`)
 	totalPattern    = regexp.MustCompile(`([0-9.]+[BKMGTPEZ])(?:/s)?,? (?:total|issued(?: at \S+)?)$`)
 	sincePattern    = regexp.MustCompile(`(?:since|started on|canceled on) (.*)$`)
+	copiedPattern   = regexp.MustCompile(`copied ([0-9.]+[BKMGTPE]?) in `)
 	removalPattern  = regexp.MustCompile(`(\S+) copied out of (\S+) at \S+, ([0-9.]+)% done`)
 	errorsPattern   = regexp.MustCompile(`^([0-9]+) data errors`)
 )
@@ -180,6 +181,7 @@ func trimText(note string) *Progress {
 }
 
 // scanText reads a scrub or resilver. The text has rounded amounts, so the done part is computed from the percentage, which is more exact.
+// After the end, it does not say how much there was.
 func scanText(text string) *Progress {
 	first, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if first == "" || first == "none requested" {
@@ -231,7 +233,12 @@ func removalText(text string) *Progress {
 	switch {
 	case strings.HasPrefix(first, "Removal of") && strings.Contains(first, "completed on"):
 		_, end, _ := strings.Cut(first, "completed on ")
-		return &Progress{Function: "removal", State: Finished, End: date(end)}
+		removal := &Progress{Function: "removal", State: Finished, End: date(end)}
+		if match := copiedPattern.FindStringSubmatch(first); match != nil {
+			removal.DoneBytes = amount(match[1])
+			removal.TotalBytes = removal.DoneBytes
+		}
+		return removal
 	case strings.HasPrefix(first, "Removal of") && strings.Contains(first, "canceled on"):
 		_, end, _ := strings.Cut(first, "canceled on ")
 		return &Progress{Function: "removal", State: Stopped, End: date(end)}

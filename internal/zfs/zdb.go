@@ -162,6 +162,7 @@ type layoutScorer struct {
 	ends map[string]uint64
 }
 
+// neighbourhood is the largest gap between blocks that count as neighbours: a few blocks of metadata in between do not separate them.
 const neighbourhood = 1 << 20
 
 var blockLine = regexp.MustCompile(`^\s*[0-9a-f]+\s+L0 ([0-9]+):([0-9a-f]+):([0-9a-f]+) `)

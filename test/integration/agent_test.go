@@ -45,11 +45,11 @@ func startAgent(l *lab, config *rest.Config, node string) {
 	host, disks, turns := zfs.New(noZFS{}), &guard.Bounded{Disks: host.NewNode(l.t.TempDir())}, &guard.Turns{}
 	recorder := manager.GetEventRecorder("storagebench-agent")
 	pools := &pool.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder, NodeName: node, ZFS: host,
-		Disks: disks, Turns: turns}
+		Disks: disks, Turns: turns, Attempts: &guard.Attempts{Root: l.t.TempDir()}}
 	l.must(pools.SetupWithManager(manager))
 	operations := &operation.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder, NodeName: node,
 		Agent: "life-1",
-		ZFS:   host, Disks: disks, Root: l.t.TempDir(), Turns: turns, Clock: clock.RealClock{}}
+		ZFS:   host, Disks: disks, Root: l.t.TempDir(), Turns: turns, Attempts: pools.Attempts, Clock: clock.RealClock{}}
 	l.must(operations.SetupWithManager(manager))
 	if l.metrics != nil {
 		shown := metrics.Agent{Node: node, Hanging: func() (int, int) { return 1, len(disks.Hanging()) }}

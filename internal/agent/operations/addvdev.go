@@ -34,7 +34,7 @@ func addVdevStage(state State) operationStage {
 			return state.taking(devices, pending("adding %s to pool %s", strings.Join(devices, ", "), state.Live.Name))
 		}
 	}
-	return done([]v1alpha1.OperationMetric{metric("poolSizeBytes", state.Live.Size)},
+	return done([]v1alpha1.OperationMetric{metric("poolSizeBytes", state.Live.Size), state.seconds()},
 		"%s is in pool %s: add it to the vdevs of the BenchmarkPool too, or it reports drift",
 		strings.Join(devices, ", "), state.Live.Name)
 }

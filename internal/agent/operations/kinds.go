@@ -128,6 +128,7 @@ func stopped(format string, values ...any) operationStage {
 }
 
 func done(metrics []v1alpha1.OperationMetric, format string, values ...any) operationStage {
+	metrics = slices.DeleteFunc(metrics, func(one v1alpha1.OperationMetric) bool { return one == unknown })
 	return operationStage{at: stageDone, message: fmt.Sprintf(format, values...), result: Result{Metrics: metrics}}
 }
 
@@ -145,7 +146,15 @@ func (s State) timed(stage operationStage) operationStage {
 	return stage
 }
 
+// unknown takes the place of a metric that done leaves out.
+var unknown = v1alpha1.OperationMetric{}
+
+// seconds returns the time since the start. It is unknown if another agent process began the operation: the work may have ended, or waited,
+// while there was no agent.
 func (s State) seconds() v1alpha1.OperationMetric {
+	if !s.Begun {
+		return unknown
+	}
 	return metric(operate.MetricDuration, int64(s.elapsed()/time.Second))
 }
 

@@ -2,8 +2,11 @@ package operations
 
 import (
 	"testing"
+	"time"
 
+	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/zfs"
 )
 
 // TestEveryActionHasAKind: an action of the API that no file plans would do nothing, or the wrong thing.
@@ -17,4 +20,61 @@ func TestEveryActionHasAKind(t *testing.T) {
 	if len(kinds) != len(all) || len(kinds) == 0 {
 		t.Errorf("%d kinds for %d actions", len(kinds), len(all))
 	}
+}
+
+// TestDurationsOfOtherAgents: an agent that did not begin an operation does not know how long it took: there may have been no agent when it
+// ended. What ZFS reports itself is known.
+func TestDurationsOfOtherAgents(t *testing.T) {
+	finished := func(s *State) { s.Job = &Job{} }
+	for name, c := range map[string]struct {
+		action v1alpha1.PoolAction
+		detail string
+		change func(*State)
+		// took is what the agent that began it reports, and others what another one reports, in seconds; -1 for nothing.
+		took, others int64
+	}{
+		"scrub": {scrubAction, "", func(s *State) {
+			s.Live.Status.Scan = scan("scrub", zfs.Finished, time.Second, 31*time.Second)
+		}, 30, 30},
+		"scrub without a start": {scrubAction, "", func(s *State) {
+			s.Live.Status.Scan = scan("scrub", zfs.Finished, 0, 31*time.Second)
+		}, 60, -1},
+		"trim": {trimAction, "", trimmed(zfs.Finished, time.Second), 60, -1},
+		"replace": {replaceAction, diskA + "-part1", func(s *State) { s.Live.Status.Vdevs[0].Children[0] = leaf(diskD) },
+			60, -1},
+		"removal": {removeAction, "mirror-7", func(*State) {}, 60, -1},
+		"vdev added": {addAction, "", func(s *State) {
+			s.Live.Status.Vdevs[0].Children = []zfs.VdevStatus{leaf(diskC), leaf(diskD)}
+		}, 60, -1},
+		"export":    {exportAction, "8", func(*State) {}, 60, -1},
+		"dataset":   {destroyAction, "5", dataset("6", 0), 60, -1},
+		"snapshot":  {forgetAction, "5", taken("6", 0), 60, -1},
+		"score":     {scoreAction, "", finished, 60, -1},
+		"map":       {mapAction, "", finished, 60, -1},
+		"replicate": {replicateAction, "701", finished, 60, -1},
+	} {
+		for begun, want := range map[bool]int64{true: c.took, false: c.others} {
+			state := begunBy(begun, c.action, c.detail)
+			c.change(&state)
+			decision, got := Plan(state), int64(-1)
+			for _, one := range decision.Result.Metrics {
+				if one.Name == operate.MetricDuration {
+					got = one.Value
+				}
+				if one.Name == "" {
+					t.Errorf("%s: a metric without a name: %+v", name, decision.Result.Metrics)
+				}
+			}
+			if decision.Outcome != v1alpha1.OutcomeSucceeded || got != want {
+				t.Errorf("%s, begun by this agent: %v: %s %q after %d s, want %d", name, begun, decision.Outcome, decision.Message, got, want)
+			}
+		}
+	}
+}
+
+// begunBy is begun, with the agent that began the operation.
+func begunBy(us bool, action v1alpha1.PoolAction, detail string) State {
+	state := begun(action, detail)
+	state.Begun = us
+	return state
 }

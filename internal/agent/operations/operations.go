@@ -27,7 +27,9 @@ type State struct {
 	Operation *v1alpha1.PoolOperation
 	Now       time.Time
 	// Agent identifies this agent process.
-	Agent  string
+	Agent string
+	// Begun says that this agent process began the operation.
+	Begun  bool
 	Policy pools.DevicePolicy
 	// Pool and ToPool are the BenchmarkPools that the action names. Nil if they do not exist.
 	Pool, ToPool *v1alpha1.BenchmarkPool

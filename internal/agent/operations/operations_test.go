@@ -2,6 +2,7 @@ package operations
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -501,6 +502,23 @@ func taken(guid string, freeing int64) func(*State) {
 	return func(s *State) {
 		dataset("7", freeing)(s)
 		s.Snapshot = Object{Name: "bench0/data@s", Exists: true, Dataset: zfs.Dataset{GUID: guid}}
+	}
+}
+
+// TestUnknownAmounts: an amount that OpenZFS before 2.3 does not print is left out. It is not 0 bytes.
+func TestUnknownAmounts(t *testing.T) {
+	scrub, removal := begun(scrubAction, ""), begun(removeAction, "mirror-7")
+	for bytes, known := range map[int64]bool{0: false, 50: true} {
+		ended := scan("scrub", zfs.Finished, 0, time.Second)
+		ended.DoneBytes, ended.TotalBytes = bytes, bytes
+		scrub.Live.Status.Scan, removal.Live.Status.Removal = ended, ended
+		for name, decision := range map[string]Decision{"scannedBytes": Plan(scrub), "copiedBytes": Plan(removal)} {
+			metrics := decision.Result.Metrics
+			at := slices.IndexFunc(metrics, func(one v1alpha1.OperationMetric) bool { return one.Name == name })
+			if decision.Outcome != v1alpha1.OutcomeSucceeded || (at >= 0) != known || known && metrics[at].Value != bytes {
+				t.Errorf("%d bytes: %s: %+v", bytes, name, decision)
+			}
+		}
 	}
 }
 

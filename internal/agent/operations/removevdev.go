@@ -36,7 +36,10 @@ func removeVdevStage(state State) operationStage {
 		metrics := []v1alpha1.OperationMetric{state.seconds()}
 		var progress *v1alpha1.OperationProgress
 		if mine {
-			metrics = []v1alpha1.OperationMetric{metric("copiedBytes", removal.DoneBytes), durationOf(*removal, state.seconds())}
+			metrics = []v1alpha1.OperationMetric{durationOf(*removal, state.seconds())}
+			if removal.DoneBytes > 0 {
+				metrics = append(metrics, metric("copiedBytes", removal.DoneBytes))
+			}
 			progress = state.progress(*removal)
 		}
 		stage := done(metrics, "the vdev of %s was removed from pool %s: change the BenchmarkPool's spec too, or it reports drift", device,

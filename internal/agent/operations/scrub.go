@@ -51,7 +51,10 @@ func scrubbed(state State, scan zfs.Progress) operationStage {
 			"see 'zpool status -v' on the node",
 			state.Live.Name, scan.Errors, scan.RepairedBytes, dataErrors)
 	}
-	return done([]v1alpha1.OperationMetric{metric("scannedBytes", max(scan.TotalBytes, scan.DoneBytes)),
-		metric("repairedBytes", scan.RepairedBytes),
-		metric("errorsFound", scan.Errors), metric("dataErrors", dataErrors), durationOf(scan, state.seconds())}, "%s", message)
+	metrics := []v1alpha1.OperationMetric{metric("repairedBytes", scan.RepairedBytes), metric("errorsFound", scan.Errors),
+		metric("dataErrors", dataErrors), durationOf(scan, state.seconds())}
+	if scanned := max(scan.TotalBytes, scan.DoneBytes); scanned > 0 { // OpenZFS before 2.3 does not say
+		metrics = append(metrics, metric("scannedBytes", scanned))
+	}
+	return done(metrics, "%s", message)
 }

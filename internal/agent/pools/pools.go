@@ -2,6 +2,7 @@
 package pools
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,6 +46,8 @@ type State struct {
 	Disks map[string]Disk
 	// Rivals are the other BenchmarkPools of the node. Read whenever Disks are.
 	Rivals []v1alpha1.BenchmarkPool
+	// Stopped is how often the node has stopped while the pool was created or imported, or right afterwards. Only read without a live pool.
+	Stopped int
 	// Users of the live pool, for messages. Only read if the object is being deleted. For a kept pool, the users of the outdated
 	// dataset, if there is one.
 	Users []string
@@ -242,8 +245,10 @@ func absentPool(state State) Decision {
 			return state.namesake(other)
 		}
 	}
-	if decision := unsafeDatasets(state); decision != nil {
-		return *decision
+	for _, refusal := range []func(State) *Decision{unsafeDatasets, State.stopsNode} {
+		if decision := refusal(state); decision != nil {
+			return *decision
+		}
 	}
 	layout := objects.SpecLayout(state.Pool.Spec.PoolTemplate)
 	disks, refused := state.Take(layout.Devices())
@@ -301,7 +306,7 @@ func (s State) labelled(guid string) bool {
 }
 
 func importPool(state State, guid string) Decision {
-	if decision := state.elsewhere(guid); decision != nil {
+	if decision := cmp.Or(state.elsewhere(guid), state.stopsNode()); decision != nil {
 		return *decision
 	}
 	return act(fmt.Sprintf("importing pool %s (guid %s)", naming.PoolName(state.Pool), guid),

@@ -193,6 +193,13 @@ func TestAbsentPool(t *testing.T) {
 			s.Pool.Status.GUID = "77"
 			s.Importable = []zfs.Importable{{Name: "bench0", GUID: "78"}, {Name: "bench0", GUID: "77"}}
 		}, "AddFinalizer ImportPool", v1alpha1.ReasonPoolChanging, "guid 77"},
+		"the node has stopped with it": {func(s *State) { s.Stopped = maxStopped - 1 }, "AddFinalizer CreatePool", v1alpha1.ReasonPoolChanging,
+			"making pool bench0"},
+		"the node stops with it": {func(s *State) { s.Stopped = maxStopped }, "", v1alpha1.ReasonPoolStopsNode, "stopped 3 times"},
+		"the node stops with its import": {func(s *State) {
+			s.Stopped, s.Pool.Status.GUID = maxStopped, "77"
+			s.Importable = []zfs.Importable{{Name: "bench0", GUID: "77"}}
+		}, "", v1alpha1.ReasonPoolStopsNode, "remove /var/lib/storagebench/attempts/" + string(wantedPool().UID)},
 		"a namesake on other disks": {func(s *State) { s.Importable = []zfs.Importable{{Name: "bench0", GUID: "78"}} }, "",
 			v1alpha1.ReasonPoolNameTaken, "guid 78"},
 		"made, but not recorded": {func(s *State) {

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	agentpools "github.com/storagebench/storagebench/internal/agent/pools"
 	"github.com/storagebench/storagebench/test/lab/vm"
 )
 
@@ -75,6 +76,31 @@ func (p *pools) nodeReset() {
 	g.Expect(p.script(`mkdir -p /e2e; zfs mount -a; sha256sum </e2e/file`)).To(gomega.Equal(sum))
 	p.run("zfs", "unmount", name+"/data")
 	p.remove(pool)
+}
+
+// nodeStops presses the reset button whenever the pool has been imported, as if the pool stopped the kernel. The agent does not import it
+// once more until a person lets it.
+func (p *pools) nodeStops() {
+	g := gomega.NewWithT(p.t)
+	switchOnAfterwards(p.t, p.node)
+	pool := p.make("stops", `{vdevs: [{devices: [$1]}]}`)
+	p.ready(pool)
+	name, record := string(pool.Spec.PoolName), agentpools.AttemptPath(pool.UID)
+	for range 2 {
+		act(p.t, p.node, "reset")
+		eventually(p.t, "the pool is imported again", func(g gomega.Gomega) {
+			found, err := theLab.Run(p.t.Context(), p.node, "zpool", "list", "-H", "-o", "name,readonly", name)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(strings.TrimSpace(found)).To(gomega.Equal(name + "\toff"))
+		})
+	}
+	act(p.t, p.node, "reset")
+	g.Expect(p.says(pool, v1alpha1.ReasonPoolStopsNode)).To(gomega.ContainSubstring("remove " + record))
+	g.Expect(p.run("zpool", "list", "-H", "-o", "name")).NotTo(gomega.ContainSubstring(name))
+	p.run("rm", record)
+	p.ready(pool)
+	p.remove(pool)
+	p.run("test", "!", "-e", record)
 }
 
 // lostDisk removes the only disk of a pool: the object cannot be deleted, says what is left and where, and is deleted once it is released.

@@ -71,6 +71,7 @@ func TestPools(t *testing.T) {
 		{name: "node reset in operations", test: (*pools).operationsReset, long: true},
 		{name: "agent killed", test: (*pools).agentKilled, long: true},
 		{name: "node reset", test: (*pools).nodeReset, long: true},
+		{name: "node stops", test: (*pools).nodeStops, long: true},
 		{name: "lost disk", test: (*pools).lostDisk, long: true},
 		{name: "silent disk", test: (*pools).silentDisk, long: true},
 		{name: "retained", test: (*pools).retained, long: true},
