@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -63,10 +64,10 @@ func (n *Node) swaps(disk *Disk, members map[string]string) error {
 
 // mounts looks into the mounts of every process. Opening the disk exclusively detects mounts in a namespace without any process.
 func (n *Node) mounts(disk *Disk, members map[string]string) error {
-	found := map[string]bool{}
+	found, deviceless := map[string]bool{}, n.deviceless()
 	return n.eachNamespace(func(process, thread string) error {
 		return n.mountsOf(thread, func(mount mountinfo.Mount) error {
-			kernel := n.mounted(mount, members)
+			kernel := n.mounted(mount, members, deviceless)
 			if kernel != "" && !found[kernel] {
 				found[kernel] = true
 				disk.find(Mounted, "%s is mounted at %.*s, seen by process %s", disk.title(kernel, members), toldPath, mount.Point, process)
@@ -183,8 +184,10 @@ func (n *Node) mountAt(path string) (mountinfo.Mount, error) {
 }
 
 // mounted returns the kernel's name of the mounted disk or partition, if it is one of the members. File systems on several disks show a
-// virtual number, but have a source. If a pod has a disk as a raw block volume, its device file is mounted.
-func (n *Node) mounted(mount mountinfo.Mount, members map[string]string) string {
+// virtual number, but have a source: btrfs names one of its disks, bcachefs all of them. If a pod has a disk as a raw block volume, its
+// device file is mounted. The source of a deviceless file system is any text: a tenant can mount a tmpfs with the name of a disk in a user
+// namespace of its own. Only root of the node can mount the other types.
+func (n *Node) mounted(mount mountinfo.Mount, members map[string]string, deviceless map[string]bool) string {
 	if kernel := members[mount.Device]; kernel != "" {
 		return kernel
 	}
@@ -194,7 +197,42 @@ func (n *Node) mounted(mount mountinfo.Mount, members map[string]string) string 
 		}
 		return n.member("/dev"+mount.Root, members)
 	}
-	return n.member(mount.Source, members)
+	kind, _, _ := strings.Cut(mount.FSType, ".") // a subtype, as in fuse.sshfs, is any text too
+	devices, found := strings.CutPrefix(mount.Source, "/dev/")
+	if !found || deviceless[kind] {
+		return ""
+	}
+	for device := range strings.SplitSeq(devices, ":/dev/") {
+		if kernel := n.member("/dev/"+device, members); kernel != "" {
+			return kernel
+		}
+	}
+	return ""
+}
+
+// typesLimit bounds how much is read of the list of file system types. Each has a line of about 15 bytes.
+const typesLimit = 64 << 10
+
+// deviceless returns the types of file systems that need no device. A type that is not in the kernel's list counts as one that needs a
+// device, and so do all types if the list cannot be read.
+func (n *Node) deviceless() map[string]bool {
+	file, err := os.Open(n.path("proc/filesystems"))
+	if err != nil {
+		return nil
+	}
+	defer file.Close() //nolint:errcheck // opened for reading: nothing is lost
+	list, err := io.ReadAll(io.LimitReader(file, typesLimit))
+	if err != nil {
+		return nil
+	}
+	types := map[string]bool{}
+	for line := range strings.Lines(string(list)) {
+		entry, whole := strings.CutSuffix(line, "\n") // the limit may cut the last name
+		if kind, marked := strings.CutPrefix(entry, "nodev\t"); marked && whole {
+			types[kind] = true
+		}
+	}
+	return types
 }
 
 // member returns the kernel's name of a path if it leads to the disk or one of its partitions.

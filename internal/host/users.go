@@ -77,20 +77,21 @@ func (n *Node) PoolUsers(pool string, own ...string) ([]string, error) {
 
 // mountUsers finds mounts of the datasets and volumes of a pool.
 func (n *Node) mountUsers(pool string, own []string, found *users, volumes, members map[string]string) error {
+	// A tenant cannot mount a dataset that is not delegated to its user namespace, and the kernel writes the names of datasets itself.
 	isDataset := func(mount mountinfo.Mount) bool { return mount.FSType == "zfs" && ofPool(mount.Source, pool) }
 	isOwn := func(mount mountinfo.Mount) bool { return isDataset(mount) && slices.Contains(own, mount.Point) }
-	same := copies{texts: map[mountinfo.Standing]string{}}
+	same, deviceless := copies{texts: map[mountinfo.Standing]string{}}, n.deviceless()
 	err := n.standing(nodeProcess, isOwn, func(mount mountinfo.Standing) { same.own = append(same.own, mount) })
 	if err != nil && !gone(err) {
 		return err
 	}
 	err = n.eachNamespace(func(process, thread string) error {
 		want := func(mount mountinfo.Mount) bool {
-			return isDataset(mount) && (process != nodeProcess || !isOwn(mount)) || n.mounted(mount, members) != ""
+			return isDataset(mount) && (process != nodeProcess || !isOwn(mount)) || n.mounted(mount, members, deviceless) != ""
 		}
 		return n.standing(thread, want, func(mount mountinfo.Standing) {
 			at := fmt.Sprintf("is mounted at %.*s, seen by process %s", toldPath, mount.Point, process)
-			if kernel := n.mounted(mount.Mount, members); kernel != "" {
+			if kernel := n.mounted(mount.Mount, members, deviceless); kernel != "" {
 				found.tell("volume %s (%s) %s", volumes[kernel], kernel, at)
 			} else if text := fmt.Sprintf("dataset %s %s", mount.Source, at); !same.add(mount, text) {
 				found.tell("%s", text)

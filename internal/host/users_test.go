@@ -75,6 +75,16 @@ func TestPoolUsers(t *testing.T) {
 			volume(n)
 			n.mountTable(7, "30 24 230:16 / /own rw - ext4 /dev/zd16 rw\n")
 		}, "volume bench0/a/vol (zd16) is mounted at /own, seen by process 7"},
+		{"file systems without a device that name a volume or the pool", func(n *fakeNode) {
+			volume(n)
+			n.file("/proc/filesystems", "nodev\ttmpfs\nnodev\tfuse\n\tbtrfs\n")
+			n.mountTable(7, "30 24 0:40 / /x rw - tmpfs /dev/zd16 rw\n31 24 0:41 / /y rw - fuse.zfs bench0/a rw\n")
+		}, ""},
+		{"a volume in a btrfs", func(n *fakeNode) {
+			volume(n)
+			n.file("/proc/filesystems", "nodev\ttmpfs\nnodev\tfuse\n\tbtrfs\n")
+			n.mountTable(7, "30 24 0:40 / /x rw - btrfs /dev/zvol/bench0/a/vol rw\n")
+		}, "volume bench0/a/vol (zd16) is mounted at /x, seen by process 7"},
 		{"a held volume", func(n *fakeNode) {
 			volume(n)
 			n.file("/sys/class/block/zd16/holders/dm-3", "")
