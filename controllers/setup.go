@@ -115,6 +115,7 @@ func Cache(options Options) (cache.Options, error) {
 			&batchv1.Job{}:                  ours(trim.Job),
 			&corev1.Node{}:                  {Transform: trim.Node},
 			&v1alpha1.StorageBenchmark{}:    {Transform: trim.Benchmark},
+			&v1alpha1.BenchmarkRun{}:        {Transform: trim.Run},
 			&v1alpha1.StorageTarget{}:       {Transform: trim.Metadata},
 			&v1alpha1.PoolOperation{}:       {Transform: trim.Operation},
 			&corev1.Event{}:                 {Field: concerning, Transform: trim.Event},

@@ -132,6 +132,7 @@ type StorageBenchmarkSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	Seed *int64 `json:"seed,omitempty"`
 	// maxAttempts is the number of attempts at each run. An Invalid run is repeated from the beginning. Defaults to 2.
+	// The experiment ends after 64 Invalid attempts, or after twice as many as it has runs if that is more.
 	// +optional
 	// +default=2
 	// +kubebuilder:validation:Minimum=1
@@ -245,7 +246,7 @@ type StorageBenchmarkStatus struct {
 	// startedAt is when the first run was created.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// finishedAt is when the verdict was set.
+	// finishedAt is when the last run ended.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 	// progress is the progress of the runs.

@@ -103,17 +103,16 @@ func turnOf(benchmark *v1alpha1.StorageBenchmark) int64 {
 // releaseLease releases a node after a final check that none of our runs is still running on it.
 func (r *Reconciler) releaseLease(ctx context.Context, observed *observation, node string) error {
 	benchmark := observed.Benchmark
-	var own v1alpha1.BenchmarkRunList
-	if err := r.Live.List(ctx, &own, client.InNamespace(benchmark.Namespace),
-		client.MatchingLabels{v1alpha1.LabelBenchmarkUID: string(benchmark.UID)}); err != nil {
+	own, err := r.liveRuns(ctx, benchmark.Namespace, string(benchmark.UID))
+	if err != nil {
 		return fmt.Errorf("confirm that no run is running on node %s: %w", node, err)
 	}
-	for i := range own.Items {
-		if own.Items[i].Spec.NodeName == node && !runs.Resting(&own.Items[i]) {
+	for i := range own {
+		if own[i].Spec.NodeName == node && !runs.Resting(&own[i]) {
 			return nil // the cache will show it, and the planner will decide again
 		}
 	}
-	if keeps, err := r.keepsPools(ctx, observed, node, own.Items); err != nil || keeps {
+	if keeps, err := r.keepsPools(ctx, observed, node, own); err != nil || keeps {
 		return err
 	}
 	return r.deleteLease(ctx, node, string(benchmark.UID))

@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/controllers/trim"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
@@ -73,7 +74,11 @@ func (r *Reconciler) observe(ctx context.Context, benchmark *v1alpha1.StorageBen
 	if err != nil {
 		return nil, err
 	}
-	experiment.Identify(&observed.State, targets)
+	if run := experiment.Identify(&observed.State, targets); run != "" {
+		if err := r.useTarget(ctx, &observed.State, run); err != nil {
+			return nil, err
+		}
+	}
 	if observed.gates, err = experiment.Understand(&observed.State); err != nil {
 		return nil, err
 	}
@@ -112,6 +117,16 @@ func (r *Reconciler) storageTargets(ctx context.Context, benchmark *v1alpha1.Sto
 	return found, nil
 }
 
+// useTarget reads the target of a run, which the cache does not keep, and uses it for the StorageTargets of the spec.
+func (r *Reconciler) useTarget(ctx context.Context, state *experiment.State, name string) error {
+	var run v1alpha1.BenchmarkRun
+	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: state.Benchmark.Namespace, Name: name}, &run); err != nil {
+		return fmt.Errorf("read the target of run %s/%s: %w", state.Benchmark.Namespace, name, err)
+	}
+	experiment.UseTarget(state, run.Spec.Target)
+	return nil
+}
+
 func (r *Reconciler) observeClasses(ctx context.Context, observed *observation) error {
 	if r.WithoutClusterReads {
 		observed.ClusterUnread, observed.Classes = true, experiment.NamedClasses(observed.Slots)
@@ -142,12 +157,11 @@ func (r *Reconciler) abandoned(ctx context.Context, lease *experiment.LeaseState
 	} else if err == nil && string(holder.UID) == lease.Holder {
 		return false, false, nil
 	}
-	var left v1alpha1.BenchmarkRunList
-	if err := r.Live.List(ctx, &left, client.InNamespace(key.Namespace),
-		client.MatchingLabels{v1alpha1.LabelBenchmarkUID: lease.Holder}); err != nil {
+	left, err := r.liveRuns(ctx, key.Namespace, lease.Holder)
+	if err != nil {
 		return true, false, fmt.Errorf("look for runs of the vanished benchmark %s: %w", key, err)
 	}
-	if slices.ContainsFunc(left.Items, func(run v1alpha1.BenchmarkRun) bool { return !runs.Resting(&run) }) {
+	if slices.ContainsFunc(left, func(run v1alpha1.BenchmarkRun) bool { return !runs.Resting(&run) }) {
 		return true, false, nil
 	}
 	// Normally, a run goes only after its pods. If its finalizer was removed, wait for the pods, but no longer than any benchmark may hold a
@@ -163,6 +177,26 @@ func (r *Reconciler) abandoned(ctx context.Context, lease *experiment.LeaseState
 	return true, !slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool {
 		return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 	}), nil
+}
+
+// liveRuns lists the runs of a benchmark from the API server, a few at a time and trimmed like those in the cache: the specs of all of them
+// may not fit into the memory.
+func (r *Reconciler) liveRuns(ctx context.Context, namespace, benchmarkUID string) (all []v1alpha1.BenchmarkRun, err error) {
+	const atATime = 50
+	for next, more := "", true; more; more = next != "" {
+		var list v1alpha1.BenchmarkRunList
+		if err := r.Live.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkUID: benchmarkUID},
+			client.Limit(atATime), client.Continue(next)); err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			if _, err := trim.Run(&list.Items[i]); err != nil {
+				return nil, err
+			}
+		}
+		all, next = append(all, list.Items...), list.Continue
+	}
+	return all, nil
 }
 
 // LeaseState returns the contents of a Lease.

@@ -157,6 +157,69 @@ func Benchmark(object any) (any, error) {
 	return benchmark, nil
 }
 
+// Run keeps what other objects need to know about a run. For its own reconcile, a run is read from the API server.
+func Run(object any) (any, error) {
+	run, is := object.(*v1alpha1.BenchmarkRun)
+	if !is {
+		return Metadata(object)
+	}
+	if at := slices.Index(run.Finalizers, v1alpha1.FinalizerTeardown); at > 0 { // without it, the run would seem to have left its node
+		run.Finalizers[0], run.Finalizers[at] = run.Finalizers[at], run.Finalizers[0]
+	}
+	shrink(run)
+	spec := &run.Spec
+	spec.Target.ZFS, spec.PodTemplate = outlineTarget(spec.Target.ZFS), v1alpha1.PodTemplate{}
+	for i := range spec.Phases {
+		spec.Phases[i] = outlinePhase(&spec.Phases[i])
+	}
+	return run, nil
+}
+
+// outlineTarget keeps the names of the volumes, what provides them and how long their pools stay, but not the layouts of the pools.
+func outlineTarget(target *v1alpha1.ZFSTarget) *v1alpha1.ZFSTarget {
+	if target == nil {
+		return nil
+	}
+	kept := &v1alpha1.ZFSTarget{Reset: target.Reset, KeepFor: target.KeepFor, Dataset: outlineDataset(target.Dataset)}
+	for _, volume := range target.Volumes {
+		kept.Volumes = append(kept.Volumes, v1alpha1.AdditionalVolume{Name: volume.Name, PoolOf: volume.PoolOf,
+			Dataset: outlineDataset(volume.Dataset)})
+	}
+	return kept
+}
+
+func outlineDataset(dataset *v1alpha1.DatasetTemplate) *v1alpha1.DatasetTemplate {
+	if dataset == nil {
+		return nil
+	}
+	return &v1alpha1.DatasetTemplate{Provisioner: dataset.Provisioner}
+}
+
+// outlinePhase keeps the name and the kind of a phase, and which file its workload reads: results are judged by whether that file has
+// changed.
+func outlinePhase(phase *v1alpha1.Phase) v1alpha1.Phase {
+	kept := v1alpha1.Phase{Name: phase.Name}
+	switch {
+	case phase.Fill != nil:
+		kept.Fill = &v1alpha1.FillPhase{}
+	case phase.Fragment != nil:
+		kept.Fragment = &v1alpha1.FragmentPhase{}
+	case phase.Free != nil:
+		kept.Free = &v1alpha1.FreePhase{}
+	case phase.Operate != nil:
+		kept.Operate = &v1alpha1.OperatePhase{}
+	case phase.Measure != nil:
+		kept.Measure = &v1alpha1.MeasurePhase{}
+		if fio := phase.Measure.Workload.FIO; fio != nil {
+			kept.Measure.Workload.FIO = &v1alpha1.FIOWorkload{JobFileFrom: fio.JobFileFrom}
+		}
+		if postgres := phase.Measure.Workload.Postgres; postgres != nil {
+			kept.Measure.Workload.Postgres = &v1alpha1.PostgresWorkload{Script: postgres.Script}
+		}
+	}
+	return kept
+}
+
 // firstMedians returns the first medians: only as many as the metrics show.
 func firstMedians(summary []v1alpha1.PhaseSummary) []v1alpha1.PhaseSummary {
 	var kept []v1alpha1.PhaseSummary

@@ -3,6 +3,7 @@ package trim
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/volume"
+	"github.com/storagebench/storagebench/internal/workload"
 )
 
 // large is a text that a tenant could write. Each call returns another one, so that each takes memory.
@@ -72,6 +75,18 @@ var kinds = map[string]struct {
 			Spec: v1alpha1.StorageBenchmarkSpec{PodTemplate: v1alpha1.PodTemplate{Annotations: map[string]string{"a": large(i)}},
 				Gates: []v1alpha1.Gate{{Expression: large(i)}}}}
 	}, Benchmark},
+	"BenchmarkRun": {func(i int) any {
+		run := &v1alpha1.BenchmarkRun{ObjectMeta: hostile(i), Spec: v1alpha1.BenchmarkRunSpec{
+			PodTemplate: v1alpha1.PodTemplate{Annotations: map[string]string{"a": large(i)}},
+			Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Pool: v1alpha1.PoolTemplate{
+				Vdevs: []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{v1alpha1.DevicePath(large(i))}}}}}}}}
+		for k := range 16 {
+			run.Spec.Phases = append(run.Spec.Phases, v1alpha1.Phase{Name: v1alpha1.PhaseName(fmt.Sprint("p", k)),
+				Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{
+					FIO: &v1alpha1.FIOWorkload{JobFile: strings.Repeat("#", 16<<10)}}}})
+		}
+		return run
+	}, Run},
 }
 
 // heapOf returns how much memory the given number of objects takes.
@@ -189,6 +204,72 @@ func TestWhatIsReadIsKept(t *testing.T) {
 	if kept := benchmark.(*v1alpha1.StorageBenchmark); !kept.Spec.Suspend || kept.Spec.Baseline == nil || kept.Status.Queue == nil ||
 		kept.Status.NodeName != "n1" {
 		t.Errorf("of a benchmark is left %+v", kept)
+	}
+}
+
+// TestWhatIsReadOfARun: a cached run shows all but its pod template, its target and its phases, and of these what the planner, the results
+// and the metrics read.
+func TestWhatIsReadOfARun(t *testing.T) {
+	file, script := &v1alpha1.ConfigMapKey{Name: "mine", Key: "job.fio"}, &v1alpha1.ConfigMapKey{Name: "mine", Key: "tx.sql"}
+	measure := func(workload v1alpha1.Workload) *v1alpha1.MeasurePhase {
+		return &v1alpha1.MeasurePhase{Workload: workload}
+	}
+	whole := &v1alpha1.BenchmarkRun{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "r", UID: "u-1", ResourceVersion: "7", Generation: 1,
+			Labels:          map[string]string{v1alpha1.LabelBenchmarkUID: "b-1", v1alpha1.LabelLineage: "l-1"},
+			Annotations:     map[string]string{v1alpha1.AnnotationScheduledTime: "2026-11-21T12:00:00Z"},
+			Finalizers:      []string{v1alpha1.FinalizerTeardown},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "StorageBenchmark", Name: "b", UID: "b-1", Controller: new(true)}}},
+		Spec: v1alpha1.BenchmarkRunSpec{Benchmark: "b", Experiment: "0a1b2c3d", Index: 3, Variant: "a", Repetition: 2, Attempt: 2, Seed: 7,
+			NodeName: "n2", Group: &v1alpha1.RunGroup{Name: "g", Index: 1, Nodes: []string{"n1", "n2"}}, RunnerImage: "runner:1",
+			Retain: v1alpha1.RetainAlways, PodTemplate: v1alpha1.PodTemplate{Labels: map[string]string{"team": "a"}},
+			Target: v1alpha1.Target{ZFS: &v1alpha1.ZFSTarget{Reset: v1alpha1.ResetNone, KeepFor: v1alpha1.KeepForSchedule,
+				Pool:    v1alpha1.PoolTemplate{Vdevs: []v1alpha1.Vdev{{Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/a"}}}},
+				Dataset: &v1alpha1.DatasetTemplate{Provisioner: "Local", Properties: v1alpha1.Properties{"recordsize": "8k"}},
+				Volumes: []v1alpha1.AdditionalVolume{{Name: "log", Pool: &v1alpha1.PoolTemplate{}, Dataset: &v1alpha1.DatasetTemplate{
+					Provisioner: "OpenEBS"}}, {Name: "archive", PoolOf: "log"}}}},
+			Phases: []v1alpha1.Phase{{Name: "fill", Fill: &v1alpha1.FillPhase{To: "80%"}}, {Name: "age", Fragment: &v1alpha1.FragmentPhase{}},
+				{Name: "free", Free: &v1alpha1.FreePhase{}}, {Name: "scrub", Operate: &v1alpha1.OperatePhase{}},
+				{Name: "scan", Measure: measure(v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{Regions: 8}})},
+				{Name: "jobs", Measure: measure(v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFileFrom: file}})},
+				{Name: "tx", Measure: measure(v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{Script: script, Clients: 8}})}}},
+		Status: v1alpha1.BenchmarkRunStatus{State: "Valid", CurrentPhase: "tx", Retryable: true,
+			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Message: "done"}},
+			Volumes:    []v1alpha1.RunVolumeStatus{{Name: "data", KeptFrom: "q"}}, Phases: []v1alpha1.RunPhaseStatus{{Name: "fill", Result: "f"}}},
+	}
+	object, err := Run(whole.DeepCopy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := object.(*v1alpha1.BenchmarkRun)
+	for i := range whole.Spec.Phases {
+		before, after := &whole.Spec.Phases[i], &kept.Spec.Phases[i]
+		had, _ := workload.PhaseTraits(before)
+		has, _ := workload.PhaseTraits(after)
+		if after.Name != before.Name || workload.KindOf(after) != workload.KindOf(before) || cmp.Diff(had.File, has.File) != "" {
+			t.Errorf("of phase %s is left %+v with file %+v", before.Name, after, has.File)
+		}
+	}
+	volumes := func(run *v1alpha1.BenchmarkRun) (words []string) {
+		for _, one := range volume.RunVolumes(run) {
+			words = append(words, fmt.Sprint(one.Name, " on the pool of ", one.PoolOf, " by ", one.Dataset.Provisioner))
+		}
+		return words
+	}
+	if diff := cmp.Diff(volumes(whole), volumes(kept)); diff != "" {
+		t.Errorf("of the volumes is left (-want +got):\n%s", diff)
+	}
+	if target := kept.Spec.Target.ZFS; target.Reset != v1alpha1.ResetNone || target.KeepFor != v1alpha1.KeepForSchedule {
+		t.Errorf("of the target is left %+v", target)
+	}
+	whole.Spec.PodTemplate, whole.Spec.Target, whole.Spec.Phases = v1alpha1.PodTemplate{}, kept.Spec.Target, kept.Spec.Phases
+	if diff := cmp.Diff(whole, kept); diff != "" {
+		t.Errorf("of the rest is left (-want +got):\n%s", diff)
+	}
+	crowded := &v1alpha1.BenchmarkRun{ObjectMeta: hostile(1)}
+	crowded.Finalizers = append(crowded.Finalizers, v1alpha1.FinalizerTeardown)
+	if _, err := Run(crowded); err != nil || !slices.Contains(crowded.Finalizers, v1alpha1.FinalizerTeardown) {
+		t.Errorf("of the finalizers are left %v (%v)", crowded.Finalizers, err)
 	}
 }
 

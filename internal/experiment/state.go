@@ -40,7 +40,7 @@ type State struct {
 	TeardownGrace time.Duration
 	// Neighbours are the other benchmarks of the namespace that use part of its share of nodes and queues, or wait for it.
 	Neighbours []Neighbour
-	// Runs are all runs of this benchmark, including those of earlier experiments.
+	// Runs are all runs of this benchmark, including those of earlier experiments, with as much of their specs as package trim keeps.
 	Runs []v1alpha1.BenchmarkRun
 	// Nodes are the nodes that fit the pods, each with the length of its queue.
 	Nodes []NodeState

@@ -11,13 +11,14 @@ import (
 )
 
 // Identify sets the hash of the experiment, and replaces references to StorageTargets by their contents. An experiment that has begun keeps
-// its hash: changes to StorageTargets take effect in the next experiment.
-func Identify(state *State, found map[string]v1alpha1.Target) {
+// its hash: changes to StorageTargets take effect in the next experiment. If they have changed since it ended, Identify returns the name of
+// a run whose target the caller reads and passes to UseTarget: the runs in the state have no complete targets.
+func Identify(state *State, found map[string]v1alpha1.Target) (run string) {
 	benchmark := state.Benchmark
 	names := design.TargetNames(&benchmark.Spec)
 	if len(names) == 0 {
 		state.Experiment, state.Lineage = design.IDAt(benchmark, state.ScheduledTime), lineageOf(benchmark, "")
-		return
+		return ""
 	}
 	state.TargetDigest = digestOf(names, found)
 	state.Experiment, state.Lineage = idWith(benchmark, state.ScheduledTime, state.TargetDigest), lineageOf(benchmark, state.TargetDigest)
@@ -27,27 +28,22 @@ func Identify(state *State, found map[string]v1alpha1.Target) {
 		idWith(benchmark, state.ScheduledTime, kept.TargetDigest) == kept.Experiment {
 		kept.Lineage = lineageOf(benchmark, kept.TargetDigest)
 		*state = kept
-		keepTargets(state, names, found)
-		return
+		return keepTargets(state, names, found)
 	}
 	if missing := design.ReplaceTargets(&benchmark.Spec, found); len(missing) > 0 {
 		state.TargetError = design.Refuse(v1alpha1.ReasonTargetNotFound, "there is no StorageTarget %s in namespace %s: create it, or write "+
 			"another name in target.ref.name ('kubectl get storagetargets')", strings.Join(missing, ", "), benchmark.Namespace)
 	}
+	return ""
 }
 
 // keepTargets handles an experiment that began with StorageTargets that have changed since. Once it has finished, only the names and
-// numbers of its runs are needed, so the target of any run will do. An unfinished experiment gets a TargetError.
-func keepTargets(state *State, names []string, found map[string]v1alpha1.Target) {
+// numbers of its runs are needed, so the target of any run will do: it returns the first one. An unfinished experiment gets a TargetError.
+func keepTargets(state *State, names []string, found map[string]v1alpha1.Target) (run string) {
 	benchmark := state.Benchmark
 	at := slices.IndexFunc(state.Runs, func(run v1alpha1.BenchmarkRun) bool { return run.Spec.Experiment == state.Experiment })
 	if benchmark.Status.FinishedAt != nil && at >= 0 {
-		used := map[string]v1alpha1.Target{}
-		for _, name := range names {
-			used[name] = state.Runs[at].Spec.Target
-		}
-		design.ReplaceTargets(&benchmark.Spec, used)
-		return
+		return state.Runs[at].Name
 	}
 	reason, what := v1alpha1.ReasonTargetChanged, "was changed after this experiment began"
 	for _, name := range names {
@@ -57,6 +53,16 @@ func keepTargets(state *State, names []string, found map[string]v1alpha1.Target)
 	}
 	state.TargetError = design.Refuse(reason, "StorageTarget %s %s: recreate it as it was, or change the annotation %s to start another "+
 		"experiment", strings.Join(names, " or "), what, v1alpha1.AnnotationRerun)
+	return ""
+}
+
+// UseTarget replaces all references to StorageTargets by one target.
+func UseTarget(state *State, target v1alpha1.Target) {
+	used := map[string]v1alpha1.Target{}
+	for _, name := range design.TargetNames(&state.Benchmark.Spec) {
+		used[name] = target
+	}
+	design.ReplaceTargets(&state.Benchmark.Spec, used)
 }
 
 // digestOf is a digest of the StorageTargets with the given names.

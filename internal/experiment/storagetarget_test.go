@@ -19,7 +19,12 @@ func TestIdentify(t *testing.T) {
 		state := State{Benchmark: runstest.Benchmark(), Runs: runs}
 		state.Benchmark.Spec.Target, state.Benchmark.Spec.Variants = v1alpha1.Target{Ref: &v1alpha1.TargetRef{Name: "a"}}, nil
 		state.Benchmark.Status = status
-		Identify(&state, found)
+		if name := Identify(&state, found); name != "" {
+			if name != runs[0].Name {
+				t.Errorf("the target is that of run %q", name)
+			}
+			UseTarget(&state, runs[0].Spec.Target)
+		}
 		return state
 	}
 	fresh := identify(v1alpha1.StorageBenchmarkStatus{}, first)
@@ -28,7 +33,8 @@ func TestIdentify(t *testing.T) {
 	begun.StartedAt = &metav1.Time{Time: runstest.Noon}
 	ended := begun
 	ended.FinishedAt = &metav1.Time{Time: runstest.Noon}
-	run := v1alpha1.BenchmarkRun{Spec: v1alpha1.BenchmarkRunSpec{Experiment: fresh.Experiment, Target: first["a"]}}
+	run := v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Name: "r"},
+		Spec: v1alpha1.BenchmarkRunSpec{Experiment: fresh.Experiment, Target: first["a"]}}
 	for _, c := range []struct {
 		name   string
 		status v1alpha1.StorageBenchmarkStatus

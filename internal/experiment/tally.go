@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -56,6 +57,11 @@ func Count(state State) Tally {
 		}
 		hopeless = tally.countSlot(state, &state.Slots[i], attempts) || hopeless
 	}
+	if tally.Next != nil && tally.Invalid >= mostInvalid(tally.Total) {
+		hopeless = true
+		tally.GivenUp = slices.Insert(tally.GivenUp, 0, fmt.Sprintf("all further runs, because %d attempts are Invalid, the limit for an "+
+			"experiment of %d runs (see its BenchmarkRuns for the reasons)", tally.Invalid, tally.Total))
+	}
 	if tally.Done > 0 {
 		tally.MeanDuration = spent / time.Duration(tally.Done)
 	}
@@ -68,6 +74,10 @@ func Count(state State) Tally {
 	}
 	return tally
 }
+
+// mostInvalid is how many attempts may be Invalid before an experiment ends: all that the default of maxAttempts allows, but enough for the
+// largest maxAttempts in a small experiment. Each attempt is a BenchmarkRun that stays until the experiment is superseded or deleted.
+func mostInvalid(runs int) int { return max(2*runs, 64) }
 
 // took is the time from the first start to the last end.
 func (a attempt) took() time.Duration {

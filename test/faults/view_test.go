@@ -23,6 +23,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/benchmark"
 	"github.com/storagebench/storagebench/controllers/line"
+	"github.com/storagebench/storagebench/controllers/trim"
 	planner "github.com/storagebench/storagebench/internal/experiment"
 )
 
@@ -90,6 +91,11 @@ func (v *view) snapshot(ctx context.Context, kind *kindView) ([]client.Object, e
 	snapshot := make([]client.Object, len(objects))
 	for i := range objects {
 		snapshot[i] = objects[i].(client.Object)
+		if run, is := objects[i].(*v1alpha1.BenchmarkRun); is { // as controllers.Cache does
+			if _, err := trim.Run(run); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return snapshot, nil
 }
