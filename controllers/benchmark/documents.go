@@ -7,7 +7,6 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/documents"
-	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
@@ -38,9 +37,8 @@ func progressed(ctx context.Context) {
 }
 
 // loadDocuments reads the stored result of every phase, without the tools' own output. Missing results and those with a wrong digest are
-// omitted. The gates determine which metrics of distributions are loaded.
-func (r *Reconciler) loadDocuments(ctx context.Context, runs []v1alpha1.BenchmarkRun,
-	gates *gate.Set) (map[string]results.PhaseDocument, error) {
+// omitted. The gates determine which metrics of distributions are loaded. The caller has to free what it gets.
+func (r *Reconciler) loadDocuments(ctx context.Context, runs []v1alpha1.BenchmarkRun, gates *gate.Set) (documents.Loaded, error) {
 	digests, namespace := map[string]string{}, ""
 	for i := range runs {
 		namespace = runs[i].Namespace

@@ -81,9 +81,10 @@ func TestManyDocumentsTakeLongerThanATurn(t *testing.T) {
 		defer end()
 		began := time.Now()
 		loaded, err := (&Reconciler{Documents: slowServer{stored: stored, takes: 30 * time.Second}}).loadDocuments(ctx, runs, nil)
-		if err != nil || len(loaded) != 296 || loaded["run-299"].Metrics["readBytes"] != 299 {
-			t.Errorf("%d documents, error %v: want 296, without the missing, the edited, the emptied and the replaced one", len(loaded), err)
+		if err != nil || len(loaded.Phases) != 296 || loaded.Phases["run-299"].Metrics["readBytes"] != 299 || loaded.Refused != 0 {
+			t.Errorf("%d documents, error %v: want 296, without the missing, the edited, the emptied and the replaced one", len(loaded.Phases), err)
 		}
+		loaded.Free()
 		if took := time.Since(began); took < 5*turnPatience {
 			t.Errorf("it took %s, which a fixed deadline would allow too", took)
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // The keys of a results ConfigMap.
@@ -31,6 +32,8 @@ const (
 	keyJUnit   = "junit.xml"
 	// maxResultsBytes leaves room for the report and JUnit below the API's limit of 1 MiB.
 	maxResultsBytes = 500 << 10
+	// maxResultsMessage bounds the message of results. It can contain texts from the results of phases.
+	maxResultsMessage = 4096
 )
 
 // writeResults judges an experiment and writes its ConfigMap.
@@ -49,10 +52,12 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 			evidence.Runs = append(evidence.Runs, observed.Runs[i])
 		}
 	}
-	var err error
-	if evidence.Documents, err = r.loadDocuments(ctx, evidence.Runs, evidence.Gates); err != nil {
+	loaded, err := r.loadDocuments(ctx, evidence.Runs, evidence.Gates)
+	if err != nil {
 		return err
 	}
+	defer loaded.Free()
+	evidence.Documents = loaded.Phases
 	scheduled := observed.ScheduledTime
 	if len(evidence.Runs) > 0 {
 		scheduled = experiment.TimeOf(evidence.Runs[0].Annotations)
@@ -65,11 +70,23 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 	if evidence.Standards.History, err = r.historyBefore(ctx, observed); err != nil {
 		return err
 	}
-	wanted, err := resultsOf(benchmark, experiment.Assemble(evidence), action, annotations)
+	judged := experiment.Assemble(evidence)
+	judged.Message = spelling.Shorten(refusedWords(loaded.Refused)+judged.Message, maxResultsMessage)
+	wanted, err := resultsOf(benchmark, judged, action, annotations)
 	if err != nil {
 		return err
 	}
 	return r.applyResults(ctx, observed, wanted, action)
+}
+
+// refusedWords says why results of phases are missing although they are stored.
+func refusedWords(count int) string {
+	if count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s of phases cannot be used, because all results of the experiment together take more memory than the manager has "+
+		"for them: use fewer runs, phases or jobs, or ask the admin to increase the memory limit of the manager; ",
+		spelling.Count(count, "result"))
 }
 
 // resultsOf returns the ConfigMap with the results of an experiment.

@@ -34,6 +34,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/fresh"
+	"github.com/storagebench/storagebench/internal/documents"
 	"github.com/storagebench/storagebench/internal/kstatus"
 )
 
@@ -83,7 +84,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if r.WithoutAgent && run.Spec.Target.ZFS != nil {
 		return reconcile.Result{}, r.writeStatus(ctx, &run, runs.SummariseWithoutAgent(&run))
 	}
-	state, err := r.observe(ctx, &run)
+	var turn documents.Turn
+	defer turn.End()
+	state, err := r.observe(ctx, &run, &turn)
 	if err != nil {
 		return reconcile.Result{}, errors.Join(err, r.writeStatus(ctx, &run, runs.SummariseFailure(&run, err)))
 	}

@@ -26,12 +26,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/documents"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
 // observe reads the state of a run. It reads from the cache. Before a conclusion is drawn from the absence of an object, or from another
-// holder of the Lease, the API server has to confirm it.
-func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.BenchmarkRun) (runs.State, error) {
+// holder of the Lease, the API server has to confirm it. It takes the turn if the state has an unpacked result.
+func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.BenchmarkRun, turn *documents.Turn) (runs.State, error) {
 	state := runs.State{Now: r.Clock.Now(), Timings: r.Timings, Run: run, Owner: ownerUID(run),
 		Phases: make([]runs.PhaseState, len(run.Spec.Phases))}
 	if err := r.observeResults(ctx, &state); err != nil {
@@ -62,8 +63,7 @@ func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.BenchmarkRun) (r
 	if err := r.observePeers(ctx, &state); err != nil {
 		return state, err
 	}
-	r.receive(ctx, &state)
-	return state, nil
+	return state, r.receive(ctx, &state, turn)
 }
 
 func ownerUID(run *v1alpha1.BenchmarkRun) string {
@@ -345,8 +345,9 @@ func storedResult(item *metav1.PartialObjectMetadata) *runs.StoredResult {
 	return stored
 }
 
-// receive reads the result of a phase that has ended and is not stored yet.
-func (r *Reconciler) receive(ctx context.Context, state *runs.State) {
+// receive reads the result of a phase that has ended and is not stored yet. A forged result takes tens of MiB until it is stored, so only a
+// few reconciles have one at the same time. The log is read before the turn, because that may take a minute.
+func (r *Reconciler) receive(ctx context.Context, state *runs.State, turn *documents.Turn) error {
 	for i := range state.Phases {
 		phase := &state.Phases[i]
 		if phase.Operation || phase.Stored != nil || phase.Pod.Ended == nil || !phase.Pod.HasReceipt || !state.Run.DeletionTimestamp.IsZero() {
@@ -357,22 +358,32 @@ func (r *Reconciler) receive(ctx context.Context, state *runs.State) {
 			phase.ReceiveError = err
 			continue
 		}
-		document, raw, err := r.collect(ctx, state.Run.Namespace, phase.Pod.Name, receipt)
+		gz, err := r.gather(ctx, state.Run.Namespace, phase.Pod.Name, receipt)
+		if err != nil {
+			phase.ReceiveError = err
+			continue
+		}
+		if err := turn.Take(ctx); err != nil {
+			return err
+		}
+		document, raw, err := results.Open(gz, receipt)
 		if err != nil {
 			phase.ReceiveError = err
 			continue
 		}
 		phase.Receive(state.Run, state.Run.Spec.Phases[i].Name, document, raw, receipt.Digest)
 	}
+	return nil
 }
 
-func (r *Reconciler) collect(ctx context.Context, namespace, pod string, receipt results.Receipt) (results.PhaseDocument, []byte, error) {
+// gather reads the result from the log of a pod, still compressed.
+func (r *Reconciler) gather(ctx context.Context, namespace, pod string, receipt results.Receipt) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	log, err := r.Logs.ReadLog(ctx, namespace, pod, runs.ContainerName)
 	if err != nil {
-		return results.PhaseDocument{}, nil, fmt.Errorf("read the log of pod %s/%s: %w", namespace, pod, err)
+		return nil, fmt.Errorf("read the log of pod %s/%s: %w", namespace, pod, err)
 	}
 	defer func() { _, _ = io.Copy(io.Discard, io.LimitReader(log, 1<<20)); _ = log.Close() }()
-	return results.Collect(log, receipt)
+	return results.Gather(log, receipt)
 }

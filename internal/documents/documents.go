@@ -3,12 +3,15 @@ package documents
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +26,58 @@ const parallel = 6
 // decoding limits the number of documents that this process unpacks at the same time. Each needs a few times its size in memory. The size
 // is at most 8 MiB.
 var decoding = make(chan struct{}, 2)
+
+// Turn is the right to hold an unpacked document. The zero value is ready to use.
+type Turn struct{ taken bool }
+
+// Take waits until few enough documents are unpacked. It does nothing if the turn is already taken.
+func (t *Turn) Take(ctx context.Context) error {
+	if t.taken {
+		return nil
+	}
+	select {
+	case decoding <- struct{}{}:
+		t.taken = true
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait until other results are read: %w", context.Cause(ctx))
+	}
+}
+
+// End lets others unpack documents.
+func (t *Turn) End() {
+	if t.taken {
+		<-decoding
+		t.taken = false
+	}
+}
+
+// The documents of all experiments that are assembled at the same time have three tenths of the memory of this process: 76 MiB of the
+// default of 256 MiB. That is 9.8 kB for each of 8192 documents, of 512 runs of 16 phases. Honest ones take less: 1.5 kB and their texts
+// for each, 25 bytes for each metric and, unless several share them, 33 for each fact, both rounded up to a power of two. Caches take about
+// 45 MiB, two documents that are unpacked up to 90 MiB, and what is computed from the documents as much as they do in the worst case.
+//
+// Documents at their bounds take up to 2 MiB each, so that 40 of them would fill this. The rest is refused.
+var mostBytes = max(debug.SetMemoryLimit(-1)/10*3, 16<<20)
+
+// memory is what is left of mostBytes.
+var memory = semaphore.NewWeighted(mostBytes)
+
+// usualBytes is far more than a document takes on average. A small experiment reserves no more than this for each document.
+const usualBytes = 512 << 10
+
+// Loaded are the documents of an experiment. Free them as soon as its results are written.
+type Loaded struct {
+	// Phases are the documents by the name of their ConfigMap.
+	Phases map[string]results.PhaseDocument
+	// Refused is the number of documents for which there was no memory.
+	Refused int
+	// reserved is the part of the memory that they may take.
+	reserved int64
+}
+
+// Free lets other experiments use the memory.
+func (l Loaded) Free() { memory.Release(l.reserved) }
 
 // Each reads ConfigMaps by name and calls visit for each of them, from several goroutines. It skips ConfigMaps that do not exist. It sets
 // no deadline, because the time is proportional to the number of documents.
@@ -52,26 +107,37 @@ func Each(ctx context.Context, reader client.Reader, namespace string, names []s
 	return context.Cause(ctx)
 }
 
-// Phases reads the results of phases, without the raw output of the tools, and returns them by the name of their ConfigMap. It omits
-// missing results and results whose digest differs from the given one. Distributions are reduced to the requested metrics of each phase.
+// Phases reads the results of phases, without the raw output of the tools. It omits missing results and results whose digest differs from
+// the given one, and counts those for which there is no memory. Distributions are reduced to the requested metrics of each phase.
 // progressed is called after each result.
 func Phases(ctx context.Context, reader client.Reader, namespace string, digests map[string]string, derived map[string][]string,
-	progressed func()) (map[string]results.PhaseDocument, error) {
-	loader := results.Loader{Derived: derived}
+	progressed func()) (Loaded, error) {
+	loaded := Loaded{Phases: make(map[string]results.PhaseDocument, len(digests)), reserved: min(int64(len(digests))*usualBytes, mostBytes)}
+	if err := memory.Acquire(ctx, loaded.reserved); err != nil {
+		return Loaded{}, fmt.Errorf("wait for the memory that the results of other experiments take: %w", context.Cause(ctx))
+	}
+	loader := results.Loader{Derived: derived, MaxBytes: loaded.reserved}
 	var mutex sync.Mutex
-	loaded := make(map[string]results.PhaseDocument, len(digests))
-	names := slices.Sorted(maps.Keys(digests))
-	err := Each(ctx, reader, namespace, names, func(stored *corev1.ConfigMap) {
+	err := Each(ctx, reader, namespace, slices.Sorted(maps.Keys(digests)), func(stored *corev1.ConfigMap) {
 		defer progressed()
-		decoding <- struct{}{}
-		document, err := loader.Load(stored.Data, stored.BinaryData, digests[stored.Name])
-		<-decoding
-		if err != nil {
-			return
+		var turn Turn
+		if turn.Take(ctx) != nil {
+			return // Each returns the error
 		}
+		document, err := loader.Load(stored.Data, stored.BinaryData, digests[stored.Name])
+		turn.End()
 		mutex.Lock()
 		defer mutex.Unlock()
-		loaded[stored.Name] = document
+		switch {
+		case err == nil:
+			loaded.Phases[stored.Name] = document
+		case errors.Is(err, results.ErrNoRoom):
+			loaded.Refused++
+		}
 	})
-	return loaded, err
+	if err != nil {
+		loaded.Free()
+		return Loaded{}, err
+	}
+	return loaded, nil
 }

@@ -2,6 +2,7 @@ package documents
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -9,10 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/storagebench/storagebench/internal/packing"
+	"github.com/storagebench/storagebench/internal/results"
 )
 
 // server answers reads with a function.
@@ -78,4 +83,81 @@ func TestEachStops(t *testing.T) {
 		func(*corev1.ConfigMap) {}); !errors.Is(err, broken) {
 		t.Errorf("%v, want the cause", err)
 	}
+}
+
+// shelf has the same document under every name.
+type shelf struct {
+	client.Reader
+	stored *corev1.ConfigMap
+}
+
+func (s shelf) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	s.stored.DeepCopyInto(object.(*corev1.ConfigMap))
+	object.SetName(key.Name)
+	return nil
+}
+
+// TestMemoryIsShared: documents for which there is no memory are refused, and other experiments wait until the memory is free.
+func TestMemoryIsShared(t *testing.T) {
+	defer func(most int64, left *semaphore.Weighted) { mostBytes, memory = most, left }(mostBytes, memory)
+	mostBytes, memory = 8<<10, semaphore.NewWeighted(8<<10)
+	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	text, err := json.Marshal(results.PhaseDocument{Version: results.PhaseVersion, Run: results.RunIdentity{Namespace: "tests", Name: "r", UID: "u"},
+		Phase: "read", Kind: results.KindMeasure, Outcome: results.OutcomeValid, StartedAt: began, FinishedAt: began,
+		Metrics: map[string]int64{"readBytes": 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary, data, _, err := results.StoredPhase(text, packing.Digest(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, digests := shelf{stored: &corev1.ConfigMap{Data: data, BinaryData: binary}}, map[string]string{}
+	for _, name := range some(100) {
+		digests[name] = data[results.KeyDigest]
+	}
+	load := func(ctx context.Context) (Loaded, error) {
+		return Phases(ctx, reader, "tests", digests, nil, func() {})
+	}
+	first, err := load(t.Context())
+	if count := len(first.Phases); err != nil || count == 0 || count > 10 || first.Refused != 100-count {
+		t.Fatalf("%d documents and %d refused, error %v", count, first.Refused, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := load(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v, want it to wait for the memory of the first", err)
+	}
+	first.Free()
+	second, err := load(t.Context())
+	if err != nil || len(second.Phases) == 0 {
+		t.Errorf("%d documents, error %v", len(second.Phases), err)
+	}
+	second.Free()
+}
+
+// TestTurns: a few goroutines have a turn at the same time, and the others wait.
+func TestTurns(t *testing.T) {
+	turns := make([]Turn, cap(decoding))
+	for i := range turns {
+		for range 2 { // the second time does nothing
+			if err := turns[i].Take(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var late Turn
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := late.Take(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v, want the end of the context", err)
+	}
+	late.End() // it has no turn
+	for i := range turns {
+		turns[i].End()
+	}
+	if err := late.Take(t.Context()); err != nil || len(decoding) != 1 {
+		t.Errorf("error %v, %d turns", err, len(decoding))
+	}
+	late.End()
 }

@@ -50,7 +50,7 @@ type Accepted struct {
 	NodeName string `json:"nodeName,omitempty"`
 	// StorageClass that was measured.
 	StorageClass string `json:"storageClass,omitempty"`
-	// FinishedAt is when the verdict was set.
+	// FinishedAt is when the last run ended.
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
 	// AcceptedAt is when the results were accepted.
 	AcceptedAt time.Time `json:"acceptedAt"`

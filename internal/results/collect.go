@@ -20,13 +20,23 @@ const maxLineBytes = 16 << 10
 // Collect finds the document of a receipt in a log, and returns it with its exact uncompressed bytes. Other lines, repeated parts
 // and any order are allowed.
 func Collect(log io.Reader, receipt Receipt) (PhaseDocument, []byte, error) {
-	if err := receipt.validate(); err != nil {
-		return PhaseDocument{}, nil, err
-	}
-	gz, err := collectParts(log, receipt.Parts)
+	gz, err := Gather(log, receipt)
 	if err != nil {
 		return PhaseDocument{}, nil, err
 	}
+	return Open(gz, receipt)
+}
+
+// Gather does the first half of Collect, which may wait for the log, but takes little memory: it returns the document as it was compressed.
+func Gather(log io.Reader, receipt Receipt) (gz []byte, err error) {
+	if err := receipt.validate(); err != nil {
+		return nil, err
+	}
+	return collectParts(log, receipt.Parts)
+}
+
+// Open does the second half of Collect.
+func Open(gz []byte, receipt Receipt) (PhaseDocument, []byte, error) {
 	document, err := packing.UnpackAtMost(gz, receipt.SizeBytes)
 	if err != nil {
 		return PhaseDocument{}, nil, err

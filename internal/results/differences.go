@@ -49,8 +49,8 @@ type Difference struct {
 	Current  []string
 }
 
-// maxShownBytes limits a value in a message.
-const maxShownBytes = 120
+// maxShownBytes limits a value in a message, and maxShownValues their number: tenants can bring any number of values into their results.
+const maxShownBytes, maxShownValues = 120, 8
 
 // String describes the difference, such as "kernel: baseline 6.12.1, now 6.12.4".
 func (d Difference) String() string {
@@ -210,11 +210,14 @@ func withoutAddresses(options string) string {
 // mcsCategory matches the second half of a label's pair of categories.
 var mcsCategory = regexp.MustCompile(`^c\d+"?$`)
 
-// inWords lists the values, each shortened, as in "a", or "a and b".
+// inWords lists the first values, each shortened, as in "a", or "a and b".
 func inWords(values []string) string {
-	shown := make([]string, 0, len(values))
-	for _, value := range values {
+	shown := make([]string, 0, maxShownValues+1)
+	for _, value := range values[:min(len(values), maxShownValues)] {
 		shown = append(shown, spelling.Shorten(value, maxShownBytes))
+	}
+	if more := len(values) - maxShownValues; more > 0 {
+		shown = append(shown, fmt.Sprintf("%d more", more))
 	}
 	if len(shown) > 1 {
 		shown = append(shown[:len(shown)-2], shown[len(shown)-2]+" and "+shown[len(shown)-1])

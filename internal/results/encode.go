@@ -13,6 +13,8 @@ import (
 const (
 	keptEnvironmentValues = 2
 	shortMessageBytes     = 120
+	// keptEnvironmentBytes is more than any honest environment takes.
+	keptEnvironmentBytes = 64 << 10
 	// keptRuns is the number of runs of an experiment that fit without their phases, however long their names are.
 	keptRuns = 512
 )
@@ -35,6 +37,7 @@ var omissions = []omission{
 	{"metrics of groups that are not primary", omitGroupMetrics},
 	{fmt.Sprintf("runs beyond the first %d", keptRuns), omitRuns},
 	{"notes", func(e *Experiment) int { count := len(e.Notes); e.Notes = nil; return count }},
+	{fmt.Sprintf("keys of the environment beyond %d KiB", keptEnvironmentBytes>>10), omitEnvironmentKeys},
 	{"metrics of variants that are not primary", omitVariantMetrics},
 }
 
@@ -43,9 +46,9 @@ var omissions = []omission{
 func (e Experiment) Encode(limitBytes int) ([]byte, []string, error) {
 	e = e.cloneForOmission()
 	e.Version = PhaseVersion
-	text, err := e.indented(limitBytes)
+	text, size, err := e.indented(limitBytes)
 	for _, omission := range omissions {
-		if err != nil || len(text) <= limitBytes {
+		if err != nil || size <= limitBytes {
 			break
 		}
 		count := omission.apply(&e)
@@ -53,31 +56,66 @@ func (e Experiment) Encode(limitBytes int) ([]byte, []string, error) {
 			continue
 		}
 		e.Omitted = append(e.Omitted, fmt.Sprintf("%s (%d)", omission.words, count))
-		text, err = e.indented(limitBytes)
+		text, size, err = e.indented(limitBytes)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("results of experiment %s of %s/%s: %w", e.Experiment, e.Benchmark.Namespace, e.Benchmark.Name, err)
 	}
-	if len(text) > limitBytes {
+	if size > limitBytes {
 		return nil, e.Omitted,
 			fmt.Errorf("%w: the results of experiment %s of %s/%s take %d bytes even without the details of runs, but the limit is %d: use fewer "+
 				"variants, phases or repetitions",
-				ErrTooLarge, e.Experiment, e.Benchmark.Namespace, e.Benchmark.Name, len(text), limitBytes)
+				ErrTooLarge, e.Experiment, e.Benchmark.Namespace, e.Benchmark.Name, size, limitBytes)
 	}
 	return text, e.Omitted, nil
 }
 
 // indented does not escape < and >, which are frequent in gate expressions: the document is not HTML. It does not indent a document that is
-// over the limit already.
-func (e Experiment) indented(limitBytes int) ([]byte, error) {
+// over the limit already, and returns only its size so far.
+func (e Experiment) indented(limitBytes int) (text []byte, size int, err error) {
+	if least := e.leastBytes(); least > limitBytes {
+		return nil, least, nil
+	}
 	var compact, out bytes.Buffer
 	encoder := json.NewEncoder(&compact)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(e); err != nil || compact.Len() > limitBytes {
-		return compact.Bytes(), err
+		return nil, compact.Len(), err
 	}
-	err := json.Indent(&out, compact.Bytes(), "", "  ")
-	return out.Bytes(), err
+	err = json.Indent(&out, compact.Bytes(), "", "  ")
+	return out.Bytes(), out.Len(), err
+}
+
+// leastBytes is less than the size as JSON. Without it, results that tenants have filled with a hundred times what fits would be encoded in
+// memory, only to be found too large.
+func (e Experiment) leastBytes() int {
+	least := len(e.Message)
+	for key, values := range e.Environment {
+		least += len(key)
+		for _, value := range values {
+			least += len(value)
+		}
+	}
+	for _, key := range e.Unlike {
+		least += len(key)
+	}
+	for _, run := range e.Runs {
+		least += len(run.Message)
+		for _, phase := range run.Phases {
+			least += len(phase.Message) + 2*len(phase.Seeds)
+			for name := range phase.Metrics {
+				least += len(name)
+			}
+		}
+	}
+	for _, variant := range e.Variants {
+		for _, phase := range variant.Phases {
+			for _, metric := range phase.Metrics {
+				least += len(metric.Name)
+			}
+		}
+	}
+	return least
 }
 
 // cloneForOmission copies everything that omissions modify, so that the caller's experiment stays unchanged.
@@ -108,6 +146,33 @@ func omitEnvironmentValues(e *Experiment) int {
 			count += len(values) - keptEnvironmentValues
 			e.Environment[key] = values[:keptEnvironmentValues:keptEnvironmentValues]
 		}
+	}
+	return count
+}
+
+// wellKnownKeys of an environment stay before others.
+var wellKnownKeys = []string{KeyWorkloadVersion, "kernel", "os", "zfs.version", "fio", "postgres.version", "cpu.model", "cpu.count",
+	"memory.bytes", "machine", "mount.type", "mount.options"}
+
+// omitEnvironmentKeys keeps the well-known keys, and as many others as fit: the runs of tenants can bring any number of keys.
+func omitEnvironmentKeys(e *Experiment) int {
+	kept, left := map[string][]string{}, keptEnvironmentBytes
+	for _, key := range slices.Concat(wellKnownKeys, sortedKeys(e.Environment)) {
+		values, found := e.Environment[key]
+		if _, twice := kept[key]; !found || twice {
+			continue
+		}
+		text, err := json.Marshal(map[string][]string{key: values})
+		if err != nil || len(text) > left {
+			continue
+		}
+		kept[key] = values
+		left -= len(text)
+	}
+	count := len(e.Environment) - len(kept)
+	if count > 0 {
+		e.Environment = kept
+		e.Unlike = slices.DeleteFunc(slices.Clone(e.Unlike), func(key string) bool { return kept[key] == nil })
 	}
 	return count
 }

@@ -12,6 +12,8 @@ var (
 	ErrMissing = errors.New("no result")
 	// ErrTruncated: a part of the document is missing.
 	ErrTruncated = errors.New("result is incomplete")
+	// ErrNoRoom: the results of an experiment together take more memory than there is for them.
+	ErrNoRoom = errors.New("the results of the experiment are too large together")
 	// ErrCorrupt, ErrTooLarge and ErrVersion are the errors of package packing.
 	ErrCorrupt  = packing.ErrCorrupt
 	ErrTooLarge = packing.ErrTooLarge

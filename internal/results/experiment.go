@@ -50,7 +50,7 @@ type Experiment struct {
 	RunnerImage string `json:"runnerImage,omitempty"`
 	// StartedAt is when the first run was created.
 	StartedAt *time.Time `json:"startedAt,omitempty"`
-	// FinishedAt is when the verdict was set.
+	// FinishedAt is when the last run ended.
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
 	// Gates with their verdicts.
 	Gates []GateResult `json:"gates,omitempty"`

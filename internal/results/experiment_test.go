@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,6 +109,47 @@ func TestMergeEnvironment(t *testing.T) {
 	}
 }
 
+// TestMergeManyValues: of thousands of values of which most repeat, each is kept once.
+func TestMergeManyValues(t *testing.T) {
+	var docs []PhaseDocument
+	for i := range 5000 {
+		docs = append(docs, PhaseDocument{Environment: map[string]string{"same": "a", "few": fmt.Sprintf("%02d", i%50), "each": fmt.Sprintf("%04d", i)}})
+	}
+	got := MergeEnvironment(docs)
+	if len(got["same"]) != 1 || len(got["few"]) != 50 || len(got["each"]) != 5000 || cap(got["few"]) > 500 {
+		t.Errorf("%d, %d and %d values, room for %d", len(got["same"]), len(got["few"]), len(got["each"]), cap(got["few"]))
+	}
+	for key, values := range got {
+		if !slices.IsSorted(values) {
+			t.Errorf("the values of %s are not sorted", key)
+		}
+	}
+}
+
+// TestEncodeForgedKeys: results fit however many keys the environments of runs have. Well-known keys stay.
+func TestEncodeForgedKeys(t *testing.T) {
+	e := Experiment{Benchmark: RunIdentity{Namespace: "lab", Name: "forged", UID: "1"}, State: StateComplete, Verdict: "Passed",
+		Environment: map[string][]string{"kernel": {"6.12", "6.13"}, "zfs.version": {"2.3.0"}}}
+	for i := range 4000 {
+		key := fmt.Sprintf("forged-%04d", i)
+		e.Environment[key] = []string{strings.Repeat("\x01", 1024), strings.Repeat("\x02", 1024), "3"}
+		e.Unlike = append(e.Unlike, key)
+	}
+	e.Unlike = append(e.Unlike, "kernel")
+	text, omitted, err := e.Encode(500 << 10)
+	if err != nil || !strings.HasPrefix(omitted[len(omitted)-1], "keys of the environment beyond 64 KiB (39") {
+		t.Fatalf("omitted %q, error %v", omitted, err)
+	}
+	var got Experiment
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Environment["kernel"]) != 2 || len(got.Environment["zfs.version"]) != 1 || !slices.Contains(got.Unlike, "kernel") ||
+		len(got.Unlike) != len(got.Environment)-1 || len(e.Environment) != 4002 {
+		t.Errorf("%d keys, %d of them unlike", len(got.Environment), len(got.Unlike))
+	}
+}
+
 // bigExperiment has something for every omission.
 func bigExperiment() Experiment {
 	e := Experiment{
@@ -116,6 +158,9 @@ func bigExperiment() Experiment {
 		Environment: map[string][]string{"kernel": {"1", "2", "3", "4"}},
 		Notes:       []Note{{Phase: "scan", Text: strings.Repeat("n", 500), Results: 1, Of: 5}},
 		Omitted:     []string{"said before"},
+	}
+	for i := range 400 { // more than any honest environment
+		e.Environment[fmt.Sprintf("forged-%03d", i)] = []string{strings.Repeat("v", 300)}
 	}
 	for i := range int32(20) {
 		p := phase("scan", map[string]int64{"readBytesPerSecond": int64(i), "readBytes": 1, "writeOperations": 2})

@@ -2,41 +2,127 @@ package results
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
-// Loader reads the documents of many phases without their raw output. Phases of one experiment mostly have equal environments and the same
-// metric names, which they share to save memory. Callers must not modify its results. It is safe for concurrent use.
+// Loader reads the documents of the phases of an experiment, without the parts that its results do not need. Phases of one experiment
+// mostly have equal environments and the same metric names, which they share to save memory. Callers must not modify its results. It is
+// safe for concurrent use.
 type Loader struct {
 	// Derived are the metrics to compute from distributions, by phase. The distributions themselves are not kept.
 	Derived map[string][]string
+	// MaxBytes is the memory for all documents together: documents within their bounds can be so many that they fill that of the manager. 0
+	// means no limit.
+	MaxBytes int64
 
+	kept         atomic.Int64 // in bytes
 	mutex        sync.Mutex
-	environments map[string]map[string]string
+	environments map[[sha256.Size]byte]map[string]string
+	texts        map[string]string
 }
 
-// Load reads the whole document that was stored with a digest, without Raw and with derived metrics instead of distributions. It refuses
-// documents with another digest before it decodes them, and those that no runner would send: tenants can replace ConfigMaps.
+// Load reads the whole document that was stored with a digest, without Raw, Checks and the times of rounds, and with derived metrics
+// instead of distributions. It refuses documents with another digest before it decodes them, and those that no runner would send: tenants
+// can replace ConfigMaps. If MaxBytes is used up, it returns ErrNoRoom.
 func (l *Loader) Load(data map[string]string, binaryData map[string][]byte, digest string) (PhaseDocument, error) {
 	if data[KeyDigest] != digest {
 		return PhaseDocument{}, fmt.Errorf("%w: the ConfigMap has digest %.80q, stored was %.80q: it was replaced", ErrCorrupt, data[KeyDigest],
 			digest)
 	}
+	if l.MaxBytes > 0 && l.kept.Load() >= l.MaxBytes {
+		return PhaseDocument{}, fmt.Errorf("%w: those that were read take %d bytes of memory", ErrNoRoom, l.MaxBytes)
+	}
 	document, err := storedDocument(data, binaryData)
 	if err != nil {
 		return PhaseDocument{}, err
 	}
-	phase, err := l.decode(document)
+	phase, environment, err := l.decode(document)
 	if err != nil {
 		return PhaseDocument{}, err
 	}
 	if err := phase.Validate(); err != nil {
 		return PhaseDocument{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	return phase, nil
+	return l.keep(phase, environment), nil
+}
+
+const (
+	// documentBytes is what a document takes besides its texts and metrics, with the copies of it that Assemble makes.
+	documentBytes = 1536
+	// textBytes is what a text takes besides its bytes the first time: it has a place here, in the environment or the metrics of the results,
+	// and in the report.
+	textBytes = 256
+	// metricBytes and factBytes are the sizes of an entry of a map.
+	metricBytes, factBytes = 24, 32
+)
+
+// keep counts what a valid document takes in memory, and makes it share what other documents have too.
+func (l *Loader) keep(phase PhaseDocument, environment [sha256.Size]byte) PhaseDocument {
+	phase.Checks, phase.Measured, phase.Operated = nil, nil, nil
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if phase.Metrics != nil {
+		metrics := make(map[string]int64, len(phase.Metrics))
+		for name, value := range phase.Metrics {
+			if _, own := byName[name]; !own {
+				name = l.text(name)
+			}
+			metrics[name] = value
+		}
+		phase.Metrics = metrics
+	}
+	known, found := l.environments[environment]
+	if !found && phase.Environment != nil {
+		known = make(map[string]string, len(phase.Environment))
+		for key, value := range phase.Environment {
+			known[l.text(key)] = l.text(value)
+		}
+		if l.environments == nil {
+			l.environments = map[[sha256.Size]byte]map[string]string{}
+		}
+		l.environments[environment] = known
+		l.kept.Add(mapBytes(len(known), factBytes))
+	}
+	phase.Environment = known
+	l.kept.Add(phase.size())
+	return phase
+}
+
+// text returns the first of equal texts.
+func (l *Loader) text(text string) string {
+	if known, found := l.texts[text]; found {
+		return known
+	}
+	if l.texts == nil {
+		l.texts = map[string]string{}
+	}
+	l.texts[text] = text
+	l.kept.Add(int64(len(text)) + textBytes)
+	return text
+}
+
+// size is what a document takes in memory, without what it shares with others.
+func (d PhaseDocument) size() int64 {
+	size := documentBytes + len(d.Run.Namespace) + len(d.Run.Name) + len(d.Run.UID) + len(d.Phase) + len(d.Reason) + len(d.Message) +
+		8*len(d.Seeds)
+	for _, words := range slices.Concat(d.Notes, d.Omitted) {
+		size += 32 + len(words)
+	}
+	return int64(size) + mapBytes(len(d.Metrics), metricBytes)
+}
+
+// mapBytes is the size of a map. It has room for a power of two of entries, and at most 7 of 8 are used.
+func mapBytes(entries, entry int) int64 {
+	room := 8
+	for room/8*7 < entries {
+		room *= 2
+	}
+	return int64(room * (entry + 1))
 }
 
 // leanDocument hides three fields of PhaseDocument behind its own.
@@ -53,35 +139,36 @@ type skipped struct{}
 // UnmarshalJSON ignores the value.
 func (*skipped) UnmarshalJSON([]byte) error { return nil }
 
-func (l *Loader) decode(document []byte) (PhaseDocument, error) {
+// decode also returns the digest of the environment's text, or another digest that no other environment has.
+func (l *Loader) decode(document []byte) (phase PhaseDocument, environment [sha256.Size]byte, err error) {
 	var lean leanDocument
 	short := cutMember(document, `"raw":`)
 	if len(l.Derived) == 0 {
 		short = cutMember(short, `"distributions":`)
 	}
 	if err := LimitValues(short, maxPhaseValues); err != nil {
-		return PhaseDocument{}, err
+		return phase, environment, err
 	}
 	if err := json.Unmarshal(short, &lean); err != nil {
-		return decodePhase(document) // its error says what is wrong, the version first
+		phase, err = decodePhase(document) // its error says what is wrong, the version first
+		return phase, sha256.Sum256(document), err
 	}
 	if err := lean.validateVersion(); err != nil {
-		return PhaseDocument{}, err
+		return phase, environment, err
 	}
-	phase := lean.PhaseDocument
+	phase = lean.PhaseDocument
 	phase.Metrics = shareNames(phase.Metrics)
-	var err error
-	if phase.Environment, err = l.environment(lean.Environment); err != nil {
-		return phase, err
+	if phase.Environment, environment, err = l.environment(lean.Environment); err != nil {
+		return phase, environment, err
 	}
 	wanted := l.Derived[phase.Phase]
 	if len(wanted) == 0 || len(lean.Distributions) == 0 {
-		return phase, nil
+		return phase, environment, nil
 	}
 	if err := json.Unmarshal(lean.Distributions, &phase.Distributions); err != nil {
-		return phase, fmt.Errorf("%w: its distributions are not valid: %w", ErrCorrupt, err)
+		return phase, environment, fmt.Errorf("%w: its distributions are not valid: %w", ErrCorrupt, err)
 	}
-	return phase.Reduce(wanted), nil
+	return phase.Reduce(wanted), environment, nil
 }
 
 // cutMember replaces the value of a member by null, such as that of "raw", which is most of a document. It only scans for strings and
@@ -136,32 +223,17 @@ func shareNames(metrics map[string]int64) map[string]int64 {
 	return shared
 }
 
-const (
-	// maxShared is the largest number of environments that are remembered: if all are different, there is nothing to share.
-	maxShared = 256
-	// maxSharedBytes is the largest text of an environment that is remembered. Most have a tenth of that.
-	maxSharedBytes = 32 << 10
-)
-
-// environment decodes each distinct environment once.
-func (l *Loader) environment(text json.RawMessage) (map[string]string, error) {
-	if len(text) == 0 {
-		return nil, nil
-	}
+// environment decodes an environment, unless an earlier document has the same one. It also returns the digest of its text.
+func (l *Loader) environment(text json.RawMessage) (facts map[string]string, digest [sha256.Size]byte, err error) {
+	digest = sha256.Sum256(text)
 	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if known, found := l.environments[string(text)]; found {
-		return known, nil
+	facts, found := l.environments[digest]
+	l.mutex.Unlock()
+	if found || len(text) == 0 {
+		return facts, digest, nil
 	}
-	var decoded map[string]string
-	if err := json.Unmarshal(text, &decoded); err != nil {
-		return nil, fmt.Errorf("%w: its environment is not valid: %w", ErrCorrupt, err)
+	if err := json.Unmarshal(text, &facts); err != nil {
+		return nil, digest, fmt.Errorf("%w: its environment is not valid: %w", ErrCorrupt, err)
 	}
-	if l.environments == nil {
-		l.environments = map[string]map[string]string{}
-	}
-	if len(l.environments) < maxShared && len(text) <= maxSharedBytes {
-		l.environments[string(text)] = decoded
-	}
-	return decoded, nil
+	return facts, digest, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/storagebench/storagebench/internal/packing"
 )
 
-// TestLoaderReadsTheSame: Loader reads the same as LoadPhase, without the raw output, and shares the environments.
+// TestLoaderReadsTheSame: Loader reads the same as LoadPhase, without the raw output and the checks, and shares the environments.
 func TestLoaderReadsTheSame(t *testing.T) {
 	var loader Loader
 	var loaded []PhaseDocument
@@ -34,7 +34,7 @@ func TestLoaderReadsTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want.Raw = nil
+		want.Raw, want.Checks = nil, nil
 		got, err := loader.Load(data, binary, packing.Digest(text))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("error %v (-want +got):\n%s", err, diff)
@@ -105,22 +105,14 @@ func TestLoaderRefusesReplaced(t *testing.T) {
 	}
 }
 
-// TestLoaderForgets: environments that all differ are not kept.
+// TestLoaderForgets: nothing of a document beyond its bounds is kept.
 func TestLoaderForgets(t *testing.T) {
 	var loader Loader
-	for i := range 2 * maxShared {
-		text := mustJSON(t, map[string]string{"load": string(rune('a' + i))})
-		if got, err := loader.environment(text); err != nil || !maps.Equal(got, map[string]string{"load": string(rune('a' + i))}) {
-			t.Fatal(got, err)
-		}
-	}
-	if len(loader.environments) != maxShared {
-		t.Errorf("%d environments are kept, want %d", len(loader.environments), maxShared)
-	}
-	var other Loader
-	large := mustJSON(t, map[string]string{"load": strings.Repeat("x", maxSharedBytes)})
-	if got, err := other.environment(large); err != nil || len(got["load"]) != maxSharedBytes || len(other.environments) != 0 {
-		t.Errorf("error %v, %d environments are kept, want none that is large", err, len(other.environments))
+	large := validPhase()
+	large.Environment["load"] = strings.Repeat("x", maxEnvironmentValueLength+1)
+	binary, data := stored(t, large)
+	if _, err := loader.Load(data, binary, data[KeyDigest]); !errors.Is(err, ErrCorrupt) || len(loader.environments)+len(loader.texts) != 0 {
+		t.Errorf("error %v, %d environments and %d texts are kept, want none", err, len(loader.environments), len(loader.texts))
 	}
 }
 
@@ -146,7 +138,7 @@ func FuzzLoader(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, document []byte) {
 		want, err := decodePhase(document)
-		got, leanErr := new(Loader).decode(document)
+		got, _, leanErr := new(Loader).decode(document)
 		if err != nil {
 			return // Loader may still read a document whose raw output is broken
 		}

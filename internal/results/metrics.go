@@ -246,7 +246,9 @@ func operationMetrics() []Metric {
 		{"sentBytes", UnitBytes, "Stream that a replication sent.", Lower, false},
 		{"resentBytes", UnitBytes, "Stream that a replication sent twice, because it was interrupted.", Lower, false},
 		{"receivedReferencedBytes", UnitBytes, "Data that the received dataset refers to.", Neither, false},
-		{"copiedBytes", UnitBytes, "Data of the files that were copied.", Neither, false},
+		{"copiedBytes", UnitBytes,
+			"Data of the files that were copied, or of the vdev that was removed; of a vdev rounded before OpenZFS 2.3, and left out if 0 or " +
+				"unknown.", Neither, false},
 		{"copiedFiles", UnitCount, "Files that were copied.", Neither, false},
 		{"overwrittenFiles", UnitCount, "Copied files that were there before.", Neither, false},
 		{"copiedBytesPerSecond", UnitBytesPerSecond, "Data copied per second, until all of it is on the disks.", Higher, false},
@@ -256,7 +258,7 @@ func operationMetrics() []Metric {
 			"Bytes read from the disks of the pool that was copied from per million bytes copied.", Neither, false},
 		{"diskWritesPerCopiedMebibyteMilli", UnitMilli, "Writes to the disks of the pool that was copied to per 1000 MiB copied.", Lower,
 			false},
-		{"scannedBytes", UnitBytes, "Data that a scrub has read.", Neither, false},
+		{"scannedBytes", UnitBytes, "Data that a scrub has read. Left out before OpenZFS 2.3, which does not report it.", Neither, false},
 		{"repairedBytes", UnitBytes, "Data that a scrub has repaired.", Lower, false},
 		{"errorsFound", UnitCount, "Errors that a scrub, trim or rebuild found.", Lower, false},
 		{"dataErrors", UnitCount, "Errors in data that nothing can repair.", Lower, false},
@@ -333,6 +335,7 @@ func systemMetrics() []Metric {
 				"of them.", Neither, false},
 		{"freeSpaceFragmentationPartsPerMillion", UnitPartsPerMillion, "Fragmentation of the free space.", Lower, false},
 		{"layoutScorePartsPerMillion", UnitPartsPerMillion,
-			"Blocks of the files that lie right behind their predecessor, of those that have one.", Higher, false},
+			"Blocks of the files that begin at most 1 MiB behind the end of their predecessor, of those that have one on the same vdev.", Higher,
+			false},
 	}
 }

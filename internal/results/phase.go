@@ -48,6 +48,11 @@ const (
 	maxOmittedLength          = 512
 	maxNotes                  = 32
 	maxNoteLength             = 512
+	// maxMetrics is enough for the metrics of about a hundred jobs of a fio job file.
+	maxMetrics = 4096
+	// maxEnvironmentBytes bounds keys and values together, and maxRemarkBytes checks and notes. With 16 disks, they take half of that.
+	maxEnvironmentBytes = 64 << 10
+	maxRemarkBytes      = 48 << 10
 )
 
 // reasonPattern matches the reasons that Kubernetes accepts in a condition, except those with punctuation.
@@ -139,7 +144,7 @@ func (d *PhaseDocument) Omit(words string) {
 // Validate reports everything that is wrong with the document.
 func (d PhaseDocument) Validate() error {
 	problems := []error{d.validateVersion(), d.validateNames(), d.validateOutcome(), d.validateTimes(), d.validateMetrics(),
-		d.validateDistributions(), d.validateBounds()}
+		d.validateDistributions(), d.validateBounds(), d.validateSizes()}
 	if err := errors.Join(problems...); err != nil {
 		return fmt.Errorf("result of phase %q of run %s/%s: %w", d.Phase, d.Run.Namespace, d.Run.Name, err)
 	}
@@ -202,6 +207,9 @@ func (d PhaseDocument) validateTimes() error {
 }
 
 func (d PhaseDocument) validateMetrics() error {
+	if len(d.Metrics) > maxMetrics {
+		return fmt.Errorf("there are %d metrics: at most %d fit, drop some", len(d.Metrics), maxMetrics)
+	}
 	for _, name := range sortedKeys(d.Metrics) {
 		if _, known := LookupMetric(name); !known {
 			return fmt.Errorf("metric %.80q is not in the vocabulary: use a name from results.Metrics or add it there", name)
@@ -249,6 +257,27 @@ func (d PhaseDocument) validateBounds() error {
 		if len(words) > maxOmittedLength {
 			return fmt.Errorf("an entry of omitted has %d bytes: give it at most %d", len(words), maxOmittedLength)
 		}
+	}
+	return nil
+}
+
+// validateSizes bounds texts together: each of them may be long, but not all of them.
+func (d PhaseDocument) validateSizes() error {
+	environment, remarks := 0, 0
+	for key, value := range d.Environment {
+		environment += len(key) + len(value)
+	}
+	for _, check := range d.Checks {
+		remarks += len(check.Name) + len(check.Message)
+	}
+	for _, words := range d.Notes {
+		remarks += len(words)
+	}
+	switch {
+	case environment > maxEnvironmentBytes:
+		return fmt.Errorf("the environment has %d bytes: at most %d fit, shorten or drop entries", environment, maxEnvironmentBytes)
+	case remarks > maxRemarkBytes:
+		return fmt.Errorf("checks and notes have %d bytes together: at most %d fit, shorten or drop some", remarks, maxRemarkBytes)
 	}
 	return nil
 }

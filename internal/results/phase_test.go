@@ -2,6 +2,8 @@ package results
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +37,20 @@ func TestPhaseValidate(t *testing.T) {
 		{"long note", func(d *PhaseDocument) { d.Notes = []string{strings.Repeat("n", maxNoteLength+1)} }, "note"},
 		{"many notes", func(d *PhaseDocument) { d.Notes = make([]string, maxNotes+1) }, "notes"},
 		{"long omission", func(d *PhaseDocument) { d.Omitted = []string{strings.Repeat("o", maxOmittedLength+1)} }, "omitted"},
+		{"large environment", func(d *PhaseDocument) {
+			for i := range maxEnvironmentBytes / maxEnvironmentValueLength {
+				d.Environment[fmt.Sprint(i)] = strings.Repeat("v", maxEnvironmentValueLength)
+			}
+		}, "the environment has"},
+		{"large checks and notes", func(d *PhaseDocument) {
+			d.Checks = slices.Repeat([]Check{{Name: "c", Message: strings.Repeat("m", maxCheckMessageLength)}}, maxRemarkBytes/maxCheckMessageLength-8)
+			d.Notes = slices.Repeat([]string{strings.Repeat("n", maxNoteLength)}, maxNotes)
+		}, "checks and notes have"},
+		{"many metrics", func(d *PhaseDocument) {
+			for i := range maxMetrics {
+				d.Metrics[fmt.Sprintf("job%d.readBytes", i)] = 1
+			}
+		}, "metrics: at most"},
 		{"nameless check", func(d *PhaseDocument) { d.Checks = []Check{{}} }, "check"},
 	}
 	for _, c := range cases {

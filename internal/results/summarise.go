@@ -35,18 +35,35 @@ func Summarise(runs []RunResult) []VariantResult {
 	return summary
 }
 
-// Lacking returns the repetitions with a valid run that has no value of a metric. counted is the result of Repetitions. If there are any,
-// the values of the other runs do not count: a stalled run, for example, has too few operations for a percentile, and the remaining runs
-// are the good ones.
+// Lacks reports whether a valid repetition of a variant has no value of a metric of its summary. counted is the result of Repetitions. If
+// so, the values of the other runs do not count: a stalled run, for example, has too few operations for a percentile, and the remaining
+// runs are the good ones. The summary decides, because large results do not have the values of single runs.
+func Lacks(counted []RunResult, variant string, metric MetricResult) bool {
+	valid := int32(0)
+	for _, run := range counted {
+		if run.Variant == variant && run.Valid {
+			valid++
+		}
+	}
+	return metric.Runs < valid
+}
+
+// Lacking returns the repetitions with a valid run that has no value of a metric. It returns none if no run has one: then the results are
+// so large that they do not say which runs lack it.
 func Lacking(counted []RunResult, variant, phase, metric string) (repetitions []int32) {
+	known := false
 	for _, run := range counted {
 		if run.Variant != variant || !run.Valid {
 			continue
 		}
 		found, _ := run.phase(phase)
-		if _, measured := found.Metrics[metric]; !measured && !slices.Contains(repetitions, run.Repetition) {
+		_, measured := found.Metrics[metric]
+		if known = known || measured; !measured && !slices.Contains(repetitions, run.Repetition) {
 			repetitions = append(repetitions, run.Repetition)
 		}
+	}
+	if !known {
+		return nil
 	}
 	slices.Sort(repetitions)
 	return repetitions
@@ -165,12 +182,22 @@ func MergeEnvironment(docs []PhaseDocument) map[string][]string {
 	merged := map[string][]string{}
 	for _, doc := range docs {
 		for key, value := range doc.Environment {
-			merged[key] = append(merged[key], value)
+			values := merged[key]
+			if len(values) == cap(values) { // before it grows
+				values = sortedOnce(values)
+				values = slices.Grow(values, len(values)+1)
+			}
+			merged[key] = append(values, value)
 		}
 	}
 	for key, values := range merged {
-		slices.Sort(values)
-		merged[key] = slices.Compact(values)
+		merged[key] = sortedOnce(values)
 	}
 	return merged
+}
+
+// sortedOnce sorts the values in place, and keeps each once.
+func sortedOnce(values []string) []string {
+	slices.Sort(values)
+	return slices.Compact(values)
 }

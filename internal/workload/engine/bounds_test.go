@@ -128,6 +128,44 @@ func TestSizeOfDocument(t *testing.T) {
 	}
 }
 
+// TestManyDisksAndJobs: however many disks, jobs, checks and notes there are, the document is valid, has the facts about the node and the
+// metrics of the phase, and says what it leaves out.
+func TestManyDisksAndJobs(t *testing.T) {
+	b := Executor{}
+	s := b.newSession(workload.Request{Run: results.RunIdentity{Namespace: "n", Name: "r", UID: "u"}, Phase: oltpPhase(8, 0, 1)}, results.KindMeasure,
+		nil)
+	s.metrics["writeOperations"], s.environment["zfs.version"] = 1, "2.4.0"
+	for i := range 64 * 17 {
+		s.environment[fmt.Sprintf("data.device.%d.fact-%d", i/17, i%17)] = strings.Repeat("v", 240)
+	}
+	for job := range 200 {
+		for _, metric := range results.Metrics()[:20] {
+			s.metrics[fmt.Sprintf("job%d.%s", job, metric.Name)] = 1
+		}
+	}
+	for i := range 80 {
+		s.check(fmt.Sprintf("check-%d", i), true, "%s", strings.Repeat("x", 2000))
+		s.note("%s", strings.Repeat("n", 2000))
+	}
+	document := s.document(t.Context(), nil)
+	if err := document.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	omitted := strings.Join(document.Omitted, "; ")
+	for _, words := range []string{" entries of the environment", "929 metrics of single jobs", " checks that have passed", "48 notes"} {
+		if !strings.Contains(omitted, words) {
+			t.Errorf("omitted %q, want %q too", omitted, words)
+		}
+	}
+	if document.Environment["zfs.version"] != "2.4.0" || len(document.Environment) < 200 || document.Metrics["writeOperations"] != 1 {
+		t.Errorf("%d facts, %d metrics", len(document.Environment), len(document.Metrics))
+	}
+	failed := append(s.checks, results.Check{Name: "place", Message: "the one that matters"})
+	if kept, _ := boundChecks(failed); len(kept) == 0 || kept[len(kept)-1].Name != "place" {
+		t.Errorf("%d checks without the one that failed", len(kept))
+	}
+}
+
 // TestSeeds: seeds are positive, differ from each other and follow the request.
 func TestSeeds(t *testing.T) {
 	seen := map[int64]bool{}

@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/storagebench/storagebench/internal/fio"
 	"github.com/storagebench/storagebench/internal/results"
@@ -22,6 +24,11 @@ const (
 	maxEnvironment = 250
 	maxNotes       = 32
 	maxNote        = 500
+	maxChecks      = 64
+	// These are below the bounds of a document: the manager adds metrics and facts that the agent has found. Notes have less than 16 KiB.
+	maxMetrics          = 3072
+	maxEnvironmentBytes = 60 << 10
+	maxCheckBytes       = 28 << 10
 	// maxCompressed bounds Details, so that the whole document stays below 256 KiB when compressed.
 	maxCompressed = 208 << 10
 	keptSamples   = 4000
@@ -87,7 +94,7 @@ func (s *session) document(ctx context.Context, failure error) results.PhaseDocu
 	d := results.PhaseDocument{
 		Version: results.PhaseVersion, Run: s.request.Run, Phase: string(s.request.Phase.Name), Kind: s.kind,
 		Outcome: results.OutcomeValid, StartedAt: s.began.day.UTC(), FinishedAt: s.began.day.Add(s.ended.elapsed - s.began.elapsed).UTC(),
-		Measured: s.measured, Metrics: s.metrics, Distributions: s.distributions, Seeds: s.random.used, Checks: s.checks,
+		Measured: s.measured, Metrics: s.metrics, Distributions: s.distributions, Seeds: s.random.used,
 	}
 	if failure == nil && ctx.Err() != nil {
 		failure = ctx.Err() // the context ended at the last moment
@@ -105,14 +112,23 @@ func (s *session) document(ctx context.Context, failure error) results.PhaseDocu
 			d.Metrics, d.Distributions = onlyErrors(s.metrics), nil
 		}
 	}
-	d.Notes = s.notes[:min(len(s.notes), maxNotes)]
-	d.Environment, d.Omitted = boundEnvironment(s.environment)
-	if more := len(s.notes) - maxNotes; more > 0 {
-		d.Omitted = append(d.Omitted, fmt.Sprintf("%d notes", more))
-	}
+	s.bound(&d)
 	raw, omitted := s.details.encode()
 	d.Raw, d.Omitted = raw, append(d.Omitted, omitted...)
 	return d
+}
+
+// bound keeps the parts of a document within its bounds, however many disks and jobs there are.
+func (s *session) bound(d *results.PhaseDocument) {
+	var metrics, checks []string
+	d.Environment, d.Omitted = boundEnvironment(s.environment)
+	d.Metrics, metrics = boundMetrics(d.Metrics)
+	d.Checks, checks = boundChecks(s.checks)
+	d.Omitted = slices.Concat(d.Omitted, metrics, checks)
+	d.Notes = s.notes[:min(len(s.notes), maxNotes)]
+	if more := len(s.notes) - maxNotes; more > 0 {
+		d.Omitted = append(d.Omitted, fmt.Sprintf("%d notes", more))
+	}
 }
 
 // note adds a note for the readers of the numbers.
@@ -128,15 +144,65 @@ func onlyErrors(metrics map[string]int64) map[string]int64 {
 	return nil
 }
 
+// diskFact matches the keys of facts about one of several disks, also below the name of a workload.
+var diskFact = regexp.MustCompile(`(^|\.)(device|partition)\.[0-9]+\.`)
+
+// boundEnvironment leaves out facts about single disks first: there may be hundreds.
 func boundEnvironment(all map[string]string) (kept map[string]string, omitted []string) {
+	keys, bytes := lastOnes(all, diskFact.MatchString), 0
 	kept = map[string]string{}
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		if len(kept) == maxEnvironment {
-			return kept, []string{fmt.Sprintf("%d entries of the environment", len(all)-maxEnvironment)}
+	for i, key := range keys {
+		short, value := spelling.Shorten(key, 128), spelling.Shorten(all[key], 1024)
+		if bytes += len(short) + len(value); len(kept) == maxEnvironment || bytes > maxEnvironmentBytes {
+			return kept, []string{fmt.Sprintf("%d entries of the environment", len(keys)-i)}
 		}
-		kept[spelling.Shorten(key, 128)] = spelling.Shorten(all[key], 1024)
+		kept[short] = value
 	}
 	return kept, nil
+}
+
+// boundMetrics leaves out metrics of single jobs and workloads, the last ones first.
+func boundMetrics(all map[string]int64) (kept map[string]int64, omitted []string) {
+	if len(all) <= maxMetrics {
+		return all, nil
+	}
+	kept = map[string]int64{}
+	for _, name := range lastOnes(all, func(name string) bool { return strings.Contains(name, ".") })[:maxMetrics] {
+		kept[name] = all[name]
+	}
+	return kept, []string{fmt.Sprintf("%d metrics of single jobs", len(all)-maxMetrics)}
+}
+
+// lastOnes returns the sorted keys, with those for which last is true behind all others.
+func lastOnes[V any](all map[string]V, last func(string) bool) []string {
+	var first, behind []string
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if last(key) {
+			behind = append(behind, key)
+		} else {
+			first = append(first, key)
+		}
+	}
+	return append(first, behind...)
+}
+
+// boundChecks leaves out checks that have passed, the last ones first.
+func boundChecks(all []results.Check) (kept []results.Check, omitted []string) {
+	kept = slices.Clone(all)
+	bytes := 0
+	for _, check := range all {
+		bytes += len(check.Name) + len(check.Message)
+	}
+	for i := len(kept) - 1; i >= 0 && (len(kept) > maxChecks || bytes > maxCheckBytes); i-- {
+		if kept[i].Passed {
+			bytes -= len(kept[i].Name) + len(kept[i].Message)
+			kept = slices.Delete(kept, i, i+1)
+		}
+	}
+	if more := len(all) - len(kept); more > 0 {
+		omitted = []string{fmt.Sprintf("%d checks that have passed", more)}
+	}
+	return kept, omitted
 }
 
 // omissions are the parts that can be left out of a document, the least important first.

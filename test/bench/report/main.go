@@ -112,9 +112,12 @@ func measure(ctx context.Context, count int) (measured, error) {
 		lap = time.Now()
 		return took
 	}
-	if evidence.Documents, err = documents.Phases(ctx, stored, "bench", digests, evidence.Gates.Derived(), func() {}); err != nil {
-		return m, err
+	loaded, err := documents.Phases(ctx, stored, "bench", digests, evidence.Gates.Derived(), func() {})
+	if err != nil || loaded.Refused > 0 {
+		return m, errors.Join(err, fmt.Errorf("%d documents were refused", loaded.Refused))
 	}
+	defer loaded.Free()
+	evidence.Documents = loaded.Phases
 	m.read = next()
 	complete := experiment.Assemble(evidence)
 	m.judge = next()
