@@ -76,7 +76,7 @@ func FactsOf(experiments ...results.Experiment) Facts {
 		for _, variant := range e.Variants {
 			for _, phase := range variant.Phases {
 				phase.Metrics = slices.DeleteFunc(slices.Clone(phase.Metrics), func(metric results.MetricResult) bool {
-					return len(results.Lacking(repetitions, variant.Name, phase.Name, metric.Name)) > 0 // unknown: these runs may have stalled
+					return results.Lacks(repetitions, variant.Name, metric) // unknown: these runs may have stalled
 				})
 				facts.add(phase)
 			}

@@ -3,6 +3,7 @@ package qualify
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,20 +158,16 @@ func TestDoubtfulWarnings(t *testing.T) {
 // TestStalledRunsAreNotLeftOut: a metric is unknown if a run has no value of it, because that run may have stalled.
 func TestStalledRunsAreNotLeftOut(t *testing.T) {
 	e := measured(good())
-	run := results.RunResult{Variant: e.Variants[0].Name, Valid: true}
-	for _, phase := range e.Variants[0].Phases {
-		figures := map[string]int64{}
-		for _, metric := range phase.Metrics {
-			figures[metric.Name] = metric.Median
-		}
-		run.Phases = append(run.Phases, results.RunPhase{Name: phase.Name, Outcome: results.OutcomeValid, Metrics: figures})
-	}
-	e.Runs = []results.RunResult{run}
+	e.Runs = slices.Repeat([]results.RunResult{{Variant: e.Variants[0].Name, Valid: true}}, 3) // without values, as in large results
 	if card := CardOf("x", nil, e); card.Verdict != Good {
 		t.Fatal(card.Text())
 	}
-	for _, phase := range run.Phases {
-		delete(phase.Metrics, reads)
+	for _, phase := range e.Variants[0].Phases {
+		for i := range phase.Metrics {
+			if phase.Metrics[i].Name == reads {
+				phase.Metrics[i].Runs = 2
+			}
+		}
 	}
 	if card := CardOf("x", nil, e); card.Verdict == Good {
 		t.Error(card.Text())

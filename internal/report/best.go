@@ -114,7 +114,8 @@ func (s samples) tooFew(ranked []results.VariantResult, phase, metric string) st
 	if omitted {
 		return fmt.Sprintf("the values of single runs of %d variants did not fit into results.json: see report.md", len(ranked))
 	}
-	return fmt.Sprintf("too few comparable runs to say more of %d variants: use at least %d repetitions%s", len(ranked), needed, pools)
+	return fmt.Sprintf("too few comparable runs to tell a difference between %d variants from chance: use at least %d repetitions%s",
+		len(ranked), needed, pools)
 }
 
 // edgeOf returns the largest difference, as a logarithm, that is meaningless: values are whole numbers, and percentiles are ends of bins.

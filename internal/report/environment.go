@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/storagebench/storagebench/internal/results"
@@ -11,29 +13,62 @@ import (
 // mainKeys are the keys of an environment that readers look for first: patterns of keys, with their titles.
 var mainKeys = []struct{ title, key string }{
 	{"Kernel", "kernel"}, {"Operating system", "os"}, {"OpenZFS", "zfs.version"}, {"fio", "fio"}, {"PostgreSQL", "postgres.version"},
-	{"CPU", "cpu.model"}, {"CPUs", "cpu.count"}, {"Memory, bytes", "memory.bytes"}, {"Virtualization", "virtualization"},
-	{"Disk", "device.*.model"}, {"Disk vendor", "device.*.vendor"}, {"Disk kind", "device.*.kind"}, {"Disk size, bytes", "device.*.sizeBytes"},
-	{"Rotational", "device.*.rotational"}, {"Scheduler", "device.*.scheduler"}, {"File system", "mount.type"},
-	{"Mount options", "mount.options"},
+	{"CPU", "cpu.model"}, {"CPUs", "cpu.count"}, {"Memory", "memory.bytes"}, {"Machine", "machine"}, {"Virtualization", "virtualization"},
+	{"File system", "mount.type"}, {"Mount options", "mount.options"},
 }
 
-// mainTable has a row for each main key that the environment has.
+// diskKeys are the keys of a disk in the order of its description, with what stands before and after a value.
+var diskKeys = []struct{ before, key, after string }{
+	{"", "name", ""}, {"", "vendor", ""}, {"", "model", ""}, {"", "sizeBytes", ""}, {"rotational ", "rotational", ""},
+	{"", "logicalSectorBytes", " logical sectors"}, {"", "physicalSectorBytes", " physical sectors"},
+	{"", "writeCache", ""}, {"scheduler ", "scheduler", ""},
+}
+
+// mainTable has a row for each main key that the environment has, and for each disk.
 func mainTable(environment map[string][]string) table {
 	t := table{Caption: "Where it was measured", Head: []string{"What", "Value"}}
 	for _, of := range mainKeys {
-		for _, key := range sortedKeys(environment) {
-			before, after, pattern := strings.Cut(of.key, "*")
-			if key != of.key && (!pattern || !strings.HasPrefix(key, before) || !strings.HasSuffix(key, after)) {
-				continue
-			}
-			title := of.title
-			if pattern {
-				title += " " + strings.TrimSuffix(strings.TrimPrefix(key, before), after)
-			}
-			t.add(words(title), exact(strings.Join(environment[key], "; ")))
+		if values := environment[of.key]; len(values) > 0 {
+			t.add(words(of.title), exact(readable(of.key, values)))
 		}
 	}
+	for _, disk := range disks(environment) {
+		var facts []string
+		for _, of := range diskKeys {
+			key := "device." + disk + "." + of.key
+			if values := environment[key]; len(values) > 0 {
+				facts = append(facts, of.before+readable(key, values)+of.after)
+			}
+		}
+		t.add(words("Disk "+disk), exact(strings.Join(facts, ", ")))
+	}
 	return t
+}
+
+// disks returns the names of the disks in an environment.
+func disks(environment map[string][]string) (names []string) {
+	for _, key := range sortedKeys(environment) {
+		rest, isDisk := strings.CutPrefix(key, "device.")
+		if name, _, found := strings.Cut(rest, "."); isDisk && found && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// readable joins the values of a key. Sizes get a unit, and what the kernel says with a digit becomes a word.
+func readable(key string, values []string) string {
+	values = slices.Clone(values)
+	for i, value := range values {
+		bytes, err := strconv.ParseInt(value, 10, 64)
+		switch {
+		case err == nil && strings.HasSuffix(strings.ToLower(key), "bytes"):
+			values[i] = Bytes(bytes)
+		case strings.HasSuffix(key, ".rotational"):
+			values[i] = cmp.Or(map[string]string{"0": "no", "1": "yes"}[value], value)
+		}
+	}
+	return strings.Join(values, "; ")
 }
 
 // environmentTable has a row for each of the keys.

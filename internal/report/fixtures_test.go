@@ -21,7 +21,7 @@ func experiment(repetitions int32, variants ...string) results.Experiment {
 		State: results.StateComplete, Seed: 4711, Order: "Interleaved", Repetitions: repetitions, NodeName: "node-a", StorageClass: "fast",
 		RunnerImage: "registry.example/storagebench/runner:v0.1.0", StartedAt: &start, FinishedAt: &finish,
 		Environment: map[string][]string{"kernel": {"6.12.9"}, "fio": {"3.39"}},
-		Notes:       []results.Note{{Phase: "aged-scan", Text: "readLatency: 812 operations are too few for P999 (10000): measure longer", Results: 2, Of: 2 * repetitions}},
+		Notes:       []results.Note{{Phase: "aged-scan", Text: "readLatency: 812 operations are too few for P99 (1000), P999 (10000): measure longer", Results: 2, Of: 2 * repetitions}},
 	}
 	for repetition := range repetitions {
 		for i, variant := range variants {

@@ -201,7 +201,7 @@ func TestPageSaysWhatMatters(t *testing.T) {
 	page := string(render(t, Page{Experiment: e, Manifest: "kind: StorageBenchmark\n"}))
 	for _, want := range []string{
 		"<h1>Invalid</h1>\n<p class=\"sentence\">3 of 4 runs have usable numbers", "<strong>Warning:</strong> The CPU governor is powersave.",
-		"P99.99</th>", "7.77\u00a0ms", `<th scope="row">Scheduler 0</th><td>mq-deadline</td>`, `<th scope="row">File system</th><td>ext4</td>`,
+		"P99.99</th>", "7.77\u00a0ms", `<th scope="row">Disk 0</th><td>scheduler mq-deadline</td>`, `<th scope="row">File system</th><td>ext4</td>`,
 		"6.12.9; 6.12.11", "What differed between runs", "PodLost: node-a stopped answering", "kubectl storagebench run benchmark.yaml --wait",
 		"kind: StorageBenchmark",
 	} {

@@ -73,10 +73,15 @@ func (m *maker) numbers() pageSection {
 	return section
 }
 
-// notesTable has what runners say about their own numbers, such as why one is missing.
+// notesTable has what runners say about their own numbers, such as why one is missing. Few experiments measure long enough for P999, so the
+// note about it is shown only if a gate needs it.
 func notesTable(e results.Experiment) table {
 	t := table{Caption: "Notes about these numbers", Head: []string{"Phase", "Note", "Results"}}
+	judged := slices.ContainsFunc(e.Gates, func(gate results.GateResult) bool { return strings.Contains(gate.Message, "P999") })
 	for _, note := range e.Notes {
+		if strings.Contains(note.Text, "operations are too few for P999 ") && !judged {
+			continue
+		}
 		t.add(named(note.Phase), words(note.Text), figure(fmt.Sprintf("%d of %d", note.Results, note.Of)))
 	}
 	return t

@@ -19,24 +19,26 @@ type source struct{ variant, phase, metric string }
 // samples are the values of the valid runs by repetition.
 type samples struct {
 	values map[source]map[int32]int64
-	// phases have the repetitions in which a phase was measured; the metric is empty.
-	phases map[source][]int32
-	paired bool
+	// runs are the repetitions of each variant, and summary is that of all their metrics.
+	runs    map[string][]results.RunResult
+	summary map[source]results.MetricResult
+	paired  bool
 	// kept are the variants with runs that reused the pool of an earlier run.
 	kept map[string]bool
 }
 
 func samplesOf(e results.Experiment) samples {
-	s := samples{values: map[source]map[int32]int64{}, phases: map[source][]int32{}, kept: map[string]bool{}, paired: e.Order != "Sequential"}
+	s := samples{values: map[source]map[int32]int64{}, runs: map[string][]results.RunResult{}, summary: maps.Collect(eachMetric(e.Variants)),
+		kept: map[string]bool{}, paired: e.Order != "Sequential"}
 	for _, run := range e.Runs {
 		s.kept[run.Variant] = s.kept[run.Variant] || run.KeptFrom != ""
 	}
 	for _, run := range results.Repetitions(e.Runs) {
+		s.runs[run.Variant] = append(s.runs[run.Variant], run)
 		for _, phase := range run.Phases {
 			if !run.Valid || phase.Outcome != results.OutcomeValid {
 				continue
 			}
-			s.phases[source{run.Variant, phase.Name, ""}] = append(s.phases[source{run.Variant, phase.Name, ""}], run.Repetition)
 			for metric, value := range phase.Metrics {
 				from := source{run.Variant, phase.Name, metric}
 				if s.values[from] == nil {
@@ -68,13 +70,9 @@ func (s samples) ratio(base, other source, than, found results.MetricResult) str
 	return ratio(found.Median, than.Median)
 }
 
-// lacks reports whether a run was measured but has no value of a metric. The values of the other runs do not count then: a run that
-// stalled, for example, has too few operations for a percentile, and the remaining runs are the good ones.
+// lacks reports whether a valid run has no value of a metric. The values of the other runs do not count then.
 func (s samples) lacks(of source) bool {
-	return slices.ContainsFunc(s.phases[source{of.variant, of.phase, ""}], func(repetition int32) bool {
-		_, has := s.values[of][repetition]
-		return !has
-	})
+	return results.Lacks(s.runs[of.variant], of.variant, s.summary[of])
 }
 
 func (s samples) eitherLacks(base, other source) bool { return s.lacks(base) || s.lacks(other) }
@@ -104,6 +102,8 @@ func (s samples) shift(base, other source, outside float64) (shift stats.Shift, 
 		return shift, false
 	}
 	shift = ranked.Shift(outside, outside)
+	low, high := ranked.CountEnds(outside, outside)
+	shift.Interval.Low, shift.Interval.High = min(shift.Interval.Low, low), max(shift.Interval.High, high)
 	return shift, shift.Interval.Known
 }
 

@@ -1,8 +1,13 @@
 package report
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/onsi/gomega"
 
 	"github.com/storagebench/storagebench/internal/results"
 )
@@ -28,7 +33,8 @@ func TestRatiosHaveIntervals(t *testing.T) {
 		e          results.Experiment
 		head, want string
 	}{
-		"pairs":       {hanging(8), "Against old (95% interval) |", "×0.886 (0.885..0.888) |"},
+		"pairs":       {hanging(9), "Against old (95% interval) |", "×0.887 (0.884..0.888) |"},
+		"few pairs":   {hanging(8), "Against old (95% interval) |", "×0.886 (0.089..0.888) |"},
 		"sequential":  {sequential, "Against old (95% interval) |", "×0.885 (0.866..0.901) |"},
 		"too few":     {hanging(5), "Against old (of medians) |", "×0.8"},
 		"kept pools":  {kept, "Against old (of medians) |", "×0.89 |"},
@@ -48,6 +54,61 @@ func TestRatiosHaveIntervals(t *testing.T) {
 		if rows != 1 {
 			t.Errorf("%s: %d rows", name, rows)
 		}
+	}
+}
+
+// withoutPart returns an experiment as it is stored if a part does not fit.
+func withoutPart(t *testing.T, e results.Experiment, part string) results.Experiment {
+	t.Helper()
+	text, omitted, err := e.Encode(1 << 20)
+	for err == nil && !slices.ContainsFunc(omitted, func(words string) bool { return strings.HasPrefix(words, part) }) {
+		text, omitted, err = e.Encode(len(text) - 1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored results.Experiment
+	if err := json.Unmarshal(text, &stored); err != nil {
+		t.Fatal(err)
+	}
+	return stored
+}
+
+// TestWhatDoesNotFitIsNotLacking: values of single runs that do not fit into results.json were measured, unless the summary says otherwise.
+func TestWhatDoesNotFitIsNotLacking(t *testing.T) {
+	const judged, primary = "log.syncLatencyMeanNanoseconds", "readLatencyP99Nanoseconds"
+	for _, test := range []struct {
+		omitted, metric string
+		stalled         bool
+	}{
+		{"metrics of single runs", judged, false}, {"metrics of single runs", judged, true}, {"metrics of single runs", primary, true},
+		{"phases of single runs", judged, false}, {"phases of single runs", judged, true},
+		{"phases of single runs", primary, false}, {"phases of single runs", primary, true},
+	} {
+		t.Run(fmt.Sprintf("%s, %s, stalled: %v", test.omitted, test.metric, test.stalled), func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			e := experiment(6, "a", "b")
+			for i := range e.Runs {
+				run := &e.Runs[i]
+				run.Phases[1].Metrics[judged] = 7_000_000
+				if test.stalled && run.Variant == "b" && run.Repetition == 3 {
+					delete(run.Phases[1].Metrics, test.metric)
+				}
+			}
+			e.Variants = results.Summarise(e.Runs)
+			e.Gates = []results.GateResult{{Name: "g", Metrics: []results.GateMetric{{Phase: "aged-scan", Metric: judged}}}}
+			stored := withoutPart(t, e, test.omitted)
+			g.Expect(strings.Contains(string(render(t, Page{Experiment: stored})), notInAll)).To(gomega.Equal(test.stalled))
+			rows := 0
+			for _, row := range numbersTable(stored, samplesOf(stored), "aged-scan", wide).Rows {
+				if text := fmt.Sprint(row); row[0].Text == test.metric && row[2].Text == "b" {
+					rows++
+					g.Expect(strings.Contains(text, notInAll)).To(gomega.Equal(test.stalled), text)
+					g.Expect(strings.Contains(text, "×")).To(gomega.Equal(!test.stalled), text)
+				}
+			}
+			g.Expect(rows).To(gomega.Equal(1))
+		})
 	}
 }
 

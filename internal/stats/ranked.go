@@ -14,6 +14,8 @@ type Ranked struct {
 	// values are sorted. The statistic is the number of them beyond delta, and below[s] the chance of at most s, if delta is true.
 	values, below []float64
 	exact         bool
+	// counted are the sorted shifts of pairs, if some of them are outlying: the ranks of the others then say little about these.
+	counted []float64
 	// slack is the most by which rounding may make equal values differ.
 	slack float64
 }
@@ -49,7 +51,11 @@ func NewPaired(shifts []float64, outlying []bool) (*Ranked, error) {
 	for range lower {
 		values = append(values, upper...)
 	}
-	return newRanked(values, signedRanksBelow(n), n <= exactValues), nil
+	ranked := newRanked(values, signedRanksBelow(n), n <= exactValues)
+	if len(lower) > 0 {
+		ranked.counted = slices.Sorted(slices.Values(shifts))
+	}
+	return ranked, nil
 }
 
 // NewUnpaired ranks the differences b_j - a_i of all values of two samples for the test of Mann and Whitney.
@@ -71,7 +77,8 @@ func NewUnpaired(a, b []float64) (*Ranked, error) {
 
 func newRanked(values, below []float64, exact bool) *Ranked {
 	slices.Sort(values)
-	return &Ranked{values, below, exact, closeness * 2 * max(math.Abs(values[0]), math.Abs(values[len(values)-1]))}
+	slack := closeness * 2 * max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
+	return &Ranked{values: values, below: below, exact: exact, slack: slack}
 }
 
 // Test tests whether the middle of the shifts lies below or above delta. Values equal to delta count against both sides, so that ties err
@@ -99,6 +106,30 @@ func (r *Ranked) Shift(lower, upper float64) Shift {
 	}
 	return Shift{estimate, Interval{Known: true, Exact: r.exact, Low: r.values[low-1], High: r.values[len(r.values)-high],
 		Confidence: 1 - r.below[low-1] - r.below[high-1]}}
+}
+
+// CountBelow is the chance that no more of the pairs reach delta, if half of all pairs do: the sign test, in which each pair counts alike.
+// With the lowest ranks, outlying pairs count for little, even if nearly half of the pairs are outlying on the same side. It is 0 without
+// outlying pairs.
+func (r *Ranked) CountBelow(delta float64) float64 {
+	if r.counted == nil {
+		return 0
+	}
+	return Binomial(len(r.counted), len(r.counted)-sort.SearchFloat64s(r.counted, delta-r.slack-closeness*math.Abs(delta)))
+}
+
+// CountEnds are the ends of the interval that belongs to the sign test. Each end is infinite on its inner side without outlying pairs.
+func (r *Ranked) CountEnds(lower, upper float64) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	if n := len(r.counted); n > 0 {
+		if from := MedianOutside(n, lower); from > 0 {
+			low = r.counted[from-1]
+		}
+		if from := MedianOutside(n, upper); from > 0 {
+			high = r.counted[n-from]
+		}
+	}
+	return low, high
 }
 
 // upTo counts the sorted values that are no larger than a limit.

@@ -280,3 +280,34 @@ func TestManyEqualValues(t *testing.T) {
 		}
 	}
 }
+
+// TestCount: each pair counts alike, and a delta is rejected exactly if it lies beyond the end of the interval.
+func TestCount(t *testing.T) {
+	r, beyond := seeded(26), 0
+	for turn := range 200 {
+		n := 6 + r.IntN(8)
+		shifts, outlying := sample(r, n, turn%3 == 0), make([]bool, n)
+		outlying[r.IntN(n)] = true
+		ranked, level := must[*Ranked](t)(NewPaired(shifts, outlying)), []float64{0.02, 0.05, 0.1}[r.IntN(3)]
+		low, high := ranked.CountEnds(level, level)
+		for _, delta := range []float64{r.NormFloat64(), 3 * r.NormFloat64(), float64(r.IntN(7) - 3), low, high} {
+			if (ranked.CountBelow(delta) <= level) != (delta > high) {
+				t.Fatalf("%v at %g: %g, from %g to %g", shifts, delta, ranked.CountBelow(delta), low, high)
+			}
+			if delta > high {
+				beyond++
+			}
+		}
+	}
+	if beyond < 50 {
+		t.Errorf("%d beyond: the cases show nothing", beyond)
+	}
+	ranked := must[*Ranked](t)(NewPaired([]float64{1, 1, 1, 0, 0, 0, 0, 0, 0, 0}, []bool{true, true, true, 9: false}))
+	if got := ranked.CountBelow(0.5); !near(got, 176./1024) {
+		t.Errorf("3 of 10 pairs: %g", got)
+	}
+	without := must[*Ranked](t)(NewPaired([]float64{1, 2, 3, 4, 5, 6}, nil))
+	if low, high := without.CountEnds(0.05, 0.05); without.CountBelow(-9) != 0 || !math.IsInf(low, 1) || !math.IsInf(high, -1) {
+		t.Errorf("without outlying pairs: %g, from %g to %g", without.CountBelow(-9), low, high)
+	}
+}

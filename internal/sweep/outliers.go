@@ -180,7 +180,7 @@ func metricsOf(e *results.Experiment) map[subject]results.MetricResult {
 		for _, phase := range variant.Phases {
 			for _, metric := range phase.Metrics {
 				if results.IsPrimary(metric.Name) && measured[phase.Name] &&
-					len(results.Lacking(repetitions, variant.Name, phase.Name, metric.Name)) == 0 { // the runs that have it may be the good ones
+					!results.Lacks(repetitions, variant.Name, metric) { // the runs that have it may be the good ones
 					found[subject{variant.Name, phase.Name, metric.Name}] = metric
 				}
 			}

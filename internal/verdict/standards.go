@@ -30,8 +30,8 @@ type Standards struct {
 	Digest string
 }
 
-// definitionKey names the definition of a variant in allowDifferences.
-const definitionKey = "definition"
+// DefinitionKey names the definition of a variant in allowDifferences.
+const DefinitionKey = "definition"
 
 // compared returns the evidence for compare gates: the runs, and the documents that they are compared with.
 func compared(spec *v1alpha1.StorageBenchmarkSpec, standards Standards, experiment *results.Experiment) gate.Evidence {
@@ -62,7 +62,8 @@ func historyFor(series *history.Series, experiment *results.Experiment) func(str
 		var trend gate.Trend
 		if usable {
 			path := history.Path{Variant: variant, Phase: phase, Metric: metric}
-			trend.Values, trend.Change, missing = history.Levels(series, current, path, since, uint64(experiment.Seed))
+			trend.Values, trend.Change, missing = history.Levels(series, current, path, since,
+				gate.NewestExperiments, uint64(experiment.Seed))
 		}
 		if missing != "" {
 			trend.Refused = &gate.Refusal{Reason: gate.ReasonNoData, Message: missing}
@@ -103,7 +104,7 @@ func baselineFor(reference *v1alpha1.Baseline, standards Standards, experiment *
 	}
 	baseline = &others
 	now := definitionsOf(experiment)
-	mayDiffer := results.DifferenceAllowed(definitionKey, reference.AllowDifferences)
+	mayDiffer := results.DifferenceAllowed(DefinitionKey, reference.AllowDifferences)
 	return gate.Earlier{Values: func(variant, phase, metric string) gate.Stored {
 		stored := gate.Stored{Values: baseline.Values(variant, phase, metric)}
 		if known, found := results.LookupMetric(metric); found {
@@ -112,7 +113,7 @@ func baselineFor(reference *v1alpha1.Baseline, standards Standards, experiment *
 		if then := baseline.Definition(variant); !mayDiffer && then != now[variant] && len(stored.Values) > 0 {
 			stored.Unlike = fmt.Sprintf("variant %s differs from the baseline: its target, phases or pods have changed: accept a newer "+
 				"one, or add %s to spec.baseline.allowDifferences",
-				variant, definitionKey)
+				variant, DefinitionKey)
 		}
 		return stored
 	}}
@@ -146,7 +147,7 @@ func noiseFor(reference *v1alpha1.Calibration, standards Standards, experiment *
 			others = others.Without(accepted.Experiment)
 		}
 	}
-	mayDiffer, now := results.DifferenceAllowed(definitionKey, reference.AllowDifferences), definitionsOf(experiment)
+	mayDiffer, now := results.DifferenceAllowed(DefinitionKey, reference.AllowDifferences), definitionsOf(experiment)
 	days := func(variant, phase, metric string) stats.Days {
 		alike := others
 		if !mayDiffer { // other work varies in another way

@@ -108,9 +108,12 @@ func preparing(runs []results.RunResult) map[string]bool {
 }
 
 // heat shows the medians of a matrix as a grid: the two paths with most values are its sides, and further ones make further grids.
-type heat struct{ experiment results.Experiment }
+type heat struct {
+	figures
+	experiment results.Experiment
+}
 
-func newHeat(e results.Experiment) room { return &heat{e} }
+func newHeat(e results.Experiment) room { return &heat{figuresOf(e), e} }
 
 func (*heat) add(seen) {}
 
@@ -155,9 +158,12 @@ func (h *heat) picture(of results.GateMetric, all []dimension) (one report.Pictu
 			grid.Panels = append(grid.Panels, emptyPanel(name, len(down.values), len(across.values)))
 		}
 		cell := &grid.Panels[at].Cells[row][column]
-		if metric := metricOf(variant, of.Phase, of.Metric); metric == nil {
+		switch metric := metricOf(variant, of.Phase, of.Metric); {
+		case metric == nil:
 			cell.State = max(cell.State, svg.CellMissing)
-		} else {
+		case h.lacks(variant.Name, metric):
+			cell.State, grid.Missing = max(cell.State, svg.CellMissing), "not measured in all valid runs"
+		default:
 			cell.State, cell.Value, any = svg.CellKnown, float64(metric.Median), true
 		}
 		cells++

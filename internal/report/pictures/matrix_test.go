@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/onsi/gomega"
+
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/results"
 )
@@ -83,6 +85,57 @@ func TestHeatMapHasAGridForEachRest(t *testing.T) {
 	}
 }
 
+// stalled removes a metric from the first run of a variant of a matrix, as if the run had too few operations for it.
+func stalled(e results.Experiment, variant, metric string) results.Experiment {
+	for _, run := range e.Runs {
+		if run.Variant == variant && run.Repetition == 1 {
+			delete(run.Phases[1].Metrics, metric)
+		}
+	}
+	before := e.Variants
+	e.Variants = results.Summarise(e.Runs)
+	for i := range e.Variants {
+		e.Variants[i].Base, e.Variants[i].Matrix = before[i].Base, before[i].Matrix
+	}
+	return e
+}
+
+// TestHeatMapOfSomeRuns: the runs that did not stall do not make a cell the best. What was only left out of results.json is not missing.
+func TestHeatMapOfSomeRuns(t *testing.T) {
+	const best, metric = "dataset.recordsize=4K,phases.fill.to=45%", "readLatencyP99Nanoseconds"
+	const latency, rate = "heat-oltp-readlatencyp99nanoseconds", "heat-oltp-readbytespersecond"
+	made := func() results.Experiment { return matrixExperiment(3, records, levels, []string{""}) }
+	left := made()
+	for _, run := range left.Runs {
+		for i := range run.Phases {
+			run.Phases[i].Metrics = nil
+		}
+	}
+	noRun := stalled(made(), best, metric)
+	noRun.Variants[0].Phases = nil
+	for name, test := range map[string]struct {
+		e       results.Experiment
+		picture string
+		says    []string
+		missing int
+	}{
+		"all runs":               {made(), latency, []string{"Best: 4K with 45%"}, 0},
+		"left out for its size":  {left, latency, []string{"Best: 4K with 45%"}, 0},
+		"one run has none":       {stalled(made(), best, metric), latency, []string{"Best: 4K with 60%", "? not measured in all valid runs"}, 1},
+		"and a variant no run":   {noRun, latency, []string{"Best: 4K with 60%", "? not measured in all valid runs"}, 2},
+		"another metric has all": {stalled(made(), best, metric), rate, []string{"Best: 4K with 45%"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			drawn := find(t, New(test.e).Pictures(), test.picture).SVG
+			for _, words := range test.says {
+				g.Expect(drawn).To(gomega.ContainSubstring(words))
+			}
+			g.Expect(strings.Count(drawn, ">?<")).To(gomega.Equal(test.missing))
+		})
+	}
+}
+
 func TestNoHeatMap(t *testing.T) {
 	zip := matrixExperiment(1, records, levels, []string{""})
 	zip.Variants = slices.DeleteFunc(zip.Variants, func(v results.VariantResult) bool {
@@ -115,6 +168,33 @@ func TestSweep(t *testing.T) {
 	few := find(t, album(t, matrixExperiment(5, []string{"lz4", "off"}, levels, []string{""})), "sweep-oltp-gangblocks")
 	if !strings.Contains(few.Caption, "smallest and the largest") {
 		t.Error("five runs have no interval of 95%: " + few.Caption)
+	}
+}
+
+// TestSweepWithoutInterval: runs that depend on each other, and the runs that did not stall, have no interval.
+func TestSweepWithoutInterval(t *testing.T) {
+	const stalls, metric = "dataset.recordsize=off,phases.fill.to=90%", "readLatencyP99Nanoseconds"
+	made := func() results.Experiment { return matrixExperiment(7, []string{"lz4", "off"}, levels, []string{""}) }
+	kept := made()
+	kept.Runs[3].KeptFrom = kept.Runs[2].Name
+	for name, test := range map[string]struct {
+		e       results.Experiment
+		picture string
+		says    string
+		lacking bool
+	}{
+		"all runs":               {made(), "sweep-oltp-readlatencyp99nanoseconds", "95% intervals", false},
+		"one run has none":       {stalled(made(), stalls, metric), "sweep-oltp-readlatencyp99nanoseconds", "smallest and the largest", true},
+		"another metric has all": {stalled(made(), stalls, metric), "sweep-oltp-readbytespersecond", "95% intervals", false},
+		"a pool is kept":         {kept, "sweep-oltp-readbytespersecond", "smallest and the largest", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			one := find(t, New(test.e).Pictures(), test.picture)
+			g.Expect(one.Caption).To(gomega.ContainSubstring(test.says))
+			g.Expect(strings.Contains(one.Caption, "Medians that are not of all valid runs: 1.")).To(gomega.Equal(test.lacking))
+			g.Expect(strings.Contains(one.SVG, "Medians that are not of all valid runs: 1.")).To(gomega.Equal(test.lacking))
+		})
 	}
 }
 

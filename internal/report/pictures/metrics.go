@@ -24,6 +24,11 @@ func figuresOf(e results.Experiment) figures {
 	return figures{e.Variants, valid}
 }
 
+// lacks reports whether a valid run of a variant has no value of a metric. The values of the other runs do not count then, as in tables.
+func (f figures) lacks(variant string, metric *results.MetricResult) bool {
+	return results.Lacks(f.runs, variant, *metric)
+}
+
 // row returns the values of a metric in a variant, or false if there are none. If the results do not have the single runs, the row has
 // their range.
 func (f figures) row(of results.GateMetric, variant int) (svg.Row, bool) {

@@ -28,9 +28,17 @@ const (
 type sweep struct {
 	figures
 	experiment results.Experiment
+	// kept are the variants with runs that reused the pool of an earlier run: their runs depend on each other.
+	kept map[string]bool
 }
 
-func newSweep(e results.Experiment) room { return &sweep{figuresOf(e), e} }
+func newSweep(e results.Experiment) room {
+	kept := map[string]bool{}
+	for _, run := range e.Runs {
+		kept[run.Variant] = kept[run.Variant] || run.KeptFrom != ""
+	}
+	return &sweep{figuresOf(e), e, kept}
+}
 
 func (*sweep) add(seen) {}
 
@@ -126,6 +134,8 @@ type swept struct {
 	steps []step
 	// variantsWithoutRun are the places without a valid run.
 	lost []float64
+	// lacking is the number of medians without the value of a valid run.
+	lacking int
 }
 
 // breaks returns the indexes of the steps that follow a place without a valid run: the values in between are unknown.
@@ -163,7 +173,11 @@ func (s *sweep) lines(of results.GateMetric, all []dimension, path string, place
 			at, lines = len(lines), append(lines, &swept{name: name})
 		}
 		low, high, enough := medianSpan(s.values(variant.Name, of.Phase, of.Metric))
-		certain = certain && enough
+		lacks := s.lacks(variant.Name, metric)
+		if lacks {
+			lines[at].lacking++
+		}
+		certain = certain && enough && !lacks && !s.kept[variant.Name]
 		lines[at].steps = append(lines[at].steps, step{svg.Point{X: places[value], Y: float64(metric.Median)},
 			svg.Whisker{X: places[value], Low: float64(metric.Min), High: float64(metric.Max)}, svg.Whisker{X: places[value], Low: low, High: high}})
 	}
@@ -186,7 +200,9 @@ func (s *sweep) picture(of results.GateMetric, all []dimension, along dimension,
 	if certain { // one picture never mixes both
 		caption = "Medians with their 95% intervals."
 	}
+	lacking := 0
 	for i, l := range lines {
+		lacking += l.lacking
 		line, spans := svg.Line{Name: cmp.Or(l.name, "median"), Series: i, Marked: true, Breaks: l.breaks()}, svg.Whiskers{Series: i}
 		for _, at := range l.steps {
 			line.Points = append(line.Points, at.Point)
@@ -201,8 +217,14 @@ func (s *sweep) picture(of results.GateMetric, all []dimension, along dimension,
 	if better := betterWords(of.Metric); better != "" {
 		caption += " " + strings.ToUpper(better[:1]) + better[1:] + "."
 	}
+	words := ""
 	if lost := s.variantsWithoutRun(along.path); lost > 0 {
-		words := fmt.Sprintf(" Variants without a valid run: %d.", lost)
+		words = fmt.Sprintf(" Variants without a valid run: %d.", lost)
+	}
+	if lacking > 0 {
+		words += fmt.Sprintf(" Medians that are not of all valid runs: %d.", lacking)
+	}
+	if words != "" {
 		caption, chart.Description = caption+words, chart.Description+"."+words
 	}
 	if left > 0 {

@@ -15,6 +15,9 @@ const acrossConfidence = 0.95
 // also needs a tolerance, and the variation between days. unknown says why there is no estimate.
 func Across(before, now results.Experiment, variant, phase, metric string) (change stats.Shift, unknown string) {
 	of := reference{variant, phase, metric}
+	if of.roundedDown() {
+		return change, "it is only known down to a power of two"
+	}
 	var lists [2][]float64
 	for i, one := range []results.Experiment{before, now} {
 		evidence := Evidence{Summary: one.Variants, Runs: one.Runs}

@@ -56,6 +56,8 @@ func TestAcrossRefuses(t *testing.T) {
 		{"readBytesPerSecond", acrossOf("readBytesPerSecond", 0, 1e6), fine, "no ratio"},
 		{"readOperationsPerSecond", acrossOf("readOperationsPerSecond", 50, 50), acrossOf("readOperationsPerSecond", 50, 51),
 			"50 is too coarse: it is rounded to 1"},
+		{"largestFreeSegmentBytes", acrossOf("largestFreeSegmentBytes", 1<<30, 1<<30, 1<<29), acrossOf("largestFreeSegmentBytes", 1<<28, 1<<28, 1<<28),
+			"it is only known down to a power of two"},
 	} {
 		if change, unknown := Across(test.before, test.now, "v", "p", test.metric); !strings.Contains(unknown, test.says) {
 			t.Errorf("%q instead of %q, %v", unknown, test.says, change)

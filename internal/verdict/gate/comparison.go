@@ -89,11 +89,13 @@ func (c *comparison) test() error {
 		return err
 	}
 	below, err := c.ranked.Test(c.accepted())
-	c.pWorse, c.pWithin, c.smallest = above.Greater, below.Less, above.Smallest
+	c.pWorse, c.smallest = above.Greater, above.Smallest
+	// A metric is within its tolerance only if the runs that hung do not say otherwise either.
+	c.pWithin = max(below.Less, c.ranked.CountBelow(c.accepted()))
 	return err
 }
 
-// rankPairs marks the pairs with a run that is far from the others, such as one that hung: they count least.
+// rankPairs marks the pairs with a run that is far from the others, such as one that hung: they have the lowest ranks.
 func (c *comparison) rankPairs(before, now []float64) (err error) {
 	if c.shifts, err = stats.LogRatios(c.before, c.now); err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/onsi/gomega"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/results"
 )
@@ -31,6 +33,31 @@ func TestRunsThatLack(t *testing.T) {
 					t.Errorf("%d runs stalled: %s, %s: %s", stalled, got.Verdict, got.Reason, got.Message)
 				}
 			}
+		})
+	}
+}
+
+// TestLargeResultsSayWhatTheyLack: runs whose values did not fit into the results are not runs in which nothing was measured.
+func TestLargeResultsSayWhatTheyLack(t *testing.T) {
+	const metric = "readBytesPerSecond"
+	for name, test := range map[string]struct {
+		stalled bool
+		says    string
+	}{
+		"all runs have it": {false, "the results have 0 of its 3 runs"},
+		"one run stalled":  {true, "p.readBytesPerSecond of variant v was not measured in all repetitions, and the other runs cannot replace it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			e := acrossOf(metric, 1e6, 1e6, 1e6)
+			if test.stalled {
+				e.Runs = append(e.Runs, e.Runs[0])
+			}
+			for i := range e.Runs {
+				e.Runs[i].Phases = nil // as in results that would be too large
+			}
+			_, unknown := Across(e, e, "v", "p", metric)
+			g.Expect(unknown).To(gomega.ContainSubstring(test.says))
 		})
 	}
 }

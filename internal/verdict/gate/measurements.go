@@ -29,22 +29,25 @@ func (m measurements) find(ref reference) (metric results.MetricResult, missing 
 		return metric, fmt.Sprintf("no data: in variant %s, phase %s measured no %s: it has %s",
 			plain(ref.variant), plain(ref.phase), plain(ref.metric), measuredNames(phase))
 	}
-	if lacking := results.Lacking(results.Repetitions(m.Runs), ref.variant, ref.phase, ref.metric); len(lacking) > 0 {
-		return metric, unmeasured(ref, lacking)
+	if counted := results.Repetitions(m.Runs); results.Lacks(counted, ref.variant, *found) {
+		return metric, unmeasured(ref, results.Lacking(counted, ref.variant, ref.phase, ref.metric))
 	}
 	return *found, ""
 }
 
-// unmeasured says which repetitions lack a metric.
+// unmeasured says which repetitions lack a metric. None are given if the results do not say which.
 func unmeasured(ref reference, repetitions []int32) string {
 	const most = 5
 	words := make([]string, 0, most)
 	for _, repetition := range repetitions[:min(len(repetitions), most)] {
 		words = append(words, strconv.Itoa(int(repetition)))
 	}
-	named := "repetition "
-	if len(repetitions) > 1 {
-		named = "repetitions "
+	named := "repetitions "
+	switch len(repetitions) {
+	case 0:
+		named = "all repetitions"
+	case 1:
+		named = "repetition "
 	}
 	if more := len(repetitions) - most; more > 0 {
 		words = append(words, fmt.Sprintf("%d more", more))

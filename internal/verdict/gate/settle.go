@@ -128,6 +128,10 @@ func (c *comparison) interval(at levels) {
 		c.worse = c.ranked.Shift(at.passing, at.passing)
 		c.worse.Interval.Low = min(c.worse.Interval.Low, c.limit())
 	}
+	if c.ranked != nil {
+		_, high := c.ranked.CountEnds(at.passing, at.passing)
+		c.worse.Interval.High = max(c.worse.Interval.High, high)
+	}
 	c.worse.Interval.Confidence = max(0, c.worse.Interval.Confidence-at.elsewhere)
 	c.shift = c.turn(c.worse)
 }

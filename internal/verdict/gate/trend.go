@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// newestExperiments is the number of newest experiments of a history that are judged together.
-	newestExperiments = 3
+	// NewestExperiments is the number of newest experiments of a history that are judged together.
+	NewestExperiments = 3
 	// leastReference and mostReference limit the size of the reference of a history, which is its first experiments. Fewer cannot show how
 	// much neighbouring experiments depend on each other. A fixed reference also shows a slow decline, which a comparison with the night
 	// before would hide.
@@ -19,7 +19,7 @@ const (
 )
 
 // LeastHistory is the least number of experiments, including the newest ones, with which a history is judged.
-const LeastHistory = leastReference + newestExperiments
+const LeastHistory = leastReference + NewestExperiments
 
 // Trend holds the values of a metric in the earlier experiments and in this one, which is the last.
 type Trend struct {
@@ -54,17 +54,17 @@ func (c compareRule) history(evidence *Evidence, variant string) (*comparison, *
 			"%s has %s of its present definition, including this one, but the history is judged from %d on: run %d more", c.of,
 			spelling.Count(n, "experiment"), LeastHistory, LeastHistory-n))
 	}
-	reference := min(n-newestExperiments, mostReference)
-	one := &comparison{better: c.metric.Better, before: trend.Values[:reference], now: trend.Values[n-newestExperiments:],
+	reference := min(n-NewestExperiments, mostReference)
+	one := &comparison{better: c.metric.Better, before: trend.Values[:reference], now: trend.Values[n-NewestExperiments:],
 		than: "in the first experiments"}
 	logarithms, err := one.logarithmsOf(trend.Values, trend.Values[0])
 	var found stats.Trend
 	if err == nil {
-		found, err = stats.LevelTrend(logarithms, reference, newestExperiments)
+		found, err = stats.LevelTrend(logarithms, reference, NewestExperiments)
 	}
 	if err != nil {
 		return nil, inconclusive(ReasonNoRatio, fmt.Sprintf("%s cannot be compared as a share: %v: use a bound or an expression", c.of, err))
 	}
-	one.ofDays = &dayTest{test: found.LevelTest, before: reference, now: newestExperiments, trend: &found, change: trend.Change}
+	one.ofDays = &dayTest{test: found.LevelTest, before: reference, now: NewestExperiments, trend: &found, change: trend.Change}
 	return one, nil
 }

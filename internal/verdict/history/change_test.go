@@ -5,9 +5,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/onsi/gomega"
 )
 
 func TestChanges(t *testing.T) {
@@ -88,7 +91,7 @@ func TestLevels(t *testing.T) {
 	update(series, 15, map[string]string{"kernel": "6.12.4"})
 	n := len(series.Points) - 1
 	for name, before := range map[string]*Series{"with it": series, "without it": {Points: series.Points[:n]}} {
-		values, change, missing := Levels(before, series.Points[n], reads, time.Time{}, 9)
+		values, change, missing := Levels(before, series.Points[n], reads, time.Time{}, 3, 9)
 		if missing != "" || len(values) != 19 || values[18] != float64(series.Points[n].Metrics[0].Median) ||
 			!strings.HasSuffix(change(), "worse) since experiment e015 of 2026-06-15T03:00:00Z: kernel 6.12.1 -> 6.12.4") {
 			t.Errorf("%s: %v %s %s", name, values, missing, change())
@@ -97,7 +100,7 @@ func TestLevels(t *testing.T) {
 			t.Errorf("%s: the series was changed", name)
 		}
 	}
-	values, change, missing := Levels(series, series.Points[n], latency, series.Points[15].FinishedAt, 9)
+	values, change, missing := Levels(series, series.Points[n], latency, series.Points[15].FinishedAt, 3, 9)
 	if missing != "" || len(values) != 4 || change() != "" {
 		t.Errorf("since the change: %v %s %s", values, missing, change())
 	}
@@ -109,12 +112,82 @@ func TestLevels(t *testing.T) {
 			series.Points[i].Definitions, series.Points[i].Metrics = nil, []Metric{{Path{"other", "scan", "readBytesPerSecond"}, 1, 6}}
 		}
 	}
-	if values, _, missing := Levels(series, series.Points[n], reads, time.Time{}, 9); missing != "" || len(values) != 9 {
+	if values, _, missing := Levels(series, series.Points[n], reads, time.Time{}, 3, 9); missing != "" || len(values) != 9 {
 		t.Errorf("since the definition changed: %v %s", values, missing)
 	}
-	if _, _, missing := Levels(series, series.Points[n], Path{"default", "scan", "writeBytesPerSecond"}, time.Time{}, 9); !strings.Contains(missing,
+	if _, _, missing := Levels(series, series.Points[n], Path{"default", "scan", "writeBytesPerSecond"}, time.Time{}, 3, 9); !strings.Contains(missing,
 		"was not measured in all runs of this experiment") {
 		t.Error(missing)
+	}
+}
+
+// TestLevelsOfStalledNights: if one of the newest experiments lacks a metric because a run stalled, older ones do not take its place.
+func TestLevelsOfStalledNights(t *testing.T) {
+	ofLog := Path{"default", "scan", "log.syncLatencyP99Nanoseconds"} // of one of several workloads
+	without := func(path Path, nights ...int) func(*Series) {
+		return func(series *Series) {
+			for _, night := range nights {
+				point := &series.Points[night]
+				point.Metrics = slices.DeleteFunc(point.Metrics, func(metric Metric) bool { return metric.Path == path })
+			}
+		}
+	}
+	shortened := func(path Path, nights ...int) func(*Series) {
+		return func(series *Series) {
+			without(path, nights...)(series)
+			for _, night := range nights {
+				series.Points[night].MetricsOmitted = 1
+			}
+		}
+	}
+	firsts := func(count int) (nights []int) {
+		for night := range count {
+			nights = append(nights, night)
+		}
+		return nights
+	}
+	for name, test := range map[string]struct {
+		path   Path
+		change func(*Series)
+		values int
+		says   string
+	}{
+		"all nights have it":        {latency, func(*Series) {}, 43, ""},
+		"the two nights before":     {latency, without(latency, 40, 41), 0, "was not measured in all runs of experiments e040, e041, and older"},
+		"two more are needed":       {latency, without(latency, 40, 41), 0, "run 2 more"},
+		"the night before":          {latency, without(latency, 41), 0, "in all runs of experiment e041, and older"},
+		"two nights ago":            {latency, without(latency, 40), 0, "run 1 more"},
+		"three nights ago":          {latency, without(latency, 39), 42, ""},
+		"many nights":               {latency, without(latency, 34, 35, 36, 37, 38, 39, 41), 0, "e034, e035, e036, e037, e038 and 2 more"},
+		"another metric":            {reads, without(latency, 40, 41), 43, ""},
+		"a metric that is new":      {latency, without(latency, firsts(41)...), 2, ""},
+		"a new metric that stalled": {latency, without(latency, append(firsts(40), 41)...), 0, "experiment e041"},
+		"left out for its size":     {ofLog, shortened(ofLog, 40, 41), 41, ""},
+		"others left out":           {latency, shortened(latency, 40, 41), 0, "experiments e040, e041"},
+		"no room at all": {latency, func(series *Series) {
+			shortened(latency, 41)(series)
+			series.Points[41].Metrics = slices.Repeat([]Metric{{reads, 1, 6}}, maxMetrics)
+		}, 42, ""},
+		"another variant": {latency, func(series *Series) {
+			series.Points[41].Metrics = []Metric{{Path{"other", "scan", "readBytesPerSecond"}, 1, 6}}
+		}, 42, ""},
+		"another definition": {latency, func(series *Series) {
+			without(latency, 40, 41)(series)
+			series.Points[41].Definitions = map[string]string{"default": "b"}
+		}, 1, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			series := weekly(noisy(rand.New(rand.NewPCG(7, 8)), 1_000_000, 43)...)
+			for i := range series.Points {
+				series.Points[i].Metrics = append(series.Points[i].Metrics, Metric{ofLog, 1000, 6})
+			}
+			test.change(series)
+			values, _, missing := Levels(series, series.Points[42], test.path, time.Time{}, 3, 9)
+			g.Expect(values).To(gomega.HaveLen(test.values))
+			g.Expect(missing).To(gomega.ContainSubstring(test.says))
+			g.Expect(missing == "").To(gomega.Equal(test.says == ""), missing)
+		})
 	}
 }
 

@@ -94,8 +94,7 @@ func PointOf(experiment *results.Experiment, more map[string]string) (Point, boo
 		}
 		for _, phase := range variant.Phases {
 			for _, metric := range phase.Metrics {
-				if !results.IsPrimary(metric.Name) ||
-					len(results.Lacking(repetitions, variant.Name, phase.Name, metric.Name)) > 0 {
+				if !results.IsPrimary(metric.Name) || results.Lacks(repetitions, variant.Name, metric) {
 					continue
 				}
 				if len(point.Metrics) == maxMetrics {

@@ -2,14 +2,18 @@ package history
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/onsi/gomega"
 
 	"github.com/storagebench/storagebench/internal/results"
 )
@@ -84,7 +88,7 @@ func TestPointOf(t *testing.T) {
 		"a recreated pool":  {[]results.RunResult{on(1, 7), on(2, 8)}, 0},
 		"a run without one": {[]results.RunResult{on(1, 7), on(1, 0)}, 0},
 	} {
-		experiment.Runs = test.runs
+		experiment.Runs, experiment.Variants = test.runs, results.Summarise(test.runs)
 		if point, _ := PointOf(experiment, nil); len(point.Metrics) != test.want {
 			t.Errorf("%s: %+v", name, point.Metrics)
 		}
@@ -94,6 +98,73 @@ func TestPointOf(t *testing.T) {
 			if _, complete := PointOf(experiment, nil); complete {
 				t.Errorf("%s is taken", state)
 			}
+		}
+	}
+}
+
+// stalling returns an experiment of six repetitions on some nodes. In one repetition, a run had too few operations for a percentile.
+func stalling(nodes int, stalled int32) results.Experiment {
+	finished := monday
+	e := results.Experiment{State: results.StateComplete, Experiment: "abc", FinishedAt: &finished}
+	for repetition := int32(1); repetition <= 6; repetition++ {
+		for node := range nodes {
+			metrics := map[string]int64{reads.Metric: 7, latency.Metric: 9, "readBytes": 8}
+			if repetition == stalled && node == 0 {
+				delete(metrics, latency.Metric)
+			}
+			run := results.RunResult{Variant: "default", Repetition: repetition, Valid: true,
+				Phases: []results.RunPhase{{Name: "scan", Kind: results.KindMeasure, Outcome: results.OutcomeValid, Metrics: metrics}}}
+			if nodes > 1 {
+				run.Group = &results.RunGroup{Name: fmt.Sprint("group", repetition), Index: int32(node), Size: int32(nodes)}
+			}
+			e.Runs = append(e.Runs, run)
+		}
+	}
+	e.Variants = results.Summarise(e.Runs)
+	return e
+}
+
+// withoutPart returns an experiment as it is stored if a part does not fit.
+func withoutPart(t *testing.T, e results.Experiment, part string) *results.Experiment {
+	t.Helper()
+	text, omitted, err := e.Encode(1 << 20)
+	for err == nil && !slices.ContainsFunc(omitted, func(words string) bool { return strings.HasPrefix(words, part) }) {
+		text, omitted, err = e.Encode(len(text) - 1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored results.Experiment
+	if err := json.Unmarshal(text, &stored); err != nil {
+		t.Fatal(err)
+	}
+	return &stored
+}
+
+// TestPointOfLargeResults: results that are too large for the values of single runs give the same point.
+func TestPointOfLargeResults(t *testing.T) {
+	for name, test := range map[string]struct {
+		nodes   int
+		stalled int32
+		want    []Metric
+	}{
+		"one node":            {1, 0, []Metric{{reads, 7, 6}, {latency, 9, 6}}},
+		"one node, stalled":   {1, 3, []Metric{{reads, 7, 6}}},
+		"two nodes":           {2, 0, []Metric{{reads, 14, 6}, {latency, 9, 6}}},
+		"one of two, stalled": {2, 3, []Metric{{reads, 14, 6}}},
+	} {
+		for _, part := range []string{"", "metrics of single runs", "phases of single runs"} {
+			t.Run(name+" "+part, func(t *testing.T) {
+				g := gomega.NewWithT(t)
+				e := stalling(test.nodes, test.stalled)
+				stored := &e
+				if part != "" {
+					stored = withoutPart(t, e, part)
+				}
+				point, complete := PointOf(stored, nil)
+				g.Expect(complete).To(gomega.BeTrue())
+				g.Expect(point.Metrics).To(gomega.Equal(test.want))
+			})
 		}
 	}
 }
