@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -239,6 +240,69 @@ func TestBaselineDiff(t *testing.T) {
 					t.Errorf("does not say %q:\n%s%s", says, out, problem)
 				}
 			}
+		})
+	}
+}
+
+// TestBaselineDiffKnowsDefinitions: where a gate is Invalid because a variant was changed, or has nothing to compare with, the exit code is 1.
+func TestBaselineDiffKnowsDefinitions(t *testing.T) {
+	of := func(experiment, definition string) results.Experiment {
+		e := nightly()
+		e.Experiment = experiment
+		for i := range e.Variants {
+			e.Variants[i].Definition = definition
+		}
+		return e
+	}
+	accepted := func(all ...results.Experiment) *corev1.ConfigMap {
+		var before *results.Baseline
+		for _, one := range all {
+			baseline, _, err := results.MakeBaseline(one, results.AcceptOptions{AcceptedAt: noon, AddTo: before})
+			if err != nil {
+				t.Fatal(err)
+			}
+			before = &baseline
+		}
+		text, err := before.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return configMap("disks", results.KeyBaseline, string(text))
+	}
+	first, now := of("11111111", "aaaa"), of("22222222", "aaaa")
+	changed := of("33333333", "bbbb")
+	onlyOne := of("44444444", "aaaa")
+	onlyOne.Variants[1].Definition = "bbbb"
+	const differs = "  definition (variant r8k): baseline aaaa, now bbbb\n  definition (variant r128k): baseline aaaa, now bbbb\n"
+	for name, test := range map[string]struct {
+		baseline *corev1.ConfigMap
+		now      results.Experiment
+		allow    string
+		code     int
+		says     string
+	}{
+		"the same":            {accepted(first), now, "", ExitPassed, "can be compared"},
+		"allowed in vain":     {accepted(first), now, "definition", ExitPassed, "Allowed, but without differences: definition\n"},
+		"changed":             {accepted(first), changed, "", ExitFailed, "\nDiffers:\n" + differs},
+		"one of two":          {accepted(first), onlyOne, "", ExitFailed, "\nDiffers:\n  definition (variant r128k): baseline aaaa, now bbbb\n\n"},
+		"changed and allowed": {accepted(first), changed, "definition", ExitPassed, "\nAllowed differences:\n" + differs + "\nThese results can be"},
+		"something else":      {accepted(first), changed, "kernel", ExitFailed, "\nDiffers:\n" + differs},
+		"unknown then":        {accepted(of("11111111", "")), now, "", ExitFailed, "definition (variant r8k): not in the baseline, now aaaa"},
+		"itself":              {accepted(first), first, "", ExitFailed, "only the numbers of this experiment, which cannot be compared with itself"},
+		"itself, all allowed": {accepted(first), first, "*", ExitFailed, "only the numbers of this experiment"},
+		"itself among others": {accepted(first, now), now, "", ExitPassed, "can be compared"},
+		"another of the same": {accepted(first, now), changed, "", ExitFailed, "\nDiffers:\n" + differs},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			arguments := []string{"baseline", "diff", "nightly"}
+			if test.allow != "" {
+				arguments = append(arguments, "--allow", test.allow)
+			}
+			spec := &v1alpha1.Baseline{ConfigMap: v1alpha1.ConfigMapName{Name: "disks"}}
+			code, out, problem := called(t, storedBenchmark(t, test.now, spec, test.baseline), arguments...)
+			g.Expect(code).To(gomega.Equal(test.code), out+problem)
+			g.Expect(out).To(gomega.ContainSubstring(test.says))
 		})
 	}
 }

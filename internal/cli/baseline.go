@@ -13,6 +13,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/verdict"
 )
 
 const baselineSuffix = "-baseline"
@@ -138,13 +139,14 @@ func (a *App) baselineDiffCommand() *cobra.Command {
 	var options diffOptions
 	command := &cobra.Command{
 		Use:   "diff NAME",
-		Short: "Show the differences between the environments of the results and the baseline",
-		Long: `Compare the environment of a finished StorageBenchmark with the environment of its baseline. With
-differences that spec.baseline.allowDifferences does not allow, gates cannot compare with the baseline.
+		Short: "Show whether gates can compare the results with the baseline, and what differs",
+		Long: `Compare the environment and the definitions of a finished StorageBenchmark with those of its baseline. The definition of a
+variant is a hash of its target, phases and pods; as a KEY it is called definition. With differences that
+spec.baseline.allowDifferences does not allow, gates cannot compare with the baseline. They never compare an experiment with itself.
 
 ` + exitCodes(map[int]string{
 			ExitPassed:      "there are no differences, or only allowed ones",
-			ExitFailed:      "a difference is not allowed",
+			ExitFailed:      "a difference is not allowed, or the baseline has no other experiment",
 			ExitRefused:     "the results or the baseline cannot be read",
 			ExitNotFound:    "a file, the benchmark, its report or the baseline does not exist",
 			ExitUnavailable: unavailable,
@@ -195,13 +197,12 @@ func (a *App) sayDifferences(baseline results.Baseline, experiment results.Exper
 			of.AcceptedAt.UTC().Format(time.RFC3339))
 	}
 	a.say("Results of %s/%s, experiment %s", experiment.Benchmark.Namespace, experiment.Benchmark.Name, experiment.Experiment)
-	refused := results.Differences(baseline.Environment, experiment.Environment, allow)
-	var allowed []results.Difference
-	for _, difference := range results.Differences(baseline.Environment, experiment.Environment, nil) {
-		if results.DifferenceAllowed(difference.Key, allow) {
-			allowed = append(allowed, difference)
-		}
+	baseline = baseline.Without(experiment.Experiment) // gates do not compare an experiment with itself either
+	if len(baseline.Experiments) == 0 {
+		a.say("\nThe baseline has only the numbers of this experiment, which cannot be compared with itself: it is for later experiments.")
+		return ExitFailed
 	}
+	allowed, refused, unused := differencesTo(baseline, experiment, allow)
 	list := func(title string, differences []results.Difference) {
 		if len(differences) == 0 {
 			return
@@ -213,12 +214,6 @@ func (a *App) sayDifferences(baseline results.Baseline, experiment results.Exper
 	}
 	list("Allowed differences", allowed)
 	list("Differs", refused)
-	var unused []string
-	for _, pattern := range allow {
-		if !slices.ContainsFunc(allowed, func(d results.Difference) bool { return results.DifferenceAllowed(d.Key, []string{pattern}) }) {
-			unused = append(unused, pattern)
-		}
-	}
 	if len(unused) > 0 {
 		a.say("\nAllowed, but without differences: %s", strings.Join(unused, ", "))
 	}
@@ -232,6 +227,40 @@ func (a *App) sayDifferences(baseline results.Baseline, experiment results.Exper
 	}
 	a.say("\nThese results can be compared with the baseline.")
 	return ExitPassed
+}
+
+// differencesTo returns the differences to a baseline as gates see them: those that are allowed and the others, and the patterns that allow
+// nothing.
+func differencesTo(baseline results.Baseline, experiment results.Experiment, allow []string) (allowed, refused []results.Difference,
+	unused []string) {
+	unused = slices.Clone(allow)
+	add := func(key string, difference results.Difference) {
+		if !results.DifferenceAllowed(key, allow) {
+			refused = append(refused, difference)
+			return
+		}
+		allowed = append(allowed, difference)
+		unused = slices.DeleteFunc(unused, func(pattern string) bool { return results.DifferenceAllowed(key, []string{pattern}) })
+	}
+	for _, difference := range results.Differences(baseline.Environment, experiment.Environment, nil) {
+		add(difference.Key, difference)
+	}
+	for _, variant := range experiment.Variants {
+		measured := slices.ContainsFunc(baseline.Variants, func(v results.BaselineVariant) bool { return v.Name == variant.Name })
+		if then := baseline.Definition(variant.Name); measured && then != variant.Definition {
+			add(verdict.DefinitionKey, results.Difference{Key: fmt.Sprintf("%s (variant %s)", verdict.DefinitionKey, variant.Name),
+				Baseline: unlessEmpty(then), Current: unlessEmpty(variant.Definition)})
+		}
+	}
+	return allowed, refused, unused
+}
+
+// unlessEmpty lists a value, or nothing if it is not known.
+func unlessEmpty(value string) []string {
+	if value == "" {
+		return nil
+	}
+	return []string{value}
 }
 
 // notInBaseline lists the measured phases that the baseline lacks: a gate would find no metrics for them.

@@ -17,7 +17,7 @@ const (
 	// ExitPassed: all gates hold. For validate: all files are valid. For report: the report was printed.
 	ExitPassed = 0
 	// ExitFailed: a gate does not hold. For validate: a file is not valid. For baseline diff: there is a difference that is not
-	// allowed. For doctor: there is a problem.
+	// allowed, or no other experiment. For doctor: there is a problem.
 	ExitFailed = 1
 	// ExitInconclusive: the gates cannot be decided, because the measurements are too few or too scattered, or because there are none.
 	ExitInconclusive = 2

@@ -36,7 +36,7 @@ func slotsInUse(state State) []design.Slot {
 }
 
 // extend reports whether more repetitions could decide the undecided gates and fit into the remaining time.
-func extend(spec *v1alpha1.StorageBenchmarkSpec, experiment *results.Experiment) bool {
+func extend(spec *v1alpha1.StorageBenchmarkSpec, experiment *results.Experiment, now time.Time) bool {
 	if spec.Adaptive == nil || experiment.Repetitions >= design.MostRepetitions(spec) || experiment.State != results.StateComplete ||
 		experiment.Verdict != string(v1alpha1.VerdictInconclusive) {
 		return false
@@ -44,16 +44,18 @@ func extend(spec *v1alpha1.StorageBenchmarkSpec, experiment *results.Experiment)
 	open := slices.ContainsFunc(experiment.Gates, func(one results.GateResult) bool {
 		return one.Reason == gate.ReasonUnclear || one.Reason == gate.ReasonTooFewRuns
 	})
-	return open && fitsInto(spec, experiment)
+	return open && fitsInto(spec, experiment, now)
 }
 
-// fitsInto reports whether all repetitions, at the pace so far, finish within the budget and the deadline.
-func fitsInto(spec *v1alpha1.StorageBenchmarkSpec, experiment *results.Experiment) bool {
+// fitsInto reports whether all repetitions, at the pace so far, finish within the budget and the deadline. The results may be judged long
+// after the last run: that time is spent, but it says nothing about the pace.
+func fitsInto(spec *v1alpha1.StorageBenchmarkSpec, experiment *results.Experiment, now time.Time) bool {
 	if experiment.StartedAt == nil || experiment.FinishedAt == nil || experiment.Repetitions < 1 {
 		return false
 	}
 	took := experiment.FinishedAt.Sub(*experiment.StartedAt)
-	expected := took / time.Duration(experiment.Repetitions) * time.Duration(design.MostRepetitions(spec))
+	more := took / time.Duration(experiment.Repetitions) * time.Duration(design.MostRepetitions(spec)-experiment.Repetitions)
+	expected := now.Sub(*experiment.StartedAt) + more
 	for _, limit := range []*v1alpha1.Duration{spec.Adaptive.Budget, spec.Deadline} {
 		if limit != nil && expected > limit.Duration.Duration {
 			return false

@@ -103,7 +103,7 @@ func TestExtend(t *testing.T) {
 			Gates: []results.GateResult{{Name: "other", Verdict: "Passed", Reason: "Holds"},
 				{Name: "g", Verdict: "Inconclusive", Reason: "Unclear"}}}
 		change(&spec, experiment)
-		return extend(&spec, experiment)
+		return extend(&spec, experiment, runstest.Noon)
 	}
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.StorageBenchmarkSpec, *results.Experiment)
@@ -124,6 +124,14 @@ func TestExtend(t *testing.T) {
 		}, false},
 		"over the deadline": {func(s *v1alpha1.StorageBenchmarkSpec, _ *results.Experiment) {
 			s.Deadline = runstest.Lasting(2 * time.Hour)
+		}, false},
+		"judged an hour later": {func(s *v1alpha1.StorageBenchmarkSpec, e *results.Experiment) {
+			e.StartedAt, e.FinishedAt = runstest.After(-2*time.Hour), runstest.After(-time.Hour)
+			s.Adaptive.Budget = runstest.Lasting(210 * time.Minute)
+		}, true},
+		"over the budget an hour later": {func(s *v1alpha1.StorageBenchmarkSpec, e *results.Experiment) {
+			e.StartedAt, e.FinishedAt = runstest.After(-2*time.Hour), runstest.After(-time.Hour)
+			s.Adaptive.Budget = runstest.Lasting(209 * time.Minute)
 		}, false},
 	} {
 		if got := open(c.change); got != c.want {

@@ -45,8 +45,8 @@ func Assemble(evidence Evidence) results.Experiment {
 		Experiment: evidence.Experiment,
 		Generation: benchmark.Generation,
 		Seed:       design.Seed(benchmark), Order: string(benchmark.Spec.Order), Repetitions: repetitionsOf(benchmark, evidence.Runs),
-		FinishedAt: utc(evidence.Now),
 	}
+	experiment.StartedAt, experiment.FinishedAt = spanOf(evidence.Runs, evidence.Now)
 	runs := slices.Clone(evidence.Runs)
 	slices.SortFunc(runs, CompareRuns)
 	byRun := make([][]results.PhaseDocument, len(runs))
@@ -65,9 +65,6 @@ func Assemble(evidence Evidence) results.Experiment {
 		if class := runs[i].Spec.Target.StorageClass; class != nil && experiment.StorageClass == "" {
 			experiment.StorageClass = class.Name
 		}
-		if started := runs[i].CreationTimestamp.Time; experiment.StartedAt == nil || started.Before(*experiment.StartedAt) {
-			experiment.StartedAt = utc(started)
-		}
 	}
 	evidence.Tally.giveUp(assembleGroups(&experiment)...)
 	wholeSeconds(experiment.Runs)
@@ -81,7 +78,7 @@ func Assemble(evidence Evidence) results.Experiment {
 		return experiment
 	}
 	judge(&experiment, evidence)
-	if experiment.Extended = extend(&benchmark.Spec, &experiment); experiment.Extended {
+	if experiment.Extended = extend(&benchmark.Spec, &experiment, evidence.Now); experiment.Extended {
 		experiment.Message += fmt.Sprintf("; adding repetitions, up to %d", design.MostRepetitions(&benchmark.Spec))
 	}
 	for _, words := range []string{lostToStorage(experiment.Runs), unlike(experiment.Runs, byRun)} {
@@ -96,6 +93,20 @@ func Assemble(evidence Evidence) results.Experiment {
 		experiment.Message += fmt.Sprintf("; in %d phases a node started or finished later than the others: see Stragglers in the report", late)
 	}
 	return experiment
+}
+
+// spanOf returns when the first run was created, and when the last one ended, valid or not. Judging the results again, with other gates or
+// another baseline, does not move the end. Without any run that has ended, for example because of a deadline, it is now.
+func spanOf(runs []v1alpha1.BenchmarkRun, now time.Time) (started, finished *time.Time) {
+	for i := range runs {
+		if created := runs[i].CreationTimestamp.Time; started == nil || created.Before(*started) {
+			started = utc(created)
+		}
+		if ended := runs[i].Status.FinishedAt; ended != nil && (finished == nil || ended.After(*finished)) {
+			finished = utc(ended.Time)
+		}
+	}
+	return started, cmp.Or(finished, utc(now))
 }
 
 // storageFailed are the reasons of phases that failed because of the storage.

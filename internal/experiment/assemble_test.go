@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/onsi/gomega"
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/runs"
 	"github.com/storagebench/storagebench/internal/runs/runstest"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
@@ -34,6 +36,45 @@ func TestAssembleWithoutRuns(t *testing.T) {
 	}
 	if _, _, err := experiment.Encode(1 << 20); err != nil {
 		t.Errorf("it cannot be written: %v", err)
+	}
+}
+
+// TestFinishedAtStays: an experiment ends with its last run, whenever it is judged.
+func TestFinishedAtStays(t *testing.T) {
+	const week = 7 * 24 * time.Hour
+	for name, c := range map[string]struct {
+		// ends are those of the runs, relative to noon. Zero means that a run has none.
+		ends   []time.Duration
+		ending runs.Ending
+		want   time.Duration // zero means the time at which it is judged
+	}{
+		"in order":        {[]time.Duration{-30 * time.Minute, -10 * time.Minute}, runstest.ValidEnding, -10 * time.Minute},
+		"the first last":  {[]time.Duration{-10 * time.Minute, -30 * time.Minute}, runstest.ValidEnding, -10 * time.Minute},
+		"given up":        {[]time.Duration{-30 * time.Minute, -10 * time.Minute}, runstest.UselessEnding, -10 * time.Minute},
+		"one was stopped": {[]time.Duration{-30 * time.Minute, 0}, runstest.ValidEnding, -30 * time.Minute},
+		"none has ended":  {[]time.Duration{0}, runstest.ValidEnding, 0},
+		"no run":          {nil, runstest.ValidEnding, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			state := endedRuns(testState(), 0, len(c.ends), c.ending)
+			for i, end := range c.ends {
+				if end != 0 {
+					state.Runs[i].Status.FinishedAt = runstest.Stamp(end)
+				}
+			}
+			gates, err := gate.Compile(nil, state.Benchmark.Spec.Phases, design.VariantNames(state.Slots))
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			for _, now := range []time.Time{runstest.Noon, runstest.Noon.Add(week)} {
+				want := now
+				if c.want != 0 {
+					want = runstest.Noon.Add(c.want)
+				}
+				e := Assemble(Evidence{Now: now, Benchmark: state.Benchmark, Experiment: state.Experiment, Runs: state.Runs, Gates: gates,
+					Tally: Count(state), Slots: state.Slots})
+				g.Expect(e.FinishedAt).To(gomega.HaveValue(gomega.BeTemporally("==", want)))
+			}
+		})
 	}
 }
 

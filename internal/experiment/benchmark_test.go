@@ -475,8 +475,12 @@ func TestHouseKeeping(t *testing.T) {
 				}
 			}),
 		with("ttl: in a moment", ttl(1), nil, wakes(1)),
-		with("ttl: exactly", func(s *State) { ttl(time.Minute)(s); s.Benchmark.Status.FinishedAt = runstest.Stamp(-time.Minute) },
+		with("ttl: exactly", func(s *State) { ttl(time.Minute)(s); s.Results[0].StoredAt = runstest.Noon.Add(-time.Minute) },
 			[]string{"DeleteBenchmark"}, nil),
+		with("ttl: from when there are results", func(s *State) { ttl(time.Minute)(s); s.Benchmark.Status.FinishedAt = runstest.Stamp(-time.Hour) },
+			nil, wakes(time.Minute)),
+		with("ttl: from the last run", func(s *State) { ttl(time.Minute)(s); s.Runs[1].Status.FinishedAt = runstest.Stamp(time.Second) },
+			nil, wakes(61*time.Second)),
 		with("ttl: not before the status says when", func(s *State) { ttl(0)(s); s.Benchmark.Status.FinishedAt = nil }, nil, nil),
 		with("ttl: not before the node is free", func(s *State) {
 			lease := s.Leases

@@ -171,13 +171,14 @@ func History(state State) []StoredExperiment {
 	return old
 }
 
-// expire deletes a benchmark whose ttlAfterFinished is over.
+// expire deletes a benchmark whose ttlAfterFinished is over. Users have that time to read the results, even if the results could only be
+// written long after the last run.
 func expire(state State, decision *Decision) {
-	finished, ttl := state.Benchmark.Status.FinishedAt, state.Benchmark.Spec.TTLAfterFinished
-	if finished == nil || ttl == nil || holds(state) {
+	ttl := state.Benchmark.Spec.TTLAfterFinished
+	if state.Benchmark.Status.FinishedAt == nil || ttl == nil || holds(state) {
 		return
 	}
-	due := finished.Add(ttl.Duration.Duration)
+	due := overAt(state).Add(ttl.Duration.Duration)
 	if state.Now.Before(due) {
 		decision.wake(due)
 		return
