@@ -104,6 +104,31 @@ func TestUserFile(t *testing.T) {
 	}
 }
 
+// TestSizeOnADevice: jobs on the data of a fill use all of it, unless they or [global] set a size. On a file system [global] counts too.
+func TestSizeOnADevice(t *testing.T) {
+	place := Place{Device: "/dev/storagebench", Offset: 4096, Bytes: 1 << 40, DataBytes: 100 << 30}
+	for text, want := range map[string]string{
+		"[a]\nrw=read": number(1 << 40), "[global]\nsize=2g\n[a]\nrw=read": "2g",
+		"[a]\nfilename=data": number(100 << 30), "[global]\nfilename=data\n[a]\nrw=read": number(100 << 30),
+		"[a]\nfilename=data\nsize=2g": "2g", "[global]\nsize=2g\n[a]\nfilename=data": "2g",
+		"[global]\nfilename=data\nsize=2g\n[a]\nrw=read": "2g", "[global]\nsize=2g\n[a]\nfilename=data\nsize=3g": "3g",
+	} {
+		file, err := ParseUserFile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		on, size := file.On(place, 1), ""
+		for _, option := range slices.Concat(on.Global, on.Sections[0].Options) { // as in fio, the last line counts
+			if option.Name == "size" {
+				size = option.Value
+			}
+		}
+		if size != want {
+			t.Errorf("%q: the size is %s, want %s", text, size, want)
+		}
+	}
+}
+
 // TestJobsEndWithASync: writes that a job leaves in memory would be missing from its figures if other jobs follow or continue.
 func TestJobsEndWithASync(t *testing.T) {
 	for text, syncs := range map[string]int{

@@ -16,7 +16,12 @@ type Latency struct {
 	totals float64 // sum of all times
 	// bins count operations by latency in nanoseconds. Each of fio's bins is up to 1.6% wide.
 	bins map[int64]int64
+	// vague is how many operations in lastBin may have taken any time up to Max.
+	vague int64
 }
+
+// lastBin is the middle of fio's last bin. fio counts all longer latencies in it, too (plat_val_to_idx in its stat.c).
+const lastBin = 17_112_760_320
 
 // Add merges the times of other operations into these.
 func (l *Latency) Add(other Latency) {
@@ -28,6 +33,7 @@ func (l *Latency) Add(other Latency) {
 	}
 	l.Max = max(l.Max, other.Max)
 	l.Count += other.Count
+	l.vague += other.vague
 	l.totals += other.totals
 	if l.bins == nil {
 		l.bins = make(map[int64]int64, len(other.bins))
@@ -40,10 +46,6 @@ func (l *Latency) Add(other Latency) {
 // Observe adds one operation. Like fio's bins, its bin is at most 1.6% wide.
 func (l *Latency) Observe(nanoseconds int64) {
 	nanoseconds = max(nanoseconds, 1)
-	bin := nanoseconds
-	if shift := bits.Len64(uint64(nanoseconds)) - significantBits; shift > 0 {
-		bin = nanoseconds>>shift<<shift + 1<<(shift-1)
-	}
 	if l.Count == 0 || nanoseconds < l.Min {
 		l.Min = nanoseconds
 	}
@@ -53,8 +55,31 @@ func (l *Latency) Observe(nanoseconds int64) {
 	l.Max = max(l.Max, nanoseconds)
 	l.Count++
 	l.totals += float64(nanoseconds)
-	l.bins[bin]++
+	l.bins[middleOf(nanoseconds)]++
 }
+
+// middleOf returns the middle of the bin of a latency.
+func middleOf(nanoseconds int64) int64 {
+	if low, width := binOf(nanoseconds); width > 0 {
+		return low + width/2
+	}
+	return nanoseconds
+}
+
+// openLast finds out what fio's last bin hides. If Max is beyond its end, one of its operations took Max, and the others are vague.
+func (l *Latency) openLast() {
+	if low, width := binOf(lastBin); l.bins[lastBin] == 0 || l.Max < low+width {
+		return
+	}
+	l.bins[lastBin]--
+	l.bins[middleOf(l.Max)]++
+	if l.vague = l.bins[lastBin]; l.vague == 0 {
+		delete(l.bins, lastBin)
+	}
+}
+
+// Vague is how many operations took an unknown time of 17 s or more: neither their percentiles nor their distribution is known.
+func (l Latency) Vague() int64 { return l.vague }
 
 // significantBits of a latency determine its bin.
 const significantBits = 7
@@ -87,7 +112,7 @@ func (l Latency) Bins() []Bin {
 }
 
 // Ranges visits the bins in the order of their latency, with their ends and the number of their operations. They are cut at the shortest
-// and the longest latency.
+// and the longest latency. Those of Vague operations have no known end.
 func (l Latency) Ranges(visit func(from, to, count int64)) {
 	for _, middle := range slices.Sorted(maps.Keys(l.bins)) {
 		low, width := binOf(middle)
@@ -120,6 +145,9 @@ func (l Latency) Percentile(partsPerMillion int64) (int64, bool) {
 			seen += count
 			continue
 		}
+		if l.vague > 0 && middle >= lastBin {
+			return 0, false
+		}
 		low, width := binOf(middle)
 		inside := (float64(rank-seen) - 0.5) / float64(count)
 		return min(max(low+int64(math.Round(inside*float64(width))), l.Min), l.Max), true
@@ -127,18 +155,18 @@ func (l Latency) Percentile(partsPerMillion int64) (int64, bool) {
 	return l.Max, true
 }
 
-// binOf returns the beginning and the width of the bin whose middle is this value. The width is 0 if the value is exact.
-func binOf(middle int64) (low, width int64) {
-	shift := bits.Len64(uint64(middle)) - significantBits
+// binOf returns the beginning and the width of the bin of a latency. The width is 0 if the bin has a single one.
+func binOf(nanoseconds int64) (low, width int64) {
+	shift := bits.Len64(uint64(nanoseconds)) - significantBits
 	if shift <= 0 {
-		return middle, 0
+		return nanoseconds, 0
 	}
-	return middle >> shift << shift, 1 << shift
+	return nanoseconds >> shift << shift, 1 << shift
 }
 
 // ShareOver is the share of operations that took longer, in parts per million. False if it is not known.
 func (l Latency) ShareOver(nanoseconds int64) (int64, bool) {
-	if l.Count == 0 || l.binned() != l.Count {
+	if low, _ := binOf(lastBin); l.Count == 0 || l.binned() != l.Count || l.vague > 0 && nanoseconds >= low && nanoseconds < l.Max {
 		return 0, false
 	}
 	var over int64

@@ -27,6 +27,59 @@ func TestObserve(t *testing.T) {
 	}
 }
 
+// TestLongestLatencies: fio counts all latencies of 17 s and more in its last bin. Of those, only the longest is known.
+func TestLongestLatencies(t *testing.T) {
+	read := func(longest, stalls int64) Latency {
+		latency, err := wireLatency{Min: 1000, Max: longest, Mean: 1e6, N: 1000 + stalls,
+			Bins: map[string]int64{"1004": 1000, "17112760320": stalls}}.latency()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return latency
+	}
+	sum := func(all ...Latency) (total Latency) {
+		for _, one := range all {
+			total.Add(one)
+		}
+		return total
+	}
+	var observed Latency
+	for range 1000 {
+		observed.Observe(1000)
+	}
+	for range 3 {
+		observed.Observe(60e9)
+	}
+	for name, c := range map[string]struct {
+		latency                      Latency
+		vague, p9999, over10, over30 int64 // -1 if unknown
+	}{
+		"in the bin":          {read(17_100_000_000, 3), 0, 17_100_000_000, 2991, 0},
+		"one beyond":          {read(60e9, 1), 0, 60e9, 999, 999},
+		"some beyond":         {read(60e9, 3), 2, -1, 2991, -1},
+		"one of many rounds":  {sum(read(17_100_000_000, 3), read(60e9, 1)), 0, 60e9, 1996, 499},
+		"some of many rounds": {sum(read(17_100_000_000, 3), read(60e9, 3)), 2, -1, 2991, -1},
+		"not from fio":        {observed, 0, 60e9, 2991, 2991},
+	} {
+		known := func(value int64, is bool) int64 {
+			if !is {
+				return -1
+			}
+			return value
+		}
+		p9999, over10, over30 := known(c.latency.Percentile(999_900)), known(c.latency.ShareOver(10e9)), known(c.latency.ShareOver(30e9))
+		if c.latency.Vague() != c.vague || math.Abs(float64(p9999)/float64(c.p9999)-1) > 0.016 || over10 != c.over10 || over30 != c.over30 {
+			t.Errorf("%s: %d vague, P99.99 %d, %d ppm over 10 s and %d over 30 s: want %+v", name, c.latency.Vague(), p9999, over10, over30, c)
+		}
+		if over60, is := c.latency.ShareOver(60e9); over60 != 0 || !is {
+			t.Errorf("%s: %d ppm are over 60 s, known: %v", name, over60, is)
+		}
+		if median, is := c.latency.Percentile(500_000); median < 1000 || median > 1008 || !is {
+			t.Errorf("%s: the median is %d, known: %v", name, median, is)
+		}
+	}
+}
+
 // TestPercentilesLieWithinBins: latencies that are 1% longer have percentiles that are 1% longer. If a percentile were the middle of its
 // bin, it would be as long as before, or 1.6% longer.
 func TestPercentilesLieWithinBins(t *testing.T) {

@@ -215,5 +215,6 @@ func (w wireLatency) latency() (Latency, error) {
 		}
 		latency.bins[value] += count
 	}
+	latency.openLast()
 	return latency, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // UserJob is a job of a user's file with all of its options by name. The last line of an option counts, as for fio.
@@ -29,6 +30,17 @@ func (f UserFile) Jobs() []UserJob {
 func (j UserJob) Mode() Mode {
 	mode, _, _ := strings.Cut(j.Set["rw"], ":")
 	return Mode(cmp.Or(mode, string(Read)))
+}
+
+// Ramp is the ramp_time of the job. Equal times such as 30 and 30s are spelt alike.
+func (j UserJob) Ramp() string {
+	text := cmp.Or(j.Set["ramp_time"], "0")
+	for _, unit := range []string{"", "s"} { // without a unit, fio counts in seconds
+		if ramp, err := time.ParseDuration(text + unit); err == nil {
+			return ramp.String()
+		}
+	}
+	return text
 }
 
 // Reads reports whether the job reads.

@@ -25,7 +25,7 @@ var (
 // Place is where a user's jobs may read and write.
 type Place struct {
 	// Device is set on a block volume. All jobs use it, and unless they say otherwise, Bytes of it from Offset on. Jobs with filename=data
-	// use DataBytes, which a fill has written.
+	// use DataBytes, which a fill has written, or the size that they or [global] set.
 	Device                   string
 	Offset, Bytes, DataBytes int64
 	// Folder for the files of jobs that name none, on a file system volume.
@@ -324,7 +324,8 @@ func (f UserFile) On(place Place, random int64) File {
 	for _, section := range f.Sections {
 		own, data := withoutFilename(section.Options)
 		options := append([]Option{{"new_group", "1"}}, place.options(data || globalData)...)
-		if place.DataBytes > 0 && (data || globalData) && !f.has(section, "size") {
+		sized := slices.ContainsFunc(slices.Concat(globalOptions, own), func(o Option) bool { return o.Name == "size" })
+		if place.DataBytes > 0 && (data || globalData) && !sized {
 			options = append(options, Option{"size", number(place.DataBytes)})
 		}
 		file.Sections = append(file.Sections, Section{Name: section.Name, Options: append(options, own...)})

@@ -29,6 +29,9 @@ type Delta struct {
 	Unavailable []string
 	// Load is the other activity in this time.
 	Load Load
+	// Commits is how many syncs of the volume's dataset waited for the intent log: none with sync=disabled. Before OpenZFS 2.2, which does
+	// not count them for each dataset, it is 0 too.
+	Commits int64
 
 	evidence evidence
 	// requests are the requests of the disks of a plain volume, by the metric that relates them to the requests of the workload.
@@ -140,7 +143,8 @@ func (o *Observer) Between(before, after Snapshot) Delta {
 		c.details.MetricSources["cacheHitPartsPerMillion"] = "zfs.arc"
 	}
 	return Delta{Metrics: c.metrics, Details: encodeDetails(c.details), Unavailable: bounded(c.missing),
-		Load: o.collectLoad(c.details.Sources, elapsed), evidence: found, requests: c.requests, overTime: c.overTime}
+		Load: o.collectLoad(c.details.Sources, elapsed), Commits: c.details.Sources["zfs.dataset"].Changes["zil_commit_count"],
+		evidence: found, requests: c.requests, overTime: c.overTime}
 }
 
 // compare notes the changes of one source.

@@ -83,8 +83,8 @@ func KindOf(phase *v1alpha1.Phase) string {
 }
 
 // kindVersions are the versions of phases without a workload. Since version 2, their time on ZFS includes the time until the transaction
-// group is written.
-var kindVersions = map[string]int{results.KindFill: 2, results.KindFragment: 2}
+// group is written. Since version 3, that of a fill on ZFS includes the pauses between its files.
+var kindVersions = map[string]int{results.KindFill: 3, results.KindFragment: 2}
 
 // Version says what the numbers of a phase mean: the kind of the phase or its workloads, and the version of each. Results that differ in it
 // are not compared.

@@ -34,7 +34,7 @@ func TestVersion(t *testing.T) {
 	oltp := v1alpha1.NamedWorkload{Name: "data", OLTP: &v1alpha1.OLTPWorkload{}}
 	redo := v1alpha1.NamedWorkload{Name: "log", Redo: &v1alpha1.RedoWorkload{}}
 	for want, phase := range map[string]v1alpha1.Phase{
-		"fill 2":         {Fill: &v1alpha1.FillPhase{}},
+		"fill 3":         {Fill: &v1alpha1.FillPhase{}},
 		"scan 1":         {Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}}}},
 		"oltp 1, redo 1": {Measure: &v1alpha1.MeasurePhase{Workloads: []v1alpha1.NamedWorkload{oltp, redo}}},
 	} {

@@ -5,6 +5,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/storagebench/storagebench/internal/fio"
@@ -41,6 +42,30 @@ func TestDistributionOfLatencies(t *testing.T) {
 		document := results.PhaseDocument{Distributions: s.distributions}
 		if got := document.Reduce([]string{"writeLatency.shareOver2ms"}).Metrics; len(got) != 1 {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestVagueLatencies: latencies that fio does not tell apart have neither percentiles nor a distribution, and a note says so.
+func TestVagueLatencies(t *testing.T) {
+	for stalls, known := range map[int]bool{1: true, 20: false} {
+		report, err := fio.Parse(fmt.Appendf(nil, `{"fio version":"fio-3.33","jobs":[{"jobname":"a","read":{"io_bytes":1,"total_ios":%[1]d,"runtime":60000,`+
+			`"lat_ns":{"min":1000,"max":60000000000,"mean":1000000.0,"N":%[1]d,"bins":{"1004":10000,"17112760320":%[2]d}}}}]}`, 10_000+stalls, stalls))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &session{metrics: map[string]int64{}}
+		s.addLatency("read", report.Jobs[0].Read.Latency)
+		_, p99 := s.metrics["readLatencyP99Nanoseconds"]
+		if _, p999 := s.metrics["readLatencyP999Nanoseconds"]; p999 != known || !p99 || s.metrics["readLatencyMaxNanoseconds"] != 60e9 {
+			t.Errorf("%d stalls: %v", stalls, s.metrics)
+		}
+		distribution, there := s.distributions["readLatency"]
+		if over, _ := distribution.Over(30e9); there != known || known && over != 100 {
+			t.Errorf("%d stalls: %d ppm are over 30 s: %+v", stalls, over, distribution)
+		}
+		if said := strings.Contains(strings.Join(s.notes, "\n"), "took from 17 s to 1m0s"); said == known || len(s.details.Latencies["read"]) != 2+stalls/20 {
+			t.Errorf("%d stalls: notes %q, raw %v", stalls, s.notes, s.details.Latencies)
 		}
 	}
 }

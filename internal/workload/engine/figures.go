@@ -79,6 +79,11 @@ func (s *session) addLatency(prefix string, latency fio.Latency) {
 		s.details.Latencies = map[string][]fio.Bin{}
 	}
 	s.details.Latencies[prefix] = latency.Bins()
+	if vague := latency.Vague(); vague > 0 {
+		s.note("%sLatency: %d operations took from 17 s to %s, and fio does not tell them apart: percentiles among them and the distribution "+
+			"are left out", prefix, vague, time.Duration(latency.Max))
+		return
+	}
 	var distribution results.Distribution
 	latency.Ranges(distribution.Add)
 	s.addDistribution(prefix+"Latency", results.UnitNanoseconds, distribution)

@@ -3,11 +3,14 @@
 package engine
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/host/mountinfo"
 	"github.com/storagebench/storagebench/internal/observe"
+	"github.com/storagebench/storagebench/internal/results"
 )
 
 // TestMeasured: the start of fio and a ramp are before the measured time, and pauses between jobs that wait for each other are in it.
@@ -64,6 +67,30 @@ func TestPausesAreMeasuredTime(t *testing.T) {
 	document, _ = b.valid(userPhase("[a]\nrw=read\nsize=1m\n"))
 	if long := document.Measured[0].To.Sub(document.Measured[0].From); long != 200*time.Millisecond {
 		t.Errorf("the numbers are from %s", long)
+	}
+}
+
+// TestPausesOfAFill: ZFS writes while fio pauses between two files, so the pauses count, but not the start of fio. Other file systems have
+// written all of a file when its job ends.
+func TestPausesOfAFill(t *testing.T) {
+	b := newBench(t)
+	b.executor.sync = func(*volume) error { return nil }
+	b.fakeFIO(reportOf(strings.Replace(goodReads, "read", "write", 1)) + "sleep 1") // 0.2 s of work
+	first := fio.Job{Name: "fill-0", Mode: fio.Write}
+	for name, c := range map[string]struct {
+		fsType string
+		after  bool
+		counts bool
+	}{"on ZFS": {"zfs", true, true}, "side by side": {"zfs", false, false}, "on ext4": {"ext4", true, false}} {
+		s := b.executor.newSession(b.request, results.KindFill, nil)
+		s.volume = &volume{place: place{path: b.request.Path, mount: mountinfo.Mount{FSType: c.fsType}}}
+		s.startup = 300 * time.Millisecond
+		began := time.Now()
+		sum, err := s.runToDisk(t.Context(), fio.NewFile(first, fio.Job{Name: "fill-1", Mode: fio.Write, After: c.after}))
+		took := time.Since(began) - s.startup
+		if err != nil || (sum.Duration > 650*time.Millisecond) != c.counts || sum.Duration > took {
+			t.Errorf("%s: %s of %s without the start of fio, %v", name, sum.Duration, took, err)
+		}
 	}
 }
 

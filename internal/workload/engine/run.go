@@ -63,12 +63,16 @@ func (s *session) runFIO(ctx context.Context, file fio.File, expected expectatio
 }
 
 // runToDisk runs a job file that writes, and counts the time until the data is flushed, and on a file system of ZFS until its transaction
-// group is written. There, the end_fsync of a job waits for the intent log only, and with sync=disabled for nothing. This time is not part
-// of flushNanoseconds, which is the time after the measured part.
+// group is written. There, the end_fsync of a job waits for the intent log only, and with sync=disabled for nothing. So ZFS also writes
+// while fio pauses between jobs that wait for each other, and these pauses count too. This time is not part of flushNanoseconds, which is
+// the time after the measured part.
 func (s *session) runToDisk(ctx context.Context, file fio.File) (fio.Sum, error) {
 	sum, _, err := s.runFIO(ctx, file, expectation{})
 	if err != nil {
 		return fio.Sum{}, err
+	}
+	if s.volume.mount.FSType == "zfs" && staged(file) {
+		sum.Duration += max(0, s.idle-s.startup)
 	}
 	timer := s.clock.start()
 	err = s.sync(ctx)

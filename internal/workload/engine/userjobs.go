@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -107,7 +109,7 @@ func (u *userJobs) round(ctx context.Context, s *session, _ int) (figures, error
 	file := u.file.On(u.place, seed)
 	sum, report, err := s.measureFIO(ctx, "fio", file, 0, expectation{free: true})
 	u.jobs, u.flush = report.Jobs, sum.Flush
-	if words := apart(u.jobs, file.Stages()); words != "" {
+	if words := cmp.Or(apart(u.jobs, file.Stages()), unequalRamps(u.file.Jobs())); words != "" {
 		u.apart = words
 	}
 	// fio times a paced request from when it was sent, not from when it was due: requests that were held up by a stall look fast.
@@ -152,14 +154,33 @@ func (u *userJobs) finish(s *session, _ fio.Sum) error {
 	stages := u.file.On(u.place, 0).Stages()
 	last := stages[len(stages)-1]
 	longest := longestOf(u.jobs, stages)
+	var unsynced []string
 	for i, job := range u.jobs {
 		sum := fio.Report{Jobs: []fio.JobReport{job}}.Sum(nil)
-		if i < len(stages) && stages[i] == last && sum.Write.Operations > 0 && atOnce(sum.Duration, longest[last]) {
+		flushed := i < len(stages) && stages[i] == last && atOnce(sum.Duration, longest[last])
+		if flushed && sum.Write.Operations > 0 {
 			sum.Flushed(u.flush) // a job that ended earlier has synced its own writes
 		}
 		s.addFiguresOf(job.Name+".", sum)
+		if !flushed && sum.Write.Operations > 0 && s.syncsMayBeVoid() {
+			unsynced = append(unsynced, job.Name)
+			for _, rate := range []string{"writeBytesPerSecond", "writeOperationsPerSecond", "syncOperationsPerSecond"} {
+				delete(s.metrics, job.Name+"."+rate)
+			}
+		}
+	}
+	if len(unsynced) > 0 { // totals are left out too: such jobs did not run at the same time as the others
+		s.note("rates of writes and syncs of %s are left out: no sync was seen to wait for the disks (sync=disabled, or OpenZFS before 2.2, "+
+			"which does not tell), so ZFS may have written on after the end of the job: put each job into its own phase",
+			strings.Join(unsynced, ", "))
 	}
 	return nil
+}
+
+// syncsMayBeVoid reports whether an fsync may have returned before the data was on the disk. With sync=disabled, ZFS ignores it. The
+// property cannot be read in a pod, but without it, each sync is counted.
+func (s *session) syncsMayBeVoid() bool {
+	return s.volume.mount.FSType == "zfs" && s.counters.Between(s.bracket.before, s.bracket.after).Commits == 0
 }
 
 // atOncePercent of the time of the longest job is enough for a job to count as running for all of it.
@@ -185,6 +206,17 @@ func apart(jobs []fio.JobReport, stages []int) string {
 	for _, job := range jobs {
 		if !atOnce(job.Runtime(), longest[0]) {
 			return fmt.Sprintf("job %s ran for %s, and the longest for %s", job.Name, job.Runtime(), longest[0])
+		}
+	}
+	return ""
+}
+
+// unequalRamps says which jobs have another ramp than the first one: fio begins to count each job after its own ramp.
+func unequalRamps(jobs []fio.UserJob) string {
+	for _, job := range jobs {
+		if first := jobs[0]; job.Ramp() != first.Ramp() {
+			return fmt.Sprintf("job %s has a ramp_time of %s, and job %s of %s, so they were not measured at the same time: write the same for all",
+				first.Name, first.Ramp(), job.Name, job.Ramp())
 		}
 	}
 	return ""

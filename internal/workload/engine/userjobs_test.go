@@ -7,6 +7,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/storagebench/storagebench/internal/fio"
+	"github.com/storagebench/storagebench/internal/host/mountinfo"
+	"github.com/storagebench/storagebench/internal/observe"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/workload"
 )
 
 // twoJobs wrote at 10 and read at 20 MiB/s for a second each.
@@ -75,6 +81,94 @@ func TestJobsThatEndEarlier(t *testing.T) {
 		}
 		if text := details.JobFiles[len(details.JobFiles)-1]; strings.Count(text, "end_fsync=1") != 2 {
 			t.Errorf("%s: a job does not end with a sync: %s", name, text)
+		}
+	}
+}
+
+// TestUnequalRamps: fio begins to count each job after its own ramp, so two jobs of 100 MB/s in turn would have 150 MB/s together.
+func TestUnequalRamps(t *testing.T) {
+	b := newBench(t)
+	b.fakeFIO(twoJobs + "sleep 1")
+	for name, c := range map[string]struct {
+		global, w, r string
+		together     bool
+	}{
+		"the same":         {"", "ramp_time=1\n", "ramp_time=1s\n", true},
+		"none":             {"", "", "ramp_time=0\n", true},
+		"of all jobs":      {"[global]\nramp_time=1\n", "", "", true},
+		"of one job":       {"", "", "ramp_time=1\n", false},
+		"longer":           {"", "ramp_time=1\n", "ramp_time=1m\n", false},
+		"other than all's": {"[global]\nramp_time=1\n", "", "ramp_time=500ms\n", false},
+	} {
+		document, _ := b.valid(userPhase(c.global + "[w]\nrw=write\nsize=1m\n" + c.w + "[r]\nrw=read\nsize=1m\n" + c.r))
+		if said := strings.Contains(strings.Join(document.Notes, "\n"), "job w has a ramp_time of "); said == c.together {
+			t.Errorf("%s: the notes: %q", name, document.Notes)
+		}
+		for _, total := range []string{"readBytesPerSecond", "writeBytesPerSecond", "readLatencyP99Nanoseconds"} {
+			if _, there := document.Metrics[total]; there != c.together {
+				t.Errorf("%s: %s is there: %v", name, total, there)
+			}
+		}
+		if document.Metrics["r.readBytesPerSecond"] != 20<<20 {
+			t.Errorf("%s: the reader: %v", name, document.Metrics)
+		}
+	}
+}
+
+// commitCount are counters of a dataset of which this many syncs waited for the intent log.
+type commitCount struct {
+	counters
+	count int64
+}
+
+func (c commitCount) Between(observe.Snapshot, observe.Snapshot) observe.Delta {
+	return observe.Delta{Commits: c.count}
+}
+
+// TestRatesWithoutSync: with sync=disabled, the fsync at the end of a job returns at once, and only the jobs that last until the end of the
+// round wait for their data. The writes of the others would have the speed of the memory.
+func TestRatesWithoutSync(t *testing.T) {
+	direction := func(milliseconds int64) fio.Direction {
+		return fio.Direction{Bytes: 1 << 30, Operations: 1024, RuntimeMilliseconds: milliseconds}
+	}
+	const sideBySide, inTurn = "[w]\nrw=write\nsize=1g\n[r]\nrw=randrw\nsize=1g\n", "[w]\nrw=write\nsize=1g\n[r]\nstonewall\nrw=randrw\nsize=1g\n"
+	for name, c := range map[string]struct {
+		text, fsType string
+		commits      int64
+		// first is how long the first job ran, in milliseconds; the second one ran for a second.
+		first   int64
+		leftOut bool
+	}{
+		"in turn":                      {inTurn, "zfs", 0, 1000, true},
+		"in turn, syncs wait":          {inTurn, "zfs", 2, 1000, false},
+		"in turn, another file system": {inTurn, "ext4", 0, 1000, false},
+		"side by side":                 {sideBySide, "zfs", 0, 1000, false},
+		"one ends earlier":             {sideBySide, "zfs", 0, 500, true},
+		"one ends earlier, syncs wait": {sideBySide, "zfs", 2, 500, false},
+	} {
+		file, err := fio.ParseUserFile(c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := Executor{}.newSession(workload.Request{}, results.KindMeasure, nil)
+		s.volume = &volume{place: place{mount: mountinfo.Mount{FSType: c.fsType}}}
+		s.counters, s.bracket = commitCount{count: c.commits}, &bracket{}
+		u := &userJobs{file: file, flush: 3 * time.Second, jobs: []fio.JobReport{
+			{Name: "w", Write: direction(c.first), Sync: fio.Latency{Count: 7}}, {Name: "r", Read: direction(1000), Write: direction(1000)}}}
+		if err := u.finish(s, fio.Sum{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, rate := range []string{"w.writeBytesPerSecond", "w.writeOperationsPerSecond", "w.syncOperationsPerSecond"} {
+			if _, there := s.metrics[rate]; there == c.leftOut {
+				t.Errorf("%s: %s is there: %v", name, rate, there)
+			}
+		}
+		if said := strings.Contains(strings.Join(s.notes, "\n"), "writes and syncs of w are left out"); said != c.leftOut {
+			t.Errorf("%s: the notes: %q", name, s.notes)
+		}
+		if m := s.metrics; m["w.writtenBytes"] != 1<<30 || m["w.writeOperations"] != 1024 || m["w.durationNanoseconds"] < c.first*1e6 ||
+			m["r.writeBytesPerSecond"] != 1<<28 || m["r.readBytesPerSecond"] != 1<<28 || m["r.flushNanoseconds"] != 3e9 {
+			t.Errorf("%s: %v", name, m)
 		}
 	}
 }
