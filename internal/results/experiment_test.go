@@ -109,7 +109,7 @@ func TestMergeEnvironment(t *testing.T) {
 	}
 }
 
-// TestMergeManyValues: of thousands of values of which most repeat, each is kept once.
+// TestMergeManyValues: each of thousands of values is kept once, and most of them repeat.
 func TestMergeManyValues(t *testing.T) {
 	var docs []PhaseDocument
 	for i := range 5000 {

@@ -115,7 +115,7 @@ func TestUnequalRamps(t *testing.T) {
 	}
 }
 
-// commitCount are counters of a dataset of which this many syncs waited for the intent log.
+// commitCount are counters of a dataset with this many syncs that waited for the intent log.
 type commitCount struct {
 	counters
 	count int64
