@@ -23,6 +23,7 @@ type plainCase struct {
 // oneJob and twoJobs have job files like the first ones in fio's own manual.
 const (
 	oneJob  = `{name: it, measure: {workload: {fio: {jobFile: "[job1]\nrw=%s\nbs=8k\nsize=32m\n"}}}}`
+	stages  = `{name: it, measure: {workload: {fio: {jobFile: "[global]\nbs=1m\nsize=32m\n[writer]\nrw=write\n[reader]\nstonewall\nrw=read\n"}}}}`
 	twoJobs = `{name: it, measure: {workload: {fio: {jobFile: "[global]\nbs=8k\nsize=16m\ntime_based=1\nruntime=5\n[writer]\nrw=randwrite\n[reader]\nrw=randread\n"}}}}`
 )
 
@@ -31,6 +32,8 @@ var plainCases = []plainCase{
 	{name: "postgres", phases: `{name: it, measure: {workload: {postgres: {databaseSize: 16Mi, clients: 2, duration: 5s}}}}`,
 		metric: "transactionsPerSecond", folderOnly: true},
 	{name: "fio-two-jobs", phases: twoJobs, metric: "readOperationsPerSecond"},
+	// The rate of a job that does not end last is known only if its syncs are seen to wait.
+	{name: "fio-stages", phases: stages, metric: "writer.writeBytesPerSecond"},
 	{name: "redo", phases: `{name: it, measure: {workload: {redo: {duration: 5s}}}}`, metric: "writeOperationsPerSecond"},
 	{name: "metadata", phases: `{name: it, measure: {workload: {metadata: {workers: 2, filesPerWorker: 20, duration: 5s}}}}`, metric: "metadataOperationsPerSecond", folderOnly: true},
 	{name: "fio-commits", phases: fmt.Sprintf(oneJob, `write\nioengine=libaio\nfdatasync=1\nnumber_ios=400`), metric: "syncOperations"},
