@@ -57,7 +57,7 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 		return err
 	}
 	defer loaded.Free()
-	evidence.Documents = loaded.Phases
+	evidence.Documents, evidence.Refused = loaded.Phases, loaded.Refused
 	scheduled := observed.ScheduledTime
 	if len(evidence.Runs) > 0 {
 		scheduled = experiment.TimeOf(evidence.Runs[0].Annotations)
@@ -71,7 +71,7 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 		return err
 	}
 	judged := experiment.Assemble(evidence)
-	judged.Message = spelling.Shorten(refusedWords(loaded.Refused)+judged.Message, maxResultsMessage)
+	judged.Message = spelling.Shorten(refusedWords(loaded.Refused, action.ConfigMap)+judged.Message, maxResultsMessage)
 	wanted, err := resultsOf(benchmark, judged, action, annotations)
 	if err != nil {
 		return err
@@ -80,13 +80,13 @@ func (r *Reconciler) writeResults(ctx context.Context, observed *observation, de
 }
 
 // refusedWords says why results of phases are missing although they are stored.
-func refusedWords(count int) string {
+func refusedWords(count int, stored string) string {
 	if count == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%s of phases cannot be used, because all results of the experiment together take more memory than the manager has "+
-		"for them: use fewer runs, phases or jobs, or ask the admin to increase the memory limit of the manager; ",
-		spelling.Count(count, "result"))
+		"for them: use fewer runs, phases or jobs, or ask the admin to increase the memory limit of the manager and then delete ConfigMap "+
+		"%s, so that it is written again; ", spelling.Count(count, "result"), stored)
 }
 
 // resultsOf returns the ConfigMap with the results of an experiment.

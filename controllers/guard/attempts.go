@@ -17,6 +17,7 @@ import (
 
 	"github.com/storagebench/storagebench/internal/agent/pools"
 	"github.com/storagebench/storagebench/internal/host"
+	"github.com/storagebench/storagebench/internal/zfs"
 )
 
 const (
@@ -121,10 +122,13 @@ func (a *Attempts) Try(pool types.UID, command func() error) error {
 	if err := note(); err != nil {
 		return err
 	}
-	if err := command(); err != nil {
-		return err
+	failed := command()
+	if !errors.Is(failed, zfs.Timeout) && !errors.Is(failed, zfs.Cancelled) { // otherwise the kernel may still be at work
+		a.ended.Store(pool, true)
 	}
-	a.ended.Store(pool, true)
+	if failed != nil {
+		return failed
+	}
 	return note() // from now on, it has to stay in service
 }
 
@@ -140,9 +144,14 @@ func (a *Attempts) Absent(pool types.UID) (stopped int, err error) {
 
 // Imported forgets the attempts once the pool, which is imported, is in service.
 func (a *Attempts) Imported(pool types.UID) error {
-	_, own, now, err := a.read(pool)
-	if err != nil || now.boot == "" || own != nil && now.since-own.since < inService {
+	earlier, own, now, err := a.read(pool)
+	switch {
+	case err != nil || now.boot == "":
 		return err
+	case own == nil && len(earlier) > 0: // imported by hand, or by an agent that was asked to end
+		return a.write(pool, append(earlier, now))
+	case own != nil && now.since-own.since < inService:
+		return nil
 	}
 	return a.Forget(pool)
 }

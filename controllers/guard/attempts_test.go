@@ -10,6 +10,8 @@ import (
 
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagebench/storagebench/internal/zfs"
 )
 
 // bootedNode is a node that boots, and on which time passes.
@@ -49,6 +51,14 @@ func (n *bootedNode) stops(pool types.UID) {
 		n.boot()
 	}()
 	_ = (&Attempts{Root: n.root}).Try(pool, func() error { panic("the node has stopped") })
+}
+
+// shutDown asks the agent to end, and boots the node again.
+func (n *bootedNode) shutDown(a *Attempts) {
+	asked, ask := context.WithCancel(context.Background())
+	ask()
+	n.Expect(a.Start(asked)).To(gomega.Succeed())
+	n.boot()
 }
 
 func TestAttempts(t *testing.T) {
@@ -92,20 +102,27 @@ func TestAttempts(t *testing.T) {
 		}, 1},
 		"shut down in order": {func(n *bootedNode, a *Attempts) {
 			n.Expect(a.Try("uid", func() error { return nil })).To(gomega.Succeed())
-			ended, end := context.WithCancel(context.Background())
-			end()
-			n.Expect(a.Start(ended)).To(gomega.Succeed())
-			n.boot()
+			n.shutDown(a)
 		}, 0},
 		"shut down while it hangs": {func(n *bootedNode, a *Attempts) {
-			n.Expect(a.Try("uid", func() error {
-				ended, end := context.WithCancel(context.Background())
-				end()
-				n.Expect(a.Start(ended)).To(gomega.Succeed())
-				return context.Canceled
-			})).NotTo(gomega.Succeed())
-			n.boot()
+			hangs := &zfs.Error{Kind: zfs.Timeout}
+			n.Expect(a.Try("uid", func() error { return hangs })).To(gomega.MatchError(hangs))
+			n.shutDown(a)
 		}, 1},
+		"shut down after a failure": {func(n *bootedNode, a *Attempts) {
+			n.Expect(a.Try("uid", func() error { return refused })).To(gomega.MatchError(refused))
+			n.shutDown(a)
+		}, 0},
+		"the agent is updated": {func(n *bootedNode, a *Attempts) {
+			n.stops("uid")
+			n.Expect(a.Try("uid", func() error { return nil })).To(gomega.Succeed())
+			n.shutDown(a)
+			n.boots -= 1
+			n.write("/proc/sys/kernel/random/boot_id", fmt.Sprintf("boot-%d\n", n.boots)) // the same boot as before
+			n.Expect((&Attempts{Root: n.root}).Imported("uid")).To(gomega.Succeed())
+			n.boots++
+			n.boot()
+		}, 2},
 		"more often than is kept": {func(n *bootedNode, _ *Attempts) {
 			for range attemptsKept + 3 {
 				n.stops("uid")

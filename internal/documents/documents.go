@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
@@ -63,8 +64,12 @@ var mostBytes = max(debug.SetMemoryLimit(-1)/10*3, 16<<20)
 // memory is what is left of mostBytes.
 var memory = semaphore.NewWeighted(mostBytes)
 
-// usualBytes is far more than a document takes on average. A small experiment reserves no more than this for each document.
-const usualBytes = 512 << 10
+// usualBytes is far more than a document takes on average. A small experiment reserves no more than this for each document, but leastBytes,
+// because names and facts that all documents share take their space only once.
+const usualBytes, leastBytes = 512 << 10, 8 << 20
+
+// waitingNews is how often a wait for memory reports that it goes on.
+const waitingNews = 10 * time.Second
 
 // Loaded are the documents of an experiment. Free them as soon as its results are written.
 type Loaded struct {
@@ -107,13 +112,32 @@ func Each(ctx context.Context, reader client.Reader, namespace string, names []s
 	return context.Cause(ctx)
 }
 
+// reserve waits until other experiments have freed the memory. They do, so the wait counts as progress.
+func reserve(ctx context.Context, bytes int64, progressed func()) error {
+	ticker, reserved := time.NewTicker(waitingNews), make(chan struct{})
+	defer ticker.Stop()
+	defer close(reserved)
+	go func() {
+		for {
+			select {
+			case <-ticker.C:
+				progressed()
+			case <-reserved:
+				return
+			}
+		}
+	}()
+	return memory.Acquire(ctx, bytes)
+}
+
 // Phases reads the results of phases, without the raw output of the tools. It omits missing results and results whose digest differs from
 // the given one, and counts those for which there is no memory. Distributions are reduced to the requested metrics of each phase.
 // progressed is called after each result.
 func Phases(ctx context.Context, reader client.Reader, namespace string, digests map[string]string, derived map[string][]string,
 	progressed func()) (Loaded, error) {
-	loaded := Loaded{Phases: make(map[string]results.PhaseDocument, len(digests)), reserved: min(int64(len(digests))*usualBytes, mostBytes)}
-	if err := memory.Acquire(ctx, loaded.reserved); err != nil {
+	loaded := Loaded{Phases: make(map[string]results.PhaseDocument, len(digests)),
+		reserved: min(max(int64(len(digests))*usualBytes, leastBytes), mostBytes)}
+	if err := reserve(ctx, loaded.reserved, progressed); err != nil {
 		return Loaded{}, fmt.Errorf("wait for the memory that the results of other experiments take: %w", context.Cause(ctx))
 	}
 	loader := results.Loader{Derived: derived, MaxBytes: loaded.reserved}

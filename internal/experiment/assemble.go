@@ -27,6 +27,8 @@ type Evidence struct {
 	// it was deleted or edited.
 	Runs      []v1alpha1.BenchmarkRun
 	Documents map[string]results.PhaseDocument
+	// Refused is the number of documents for which there was no memory. More repetitions would only add to them.
+	Refused int
 	// Gates is nil for a superseded experiment: its gates are no longer known.
 	Gates *gate.Set
 	Tally Tally
@@ -78,7 +80,7 @@ func Assemble(evidence Evidence) results.Experiment {
 		return experiment
 	}
 	judge(&experiment, evidence)
-	if experiment.Extended = extend(&benchmark.Spec, &experiment, evidence.Now); experiment.Extended {
+	if experiment.Extended = evidence.Refused == 0 && extend(&benchmark.Spec, &experiment, evidence.Now); experiment.Extended {
 		experiment.Message += fmt.Sprintf("; adding repetitions, up to %d", design.MostRepetitions(&benchmark.Spec))
 	}
 	for _, words := range []string{lostToStorage(experiment.Runs), unlike(experiment.Runs, byRun)} {

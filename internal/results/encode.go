@@ -35,7 +35,7 @@ var omissions = []omission{
 	{"parts of the messages of runs", shortenMessages},
 	{"phases of single runs", omitPhases},
 	{"metrics of groups that are not primary", omitGroupMetrics},
-	{fmt.Sprintf("runs beyond the first %d", keptRuns), omitRuns},
+	{fmt.Sprintf("runs beyond %d, Invalid ones first", keptRuns), omitRuns},
 	{"notes", func(e *Experiment) int { count := len(e.Notes); e.Notes = nil; return count }},
 	{fmt.Sprintf("keys of the environment beyond %d KiB", keptEnvironmentBytes>>10), omitEnvironmentKeys},
 	{"metrics of variants that are not primary", omitVariantMetrics},
@@ -281,9 +281,19 @@ func omitPhases(e *Experiment) int {
 }
 
 // omitRuns keeps the first ones. The medians over all runs stay.
+// omitRuns leaves out Invalid runs first. Without a valid run that lacks a metric, the metric would look complete.
 func omitRuns(e *Experiment) int {
 	count := max(0, len(e.Runs)-keptRuns)
-	e.Runs = e.Runs[:len(e.Runs)-count]
+	if count == 0 {
+		return 0
+	}
+	kept := slices.Clone(e.Runs)
+	for at := len(kept) - 1; at >= 0 && len(kept) > keptRuns; at-- {
+		if !kept[at].Valid {
+			kept = slices.Delete(kept, at, at+1)
+		}
+	}
+	e.Runs = kept[:keptRuns]
 	return count
 }
 

@@ -13,8 +13,12 @@ const (
 	passingReserve, failingReserve = 2.28, 1.99
 )
 
-// advice says how many repetitions would decide, if the runs continue to differ as much.
-func (c *comparison) advice() string {
+// advice says how many repetitions would decide, if the runs continue to differ as much. passing is the largest p of Passed.
+func (c *comparison) advice(passing float64) string {
+	if c.ranked != nil && c.ranked.CountBelow(c.accepted()) > passing {
+		return "too many pairs are worse than that, some of them by far: find out what happened in these runs. More repetitions decide only if " +
+			"it happens less often"
+	}
 	n := c.enoughToDecide()
 	switch {
 	case n == 0:

@@ -27,8 +27,8 @@ func TestAdvice(t *testing.T) {
 		one := &comparison{better: results.Lower, tolerance: 0.05, before: make([]float64, 6), now: make([]float64, 6),
 			noise: c.noise, noiseKnown: c.noise > 0,
 			worse: stats.Shift{Estimate: c.estimate, Interval: stats.Interval{Known: !c.unknown, Low: c.low, High: c.high}}}
-		if got := one.enoughToDecide(); got != c.want || !strings.Contains(one.advice(), c.says) {
-			t.Errorf("%s: %d repetitions, want %d: %s", name, got, c.want, one.advice())
+		if got := one.enoughToDecide(); got != c.want || !strings.Contains(one.advice(0.05), c.says) {
+			t.Errorf("%s: %d repetitions, want %d: %s", name, got, c.want, one.advice(0.05))
 		}
 	}
 }

@@ -110,7 +110,7 @@ func (c *comparison) decide(one *opinion, family int, at levels) {
 	default:
 		one.verdict, one.reason = v1alpha1.VerdictInconclusive, ReasonUnclear
 		one.text = fmt.Sprintf("%s: neither worse than %s (p = %s) nor within the tolerance of %s (p = %s): %s",
-			text, c.limitWords(), probability(c.pFamily), share(c.tolerance), probability(c.pWithin), c.advice())
+			text, c.limitWords(), probability(c.pFamily), share(c.tolerance), probability(c.pWithin), c.advice(at.passing))
 	}
 }
 
@@ -177,7 +177,7 @@ func (c *comparison) words() string {
 		fmt.Fprintf(&text, "%s, %d there", spelling.Count(len(c.now), "run"), len(c.before))
 	}
 	if far := c.far(); len(far) > 0 {
-		fmt.Fprintf(&text, "; an outlying run in repetition %s, which counts least", strings.Join(far, ", "))
+		fmt.Fprintf(&text, "; an outlying run in repetition %s, which has the lowest rank", strings.Join(far, ", "))
 	}
 	text.WriteString(")")
 	return text.String()
