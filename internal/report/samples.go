@@ -131,7 +131,8 @@ func (s samples) logarithms(base, other source) (before, now []float64) {
 }
 
 const outliersNote = "These are far from the other runs of their variant. They are part of every number of this report. In comparisons " +
-	"of pairs they have the lowest ranks, but too many of them make an interval wide.\nLook for the reason: storage that hangs now and then is a finding too."
+	"of pairs they have the lowest ranks, but too many of them make an interval wide.\n" +
+	"Look for the reason: storage that hangs now and then is a finding too."
 
 // outliersTable names the runs that are far from the others of their variant, in a primary metric.
 func outliersTable(e results.Experiment, all samples) table {
