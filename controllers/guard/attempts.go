@@ -78,16 +78,8 @@ func (a *Attempts) now() (attempt, error) {
 	if err != nil {
 		return attempt{}, err
 	}
-	text, err := os.ReadFile(filepath.Join(a.Root, "/proc/uptime"))
-	if err != nil {
-		return attempt{}, fmt.Errorf("read how long ago the node was booted: %w", err)
-	}
-	seconds, _, _ := strings.Cut(string(text), ".")
-	number, err := strconv.ParseInt(seconds, 10, 64)
-	if err != nil {
-		return attempt{}, fmt.Errorf("read how long ago the node was booted: %w", err)
-	}
-	return attempt{boot, time.Duration(number) * time.Second}, nil
+	since, err := host.Uptime(a.Root)
+	return attempt{boot, since}, err
 }
 
 func (a *Attempts) write(pool types.UID, attempts []attempt) error {
@@ -104,7 +96,7 @@ func (a *Attempts) write(pool types.UID, attempts []attempt) error {
 	return nil
 }
 
-// Try runs a command that creates or imports the pool, if the attempt can be recorded. The record stays until Absent or Imported sees how
+// Try runs a command that creates or imports the pool, if the attempt can be recorded. The record stays until Survived or Imported sees how
 // it ended: a command that failed may have imported the pool.
 func (a *Attempts) Try(pool types.UID, command func() error) error {
 	note := func() error {
@@ -132,9 +124,9 @@ func (a *Attempts) Try(pool types.UID, command func() error) error {
 	return note() // from now on, it has to stay in service
 }
 
-// Absent returns the number of boots that ended before the pool was in service. The pool is not imported now, so the node has survived the
-// attempts of this boot.
-func (a *Attempts) Absent(pool types.UID) (stopped int, err error) {
+// Survived returns the number of earlier boots that ended before the pool was in service. It removes this boot from the record: the node
+// has survived its attempts, because the pool is not imported now, or the node is shut down in order.
+func (a *Attempts) Survived(pool types.UID) (stopped int, err error) {
 	earlier, own, _, err := a.read(pool)
 	if err == nil && own != nil {
 		err = a.write(pool, earlier)
@@ -170,7 +162,7 @@ func (a *Attempts) Forget(pool types.UID) error {
 func (a *Attempts) Start(ctx context.Context) error {
 	<-ctx.Done()
 	a.ended.Range(func(pool, _ any) bool {
-		if _, err := a.Absent(pool.(types.UID)); err != nil {
+		if _, err := a.Survived(pool.(types.UID)); err != nil {
 			ctrl.Log.WithName("attempts").Error(err, "this shutdown will count as a stop of the node")
 		}
 		return true

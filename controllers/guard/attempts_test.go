@@ -93,7 +93,7 @@ func TestAttempts(t *testing.T) {
 		"the pool is still absent": {func(n *bootedNode, a *Attempts) {
 			n.stops("uid")
 			n.Expect(a.Try("uid", func() error { return refused })).To(gomega.MatchError(refused))
-			n.Expect(a.Absent("uid")).To(gomega.Equal(1))
+			n.Expect(a.Survived("uid")).To(gomega.Equal(1))
 			n.boot()
 		}, 1},
 		"failed, but may be imported": {func(n *bootedNode, a *Attempts) {
@@ -137,7 +137,7 @@ func TestAttempts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newBootedNode(t)
 			test.happens(n, &Attempts{Root: n.root})
-			n.Expect((&Attempts{Root: n.root}).Absent("uid")).To(gomega.Equal(test.want))
+			n.Expect((&Attempts{Root: n.root}).Survived("uid")).To(gomega.Equal(test.want))
 		})
 	}
 }

@@ -95,7 +95,7 @@ func (r *Reconciler) attempt(ctx context.Context, pool *v1alpha1.BenchmarkPool, 
 	if err != nil || slices.ContainsFunc(live, func(p zfs.PoolSummary) bool { return p.Name == naming.PoolName(pool) }) {
 		return failed
 	}
-	_, err = r.Attempts.Absent(pool.UID)
+	_, err = r.Attempts.Survived(pool.UID)
 	return errors.Join(failed, err)
 }
 

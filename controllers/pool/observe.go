@@ -48,7 +48,7 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 		if state.HostName, err = r.ZFS.HostName(ctx); err != nil {
 			return state, fmt.Errorf("read the host name that node %s writes into labels: %w", r.NodeName, err)
 		}
-		if state.Stopped, err = r.Attempts.Absent(pool.UID); err != nil {
+		if state.Stopped, err = r.Attempts.Survived(pool.UID); err != nil {
 			return state, err
 		}
 		return state, r.observeAbsent(ctx, &state)

@@ -2,21 +2,10 @@ package host
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
-
-// BootID identifies the current boot of the node whose file system is below root.
-func BootID(root string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(root, "/proc/sys/kernel/random/boot_id"))
-	if err != nil {
-		return "", fmt.Errorf("read the boot ID of the node: %w", err)
-	}
-	return strings.TrimSpace(string(text)), nil
-}
 
 // WriteDurably replaces a file atomically, and creates its folder. Once it returns, a crash of the node does not lose the file.
 func WriteDurably(path string, text []byte) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// mainKeys are the keys of an environment that readers look for first: patterns of keys, with their titles.
+// mainKeys are the keys of an environment that readers look for first, with their titles.
 var mainKeys = []struct{ title, key string }{
 	{"Kernel", "kernel"}, {"Operating system", "os"}, {"OpenZFS", "zfs.version"}, {"fio", "fio"}, {"PostgreSQL", "postgres.version"},
 	{"CPU", "cpu.model"}, {"CPUs", "cpu.count"}, {"Memory", "memory.bytes"}, {"Machine", "machine"}, {"Virtualization", "virtualization"},
@@ -45,11 +45,11 @@ func mainTable(environment map[string][]string) table {
 	return t
 }
 
-// disks returns the names of the disks in an environment.
+// disks returns the names of the disks in an environment, whose keys are next to each other in their order.
 func disks(environment map[string][]string) (names []string) {
 	for _, key := range sortedKeys(environment) {
 		rest, isDisk := strings.CutPrefix(key, "device.")
-		if name, _, found := strings.Cut(rest, "."); isDisk && found && !slices.Contains(names, name) {
+		if name, _, found := strings.Cut(rest, "."); isDisk && found && (len(names) == 0 || names[len(names)-1] != name) {
 			names = append(names, name)
 		}
 	}

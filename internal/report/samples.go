@@ -29,10 +29,7 @@ type samples struct {
 
 func samplesOf(e results.Experiment) samples {
 	s := samples{values: map[source]map[int32]int64{}, runs: map[string][]results.RunResult{}, summary: maps.Collect(eachMetric(e.Variants)),
-		kept: map[string]bool{}, paired: e.Order != "Sequential"}
-	for _, run := range e.Runs {
-		s.kept[run.Variant] = s.kept[run.Variant] || run.KeptFrom != ""
-	}
+		kept: results.KeptVariants(e.Runs), paired: e.Order != "Sequential"}
 	for _, run := range results.Repetitions(e.Runs) {
 		s.runs[run.Variant] = append(s.runs[run.Variant], run)
 		for _, phase := range run.Phases {

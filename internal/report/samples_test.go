@@ -1,15 +1,14 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
 
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/results/resultstest"
 )
 
 // hanging is an experiment without gates in which a run of the second variant hung, and was not repeated.
@@ -57,23 +56,6 @@ func TestRatiosHaveIntervals(t *testing.T) {
 	}
 }
 
-// withoutPart returns an experiment as it is stored if a part does not fit.
-func withoutPart(t *testing.T, e results.Experiment, part string) results.Experiment {
-	t.Helper()
-	text, omitted, err := e.Encode(1 << 20)
-	for err == nil && !slices.ContainsFunc(omitted, func(words string) bool { return strings.HasPrefix(words, part) }) {
-		text, omitted, err = e.Encode(len(text) - 1)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stored results.Experiment
-	if err := json.Unmarshal(text, &stored); err != nil {
-		t.Fatal(err)
-	}
-	return stored
-}
-
 // TestWhatDoesNotFitIsNotLacking: values of single runs that do not fit into results.json were measured, unless the summary says otherwise.
 func TestWhatDoesNotFitIsNotLacking(t *testing.T) {
 	const judged, primary = "log.syncLatencyMeanNanoseconds", "readLatencyP99Nanoseconds"
@@ -97,7 +79,7 @@ func TestWhatDoesNotFitIsNotLacking(t *testing.T) {
 			}
 			e.Variants = results.Summarise(e.Runs)
 			e.Gates = []results.GateResult{{Name: "g", Metrics: []results.GateMetric{{Phase: "aged-scan", Metric: judged}}}}
-			stored := withoutPart(t, e, test.omitted)
+			stored := resultstest.WithoutPart(t, e, test.omitted)
 			g.Expect(strings.Contains(string(render(t, Page{Experiment: stored})), notInAll)).To(gomega.Equal(test.stalled))
 			rows := 0
 			for _, row := range numbersTable(stored, samplesOf(stored), "aged-scan", wide).Rows {

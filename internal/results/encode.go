@@ -280,8 +280,8 @@ func omitPhases(e *Experiment) int {
 	return count
 }
 
-// omitRuns keeps the first ones. The medians over all runs stay.
-// omitRuns leaves out Invalid runs first. Without a valid run that lacks a metric, the metric would look complete.
+// omitRuns keeps the first runs, but leaves out Invalid ones before any valid one: without a valid run that lacks a metric, the metric
+// would look complete. The medians over all runs stay.
 func omitRuns(e *Experiment) int {
 	count := max(0, len(e.Runs)-keptRuns)
 	if count == 0 {

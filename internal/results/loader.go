@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -69,10 +70,11 @@ func (l *Loader) keep(phase PhaseDocument, environment [sha256.Size]byte) PhaseD
 	if phase.Metrics != nil {
 		metrics := make(map[string]int64, len(phase.Metrics))
 		for name, value := range phase.Metrics {
-			if _, own := byName[name]; !own {
-				name = l.text(name)
+			if metric, own := byName[name]; own {
+				metrics[metric.Name] = value
+			} else {
+				metrics[l.text(name)] = value
 			}
-			metrics[name] = value
 		}
 		phase.Metrics = metrics
 	}
@@ -157,7 +159,7 @@ func (l *Loader) decode(document []byte) (phase PhaseDocument, environment [sha2
 		return phase, environment, err
 	}
 	phase = lean.PhaseDocument
-	phase.Metrics = shareNames(phase.Metrics)
+	dropUnknown(phase.Metrics)
 	if phase.Environment, environment, err = l.environment(lean.Environment); err != nil {
 		return phase, environment, err
 	}
@@ -208,19 +210,12 @@ func endOfString(document []byte, i int) int {
 	return i
 }
 
-// shareNames replaces the names by those of the vocabulary, so that each exists only once in memory. It drops other names: they are from an
-// earlier release, and nothing uses them any more.
-func shareNames(metrics map[string]int64) map[string]int64 {
-	if metrics == nil {
-		return nil
-	}
-	shared := make(map[string]int64, len(metrics))
-	for name, value := range metrics {
-		if metric, known := LookupMetric(name); known {
-			shared[metric.Name] = value
-		}
-	}
-	return shared
+// dropUnknown drops names that are not in the vocabulary: they are from an earlier release, and nothing uses them any more.
+func dropUnknown(metrics map[string]int64) {
+	maps.DeleteFunc(metrics, func(name string, _ int64) bool {
+		_, known := LookupMetric(name)
+		return !known
+	})
 }
 
 // environment decodes an environment, unless an earlier document has the same one. It also returns the digest of its text.

@@ -35,6 +35,15 @@ func Summarise(runs []RunResult) []VariantResult {
 	return summary
 }
 
+// KeptVariants are the variants with runs that reused the pool of an earlier run: their runs depend on each other.
+func KeptVariants(runs []RunResult) map[string]bool {
+	kept := map[string]bool{}
+	for _, run := range runs {
+		kept[run.Variant] = kept[run.Variant] || run.KeptFrom != ""
+	}
+	return kept
+}
+
 // Lacks reports whether a valid repetition of a variant has no value of a metric of its summary. counted is the result of Repetitions. If
 // so, the values of the other runs do not count: a stalled run, for example, has too few operations for a percentile, and the remaining
 // runs are the good ones. The summary decides, because large results do not have the values of single runs.

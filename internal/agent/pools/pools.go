@@ -245,10 +245,8 @@ func absentPool(state State) Decision {
 			return state.namesake(other)
 		}
 	}
-	for _, refusal := range []func(State) *Decision{unsafeDatasets, State.stopsNode} {
-		if decision := refusal(state); decision != nil {
-			return *decision
-		}
+	if decision := cmp.Or(unsafeDatasets(state), state.stopsNode()); decision != nil {
+		return *decision
 	}
 	layout := objects.SpecLayout(state.Pool.Spec.PoolTemplate)
 	disks, refused := state.Take(layout.Devices())

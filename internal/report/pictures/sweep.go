@@ -33,11 +33,7 @@ type sweep struct {
 }
 
 func newSweep(e results.Experiment) room {
-	kept := map[string]bool{}
-	for _, run := range e.Runs {
-		kept[run.Variant] = kept[run.Variant] || run.KeptFrom != ""
-	}
-	return &sweep{figuresOf(e), e, kept}
+	return &sweep{figuresOf(e), e, results.KeptVariants(e.Runs)}
 }
 
 func (*sweep) add(seen) {}

@@ -2,13 +2,11 @@ package history
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/results/resultstest"
 )
 
 var monday = time.Date(2026, 3, 2, 3, 0, 0, 0, time.UTC)
@@ -124,23 +123,6 @@ func stalling(nodes int, stalled int32) results.Experiment {
 	return e
 }
 
-// withoutPart returns an experiment as it is stored if a part does not fit.
-func withoutPart(t *testing.T, e results.Experiment, part string) *results.Experiment {
-	t.Helper()
-	text, omitted, err := e.Encode(1 << 20)
-	for err == nil && !slices.ContainsFunc(omitted, func(words string) bool { return strings.HasPrefix(words, part) }) {
-		text, omitted, err = e.Encode(len(text) - 1)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stored results.Experiment
-	if err := json.Unmarshal(text, &stored); err != nil {
-		t.Fatal(err)
-	}
-	return &stored
-}
-
 // TestPointOfLargeResults: results that are too large for the values of single runs give the same point.
 func TestPointOfLargeResults(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -159,7 +141,7 @@ func TestPointOfLargeResults(t *testing.T) {
 				e := stalling(test.nodes, test.stalled)
 				stored := &e
 				if part != "" {
-					stored = withoutPart(t, e, part)
+					stored = new(resultstest.WithoutPart(t, e, part))
 				}
 				point, complete := PointOf(stored, nil)
 				g.Expect(complete).To(gomega.BeTrue())

@@ -113,10 +113,13 @@ func measure(ctx context.Context, count int) (measured, error) {
 		return took
 	}
 	loaded, err := documents.Phases(ctx, stored, "bench", digests, evidence.Gates.Derived(), func() {})
-	if err != nil || loaded.Refused > 0 {
-		return m, errors.Join(err, fmt.Errorf("%d documents were refused", loaded.Refused))
+	if err != nil {
+		return m, err
 	}
 	defer loaded.Free()
+	if loaded.Refused > 0 {
+		return m, fmt.Errorf("%d documents were refused", loaded.Refused)
+	}
 	evidence.Documents = loaded.Phases
 	m.read = next()
 	complete := experiment.Assemble(evidence)
