@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"maps"
 	"math"
-	"math/bits"
 	"slices"
+
+	"github.com/storagebench/storagebench/internal/stats"
 )
 
 // Latency has the latencies of one kind of operation, as fio reports them.
@@ -60,7 +61,7 @@ func (l *Latency) Observe(nanoseconds int64) {
 
 // middleOf returns the middle of the bin of a latency.
 func middleOf(nanoseconds int64) int64 {
-	if low, width := binOf(nanoseconds); width > 0 {
+	if low, width := stats.Bin(nanoseconds); width > 0 {
 		return low + width/2
 	}
 	return nanoseconds
@@ -68,7 +69,7 @@ func middleOf(nanoseconds int64) int64 {
 
 // openLast finds out what fio's last bin hides. If Max is beyond its end, one of its operations took Max, and the others are vague.
 func (l *Latency) openLast() {
-	if low, width := binOf(lastBin); l.bins[lastBin] == 0 || l.Max < low+width {
+	if low, width := stats.Bin(lastBin); l.bins[lastBin] == 0 || l.Max < low+width {
 		return
 	}
 	l.bins[lastBin]--
@@ -80,9 +81,6 @@ func (l *Latency) openLast() {
 
 // Vague is how many operations took an unknown time of 17 s or more: neither their percentiles nor their distribution is known.
 func (l Latency) Vague() int64 { return l.vague }
-
-// significantBits of a latency determine its bin.
-const significantBits = 7
 
 // Mean returns the mean in nanoseconds; false if there was no operation.
 func (l Latency) Mean() (int64, bool) {
@@ -115,7 +113,7 @@ func (l Latency) Bins() []Bin {
 // and the longest latency. Those of Vague operations have no known end.
 func (l Latency) Ranges(visit func(from, to, count int64)) {
 	for _, middle := range slices.Sorted(maps.Keys(l.bins)) {
-		low, width := binOf(middle)
+		low, width := stats.Bin(middle)
 		from, to := min(max(low, l.Min), l.Max), max(min(low+width, l.Max), l.Min)
 		visit(from, to, l.bins[middle])
 	}
@@ -148,25 +146,16 @@ func (l Latency) Percentile(partsPerMillion int64) (int64, bool) {
 		if l.vague > 0 && middle >= lastBin {
 			return 0, false
 		}
-		low, width := binOf(middle)
+		low, width := stats.Bin(middle)
 		inside := (float64(rank-seen) - 0.5) / float64(count)
 		return min(max(low+int64(math.Round(inside*float64(width))), l.Min), l.Max), true
 	}
 	return l.Max, true
 }
 
-// binOf returns the beginning and the width of the bin of a latency. The width is 0 if the bin has a single one.
-func binOf(nanoseconds int64) (low, width int64) {
-	shift := bits.Len64(uint64(nanoseconds)) - significantBits
-	if shift <= 0 {
-		return nanoseconds, 0
-	}
-	return nanoseconds >> shift << shift, 1 << shift
-}
-
 // ShareOver is the share of operations that took longer, in parts per million. False if it is not known.
 func (l Latency) ShareOver(nanoseconds int64) (int64, bool) {
-	if low, _ := binOf(lastBin); l.Count == 0 || l.binned() != l.Count || l.vague > 0 && nanoseconds >= low && nanoseconds < l.Max {
+	if low, _ := stats.Bin(lastBin); l.Count == 0 || l.binned() != l.Count || l.vague > 0 && nanoseconds >= low && nanoseconds < l.Max {
 		return 0, false
 	}
 	var over int64

@@ -3,6 +3,8 @@ package fio
 import (
 	"math"
 	"testing"
+
+	"github.com/storagebench/storagebench/internal/stats"
 )
 
 // TestObserve: the mean is exact, and each latency is within 1.6%.
@@ -107,7 +109,7 @@ func TestPercentilesLieWithinBins(t *testing.T) {
 func TestBinsOfFIO(t *testing.T) {
 	for middle, want := range map[int64][2]int64{1: {1, 0}, 127: {127, 0}, 129: {128, 2}, 255: {254, 2}, 258: {256, 4}, 1004: {1000, 8},
 		1_003_520: {999_424, 8192}} {
-		if low, width := binOf(middle); low != want[0] || width != want[1] {
+		if low, width := stats.Bin(middle); low != want[0] || width != want[1] {
 			t.Errorf("%d: from %d, %d wide, want %v", middle, low, width, want)
 		}
 	}
@@ -123,7 +125,7 @@ func TestBinsOfFIO(t *testing.T) {
 			all.Add(one)
 		}
 		for middle := range all.bins {
-			if low, width := binOf(middle); width > 0 && middle != low+width/2 {
+			if low, width := stats.Bin(middle); width > 0 && middle != low+width/2 {
 				t.Errorf("%s: %d is not the middle of a bin from %d, %d wide", name, middle, low, width)
 			} else if width > 0 {
 				compared++

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/storagebench/storagebench/internal/stats"
 )
 
 func golden(t testing.TB, name string) []byte {
@@ -166,7 +168,7 @@ func TestLatencyOfKnownSamples(t *testing.T) {
 	}
 	for share, want := range map[int64]int64{1: 500_000, 500_000: 500_000, 980_000: 500_000, 985_000: 2_000_000, 990_000: 2_000_000,
 		991_000: 24_900_000, 1_000_000: 24_900_000} {
-		low, width := binOf(want)
+		low, width := stats.Bin(want)
 		if got, ok := all.Percentile(share); !ok || got < low || got > low+width {
 			t.Errorf("percentile %d: %d, want one from %d, %d wide", share, got, low, width)
 		}

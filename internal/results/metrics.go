@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/storagebench/storagebench/internal/stats"
 )
 
 // Direction is the direction in which a metric is better.
@@ -91,6 +93,31 @@ func (m Metric) Step() int64 {
 		return 1 // for a database in memory, it is a few bytes
 	}
 	return 0
+}
+
+// Ends returns the smallest and the largest value that a number of the metric may stand for: a percentile may be anywhere in its bin, a
+// duration of whole seconds is the difference of two of them, and a power of two was rounded down. Steps are not included.
+func (m Metric) Ends(value int64) (low, high int64) {
+	switch {
+	case value <= 0:
+		return value, value
+	case m.PowerOfTwo():
+		return value, 2*value - 1
+	case m.Binned():
+		from, width := stats.Bin(value)
+		return from, from + width
+	case m.WholeSeconds(value):
+		return max(1, value-second), value + second
+	}
+	return value, value
+}
+
+const second = int64(1e9)
+
+// WholeSeconds reports whether a value of the metric is only known in seconds, as the durations of most operations are. A median may lie
+// in the middle between two such values.
+func (m Metric) WholeSeconds(value int64) bool {
+	return m.Name[strings.LastIndexByte(m.Name, '.')+1:] == "durationNanoseconds" && value%(second/2) == 0
 }
 
 // PowerOfTwo reports whether a number was rounded down to a power of two, as in the maps of free space.

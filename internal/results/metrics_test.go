@@ -60,6 +60,28 @@ func TestLookupIsCheap(t *testing.T) {
 	}
 }
 
+// TestEnds: a number of some metrics stands for a range.
+func TestEnds(t *testing.T) {
+	for name, test := range map[string]struct{ value, low, high int64 }{
+		"readLatencyP99Nanoseconds":  {100_000_000, 99_614_720, 100_663_296},
+		"readLatencyP50Nanoseconds":  {100, 100, 100},
+		"a.readLatencyP1Nanoseconds": {0, 0, 0},
+		"durationNanoseconds":        {90e9, 89e9, 91e9},
+		"log.durationNanoseconds":    {1e9, 1, 2e9},
+		"readLatencyMeanNanoseconds": {100_000_000, 100_000_000, 100_000_000},
+		"largestFreeSegmentBytes":    {1024, 1024, 2047},
+		"readBytesPerSecond":         {5, 5, 5},
+	} {
+		metric, _ := LookupMetric(name)
+		if low, high := metric.Ends(test.value); low != test.low || high != test.high {
+			t.Errorf("%s of %d: from %d to %d", name, test.value, low, high)
+		}
+	}
+	if low, high := (Metric{Name: "durationNanoseconds"}).Ends(30_000_123_456); low != high {
+		t.Error("a duration that was measured is inexact")
+	}
+}
+
 // TestRoundedMetrics: gates must know the rounding of small numbers and of percentiles, also for one of several workloads.
 func TestRoundedMetrics(t *testing.T) {
 	for name, want := range map[string]struct {

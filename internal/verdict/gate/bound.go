@@ -64,12 +64,27 @@ func (b boundRule) judgeVariant(evidence *Evidence, of reference) opinion {
 	}
 	low, high := lows[outside-1], highs[len(highs)-outside]
 	text += fmt.Sprintf(", the median lies between %d and %d with a confidence of %s", low, high, confidence(len(found), outside, at))
-	verdict, reason, words := b.decide(new(big.Rat).SetInt64(low), new(big.Rat).SetInt64(high))
-	if few := doubted(found, low, high, outside); few && reason == ReasonUnclear {
+	verdict, reason, words := b.between(low, high)
+	plain := slices.Sorted(slices.Values(exact(found)))
+	_, ifExact, _ := b.between(plain[outside-1], plain[len(plain)-outside])
+	if reason == ReasonUnclear && ifExact != ReasonUnclear {
 		doubt := doubtAbout(of)
-		return opinion{verdict: verdict, reason: doubt.reason, text: text + ": " + doubt.String()}
+		reason, words = doubt.reason, doubt.String()
 	}
 	return opinion{verdict: verdict, reason: reason, text: text + ": " + words}
+}
+
+func (b boundRule) between(low, high int64) (verdict v1alpha1.Verdict, reason, words string) {
+	return b.decide(new(big.Rat).SetInt64(low), new(big.Rat).SetInt64(high))
+}
+
+// exact returns the values of samples.
+func exact(found []sample) []int64 {
+	var plain []int64
+	for _, one := range found {
+		plain = append(plain, one.value)
+	}
+	return plain
 }
 
 // tooFewRuns is the opinion of a gate if there are too few runs to know the median.
@@ -83,14 +98,4 @@ func tooFewRuns(text string, at levels) opinion {
 // are wrong is subtracted.
 func confidence(runs, outside int, at levels) string {
 	return share(1 - 2*stats.Binomial(runs, outside-1) - 2*(level-at.passing))
-}
-
-// doubted reports whether the interval would be narrower if the values were exact.
-func doubted(found []sample, low, high int64, outside int) bool {
-	var plain []int64
-	for _, one := range found {
-		plain = append(plain, one.value)
-	}
-	slices.Sort(plain)
-	return low < plain[outside-1] || high > plain[len(plain)-outside]
 }

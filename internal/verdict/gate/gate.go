@@ -65,7 +65,7 @@ const (
 	ReasonPreflightClean = "PreflightClean"
 	// ReasonNotChecked: a check of the storage could not be made.
 	ReasonNotChecked = "NotChecked"
-	// ReasonTooCoarse: the whole numbers of a rate are too coarse to show so small a difference.
+	// ReasonTooCoarse: a value is rounded, or only known within a range, and its true value could change the verdict.
 	ReasonTooCoarse = "TooCoarse"
 )
 

@@ -8,21 +8,27 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
+var freshAndAged = []v1alpha1.Phase{{Name: "fresh"}, {Name: "aged"}}
+
+// freshThenAged returns six equal runs that measured the metric in two phases.
+func freshThenAged(metric string, fresh, aged int64) []results.RunResult {
+	var runs []results.RunResult
+	for repetition := range int32(6) {
+		of := func(name string, value int64) results.RunPhase {
+			return results.RunPhase{Name: name, Outcome: results.OutcomeValid, Metrics: map[string]int64{metric: value}}
+		}
+		runs = append(runs, results.RunResult{Name: "r", Variant: "default", Repetition: repetition + 1, Valid: true,
+			Phases: []results.RunPhase{of("fresh", fresh), of("aged", aged)}})
+	}
+	return runs
+}
+
 // TestPowersOfTwo: the largest piece of free space may be up to twice as large as its value. No kind of gate decides if that could change
 // the verdict.
 func TestPowersOfTwo(t *testing.T) {
 	const largest, mebibyte = "largestFreeSegmentBytes", 1 << 20
-	phases := []v1alpha1.Phase{{Name: "fresh"}, {Name: "aged"}}
 	maps := func(fresh, aged int64) []results.RunResult {
-		var runs []results.RunResult
-		for repetition := range int32(6) {
-			of := func(name string, value int64) results.RunPhase {
-				return results.RunPhase{Name: name, Outcome: results.OutcomeValid, Metrics: map[string]int64{largest: value}}
-			}
-			runs = append(runs, results.RunResult{Name: "r", Variant: "default", Repetition: repetition + 1, Valid: true,
-				Phases: []results.RunPhase{of("fresh", fresh*mebibyte), of("aged", aged*mebibyte)}})
-		}
-		return runs
+		return freshThenAged(largest, fresh*mebibyte, aged*mebibyte)
 	}
 	smaller := expression("phase('aged')." + largest + " < phase('fresh')." + largest)
 	halved := expression("phase('aged')." + largest + " * 2.0 <= phase('fresh')." + largest)
@@ -46,7 +52,7 @@ func TestPowersOfTwo(t *testing.T) {
 		"growth that may be none":         {ratioGate("aged."+largest, "fresh."+largest, "", "110%", ""), maps(16, 32), inconclusive, ReasonTooCoarse},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set, err := Compile([]v1alpha1.Gate{test.gate}, phases, []string{"default"})
+			set, err := Compile([]v1alpha1.Gate{test.gate}, freshAndAged, []string{"default"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,6 +62,53 @@ func TestPowersOfTwo(t *testing.T) {
 			}
 			if doubtful := test.reason == ReasonTooCoarse; doubtful != strings.Contains(got.Message, "power of two") {
 				t.Error(got.Message)
+			}
+		})
+	}
+}
+
+// TestInexactTimes: a percentile may be anywhere in its bin, and a duration of whole seconds may be a second more or less. Equal runs do not
+// make them exact.
+func TestInexactTimes(t *testing.T) {
+	const p99, lasted, millisecond, second = "readLatencyP99Nanoseconds", "durationNanoseconds", 1_000_000, 1_000_000_000
+	slower := func(metric, times string) v1alpha1.Gate {
+		return expression("phase('aged')." + metric + " >= " + times + " * phase('fresh')." + metric)
+	}
+	percentiles := func(fresh, aged int64) []results.RunResult {
+		return freshThenAged(p99, fresh*millisecond, aged*millisecond)
+	}
+	durations := func(fresh, aged int64) []results.RunResult { return freshThenAged(lasted, fresh*second, aged*second) }
+	for name, test := range map[string]struct {
+		gate    v1alpha1.Gate
+		runs    []results.RunResult
+		verdict v1alpha1.Verdict
+		reason  string
+	}{
+		"limit in the bin":              {boundGate("aged."+p99, "", "100100us"), percentiles(50, 100), inconclusive, ReasonTooCoarse},
+		"limit beyond the bin":          {boundGate("aged."+p99, "", "102ms"), percentiles(50, 100), passed, ReasonHolds},
+		"limit before the bin":          {boundGate("aged."+p99, "", "98ms"), percentiles(50, 100), failed, ReasonAboveMaximum},
+		"ratio within two bins":         {ratioGate("aged."+p99, "fresh."+p99, "", "2x", ""), percentiles(50, 100), inconclusive, ReasonTooCoarse},
+		"ratio beyond two bins":         {ratioGate("aged."+p99, "fresh."+p99, "", "1.9x", ""), percentiles(50, 100), passed, ReasonHolds},
+		"ratio of the same bin":         {ratioGate("aged."+p99, "fresh."+p99, "", "1.1x", ""), percentiles(100, 100), failed, ReasonBelowMinimum},
+		"expression within two bins":    {slower(p99, "2.0"), percentiles(50, 100), inconclusive, ReasonTooCoarse},
+		"expression beyond two bins":    {slower(p99, "1.9"), percentiles(50, 100), passed, ReasonHolds},
+		"a mean is exact":               {slower("readLatencyMeanNanoseconds", "2.0"), freshThenAged("readLatencyMeanNanoseconds", 50, 100), passed, ReasonHolds},
+		"limit within a second":         {boundGate("aged."+lasted, "", "10500ms"), durations(5, 10), inconclusive, ReasonTooCoarse},
+		"limit farther than a second":   {boundGate("aged."+lasted, "", "11s"), durations(5, 10), passed, ReasonHolds},
+		"a measured duration":           {boundGate("aged."+lasted, "", "10500ms"), freshThenAged(lasted, 5, 10_123_456_789), passed, ReasonHolds},
+		"one second may be nearly none": {ratioGate("aged."+lasted, "fresh."+lasted, "", "", "10x"), durations(1, 2), inconclusive, ReasonTooCoarse},
+		"minutes are exact enough":      {ratioGate("aged."+lasted, "fresh."+lasted, "", "1.9x", ""), durations(60, 120), passed, ReasonHolds},
+		"expression of a few seconds":   {slower(lasted, "1.9"), durations(5, 10), inconclusive, ReasonTooCoarse},
+		"expression of enough":          {slower(lasted, "1.9"), durations(60, 120), passed, ReasonHolds},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set, err := Compile([]v1alpha1.Gate{test.gate}, freshAndAged, []string{"default"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := set.Judge(Evidence{Summary: results.Summarise(test.runs), Runs: test.runs})[0]
+			if got.Verdict != test.verdict || got.Reason != test.reason {
+				t.Errorf("%s, %s: %s", got.Verdict, got.Reason, got.Message)
 			}
 		})
 	}

@@ -164,7 +164,7 @@ func (r ratioRule) judgeVariant(evidence *Evidence, of, to reference) opinion {
 	case ratios.rounded && exact != ReasonUnclear:
 		reason, words = ReasonTooCoarse, "the values are so small that rounding them decides: use a metric with larger numbers, "+
 			"such as the bytes a second, or measure longer"
-	case !ratios.rounded && (low.Cmp(plainLow) < 0 || high.Cmp(plainHigh) > 0):
+	case !ratios.rounded && exact != ReasonUnclear:
 		doubt := doubtAbout(of, to)
 		reason, words = doubt.reason, doubt.String()
 	}

@@ -16,12 +16,24 @@ var (
 		"measure longer, or move the bound to where more operations lie beyond it"}
 	powerOfTwo = doubt{ReasonTooCoarse, "the largest piece is only known down to a power of two, and may be up to twice as large",
 		"use freeSegments"}
+	binned = doubt{ReasonTooCoarse, "a percentile is only as exact as its bin, which is up to 1.6% wide",
+		"use a mean, or a limit that is farther away"}
+	wholeSeconds = doubt{ReasonTooCoarse, "the duration is the difference of two times in whole seconds",
+		"let it take longer, or use a limit that is farther away"}
 )
 
 // doubtAbout says why there is doubt about one of the metrics, if there is any.
 func doubtAbout(metrics ...reference) doubt {
-	if slices.ContainsFunc(metrics, reference.roundedDown) {
-		return powerOfTwo
+	for _, one := range metrics {
+		metric, _ := results.LookupMetric(one.metric)
+		switch {
+		case metric.PowerOfTwo():
+			return powerOfTwo
+		case metric.Binned():
+			return binned
+		case metric.Unit == results.UnitNanoseconds:
+			return wholeSeconds
+		}
 	}
 	return fewOperations
 }
@@ -30,6 +42,12 @@ func doubtAbout(metrics ...reference) doubt {
 func (r reference) roundedDown() bool {
 	metric, _ := results.LookupMetric(r.metric)
 	return metric.PowerOfTwo()
+}
+
+// endsOf returns the smallest and the largest value that one value of the metric may stand for.
+func (r reference) endsOf(value int64) (low, high int64) {
+	metric, _ := results.LookupMetric(r.metric)
+	return metric.Ends(value)
 }
 
 // step is the step to which the values of a metric are rounded.
@@ -77,12 +95,10 @@ func countOf(of reference) (reference, bool) {
 
 // doubts returns the other values that a median may have.
 func (m measurements) doubts(of reference, median int64) []int64 {
-	if of.roundedDown() {
-		return []int64{largestRoundedTo(median)}
-	}
 	operations, is := countOf(of)
 	if !is {
-		return nil
+		low, high := of.endsOf(median)
+		return slices.DeleteFunc([]int64{low, high}, func(end int64) bool { return end == median })
 	}
 	count, missing := m.find(operations)
 	if missing != "" {
@@ -90,9 +106,6 @@ func (m measurements) doubts(of reference, median int64) []int64 {
 	}
 	return doubtful(median, count.Median)
 }
-
-// largestRoundedTo is the largest value that is rounded down to this power of two.
-func largestRoundedTo(value int64) int64 { return 2*value - min(1, value) }
 
 // ends returns the smallest and the largest value that a metric may have, for each repetition.
 func (e *Evidence) ends(of reference, found []sample) (low, high []int64) {
@@ -103,22 +116,18 @@ func (e *Evidence) ends(of reference, found []sample) (low, high []int64) {
 			counts[one.repetition] = one.value
 		}
 	}
-	rounded := of.roundedDown()
 	for _, one := range found {
-		least, most := one.value, one.value
-		if rounded {
-			most = largestRoundedTo(one.value)
-		}
+		least, most := of.endsOf(one.value)
 		if count, known := counts[one.repetition]; known {
-			least, most = endsOf(one.value, count)
+			least, most = endsOfShare(one.value, count)
 		}
 		low, high = append(low, least), append(high, most)
 	}
 	return low, high
 }
 
-// endsOf returns the smallest and the largest value that a share of this number of operations may have.
-func endsOf(partsPerMillion, operations int64) (least, most int64) {
+// endsOfShare returns the smallest and the largest value that a share of this number of operations may have.
+func endsOfShare(partsPerMillion, operations int64) (least, most int64) {
 	all := append(doubtful(partsPerMillion, operations), partsPerMillion)
 	return slices.Min(all), slices.Max(all)
 }
@@ -135,13 +144,13 @@ func spanOf(plain, low, high []int64) span {
 	return span{float64(slices.Min(low)), float64(slices.Max(high)), !slices.Equal(plain, low) || !slices.Equal(plain, high)}
 }
 
-// span returns the span of the samples of a metric.
+// span returns the span of the samples of a metric. The tolerance already allows for the bins of a percentile.
 func (e *Evidence) span(of reference, found []sample) span {
-	var plain []int64
-	for _, one := range found {
-		plain = append(plain, one.value)
+	plain := exact(found)
+	low, high := plain, plain
+	if _, is := countOf(of); is {
+		low, high = e.ends(of, found)
 	}
-	low, high := e.ends(of, found)
 	return spanOf(plain, low, high)
 }
 
@@ -153,7 +162,7 @@ func (b Earlier) span(of reference) span {
 	if operations, is := countOf(of); is {
 		counts := slices.Concat(b.Values(of.variant, of.phase, operations.metric).Values...)
 		for i := 0; len(counts) == len(plain) && i < len(plain); i++ {
-			low[i], high[i] = endsOf(plain[i], counts[i])
+			low[i], high[i] = endsOfShare(plain[i], counts[i])
 		}
 	}
 	return spanOf(plain, low, high)
