@@ -14,7 +14,7 @@ func metadata(w *v1alpha1.Workload) (Traits, bool) {
 	if w.Metadata == nil {
 		return Traits{}, false
 	}
-	return Traits{Name: "metadata", Version: 2, Spec: w.Metadata, Duration: length(w.Metadata.Duration), Dated: true, Files: true,
+	return Traits{Name: "metadata", Version: 3, Spec: w.Metadata, Duration: length(w.Metadata.Duration), Dated: true, Files: true,
 		HidesCache: noReads, Yields: files, Setup: creation(w.Metadata)}, true
 }
 

@@ -188,12 +188,19 @@ func (v *volume) sync() error {
 }
 
 // commit waits until all writes to our files are in their final place on ZFS, and counted. On ZFS, a sync only makes them safe in the
-// intent log. When ZFS searches a changed file for a hole, it waits for the transaction group. Other file systems need only the sync.
+// intent log. When ZFS searches a changed file for a hole, it waits until the transaction groups of the whole pool are written, so one file
+// that is changed last is enough: to visit each of many small files would take longer than their writes. Other file systems need only the
+// sync.
 func (v *volume) commit() error {
-	return v.eachFile(func(path string) error {
+	settled := func(path string) error {
 		_, _, _, err := allocation(path)
 		return err
-	})
+	}
+	marked := filepath.Join(v.path, markerName)
+	if unix.UtimesNanoAt(unix.AT_FDCWD, marked, nil, unix.AT_SYMLINK_NOFOLLOW) != nil { // a full dataset may refuse even that
+		return v.eachFile(settled)
+	}
+	return settled(marked)
 }
 
 // eachFile visits all files that are ours. A file that is removed meanwhile is skipped.

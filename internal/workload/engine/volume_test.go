@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/storagebench/storagebench/internal/host/mountinfo"
@@ -46,6 +47,19 @@ func TestCommit(t *testing.T) {
 	}
 	if err := v.sync(); err != nil {
 		t.Errorf("files: %v", err)
+	}
+	marked := filepath.Join(folder, markerName)
+	if err := os.WriteFile(marked, []byte("ours"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(marked, time.Unix(1, 0), time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.sync(); err != nil {
+		t.Errorf("with a marker: %v", err)
+	}
+	if info, err := os.Stat(marked); err != nil || info.ModTime().Unix() == 1 {
+		t.Errorf("the marker was not changed, so a sync waits for nothing: %v, %v", info, err)
 	}
 	allocated, hole, size, err := allocation(v.dataPath(0))
 	if err != nil || hole != 4 || size != 4 || allocated < 0 {
