@@ -87,8 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.Live.Get(ctx, request.NamespacedName, &operation); err != nil {
 		if err = client.IgnoreNotFound(err); err == nil {
 			r.jobs.only(request.Name, "")
-			r.begun.Delete(request.NamespacedName)
-			r.written.Delete(request.NamespacedName)
+			r.forget(request.NamespacedName)
 		}
 		return reconcile.Result{}, err
 	}
@@ -128,7 +127,7 @@ func (r *Reconciler) step(ctx context.Context, operation *v1alpha1.PoolOperation
 	actErr := r.act(ctx, &state, decision.Actions)
 	if decision.Settled {
 		if actErr == nil {
-			r.forget(operation)
+			r.drop(operation)
 		}
 		return reconcile.Result{}, actErr
 	}
@@ -144,7 +143,7 @@ func (r *Reconciler) step(ctx context.Context, operation *v1alpha1.PoolOperation
 	}
 	if decision.Outcome != "" {
 		// The outcome is set: an error would only cause a retry that does nothing.
-		r.forget(operation)
+		r.drop(operation)
 		return reconcile.Result{RequeueAfter: 10 * time.Millisecond}, nil
 	}
 	if later > 0 && (decision.Recheck == 0 || later < decision.Recheck) {
@@ -153,11 +152,16 @@ func (r *Reconciler) step(ctx context.Context, operation *v1alpha1.PoolOperation
 	return reconcile.Result{RequeueAfter: decision.Recheck}, actErr
 }
 
-// forget drops the agent's state of an operation.
-func (r *Reconciler) forget(operation *v1alpha1.PoolOperation) {
+// drop drops the job of an operation, and all that this process knows about it.
+func (r *Reconciler) drop(operation *v1alpha1.PoolOperation) {
 	r.jobs.drop(operation.UID)
-	r.begun.Delete(client.ObjectKeyFromObject(operation))
-	r.written.Delete(client.ObjectKeyFromObject(operation))
+	r.forget(client.ObjectKeyFromObject(operation))
+}
+
+// forget drops what this process knows about an operation.
+func (r *Reconciler) forget(operation client.ObjectKey) {
+	r.begun.Delete(operation)
+	r.written.Delete(operation)
 }
 
 // runError is an error of the action itself. Other errors may be temporary.

@@ -30,8 +30,7 @@ func (r *Reconciler) letGo(ctx context.Context, operation *v1alpha1.PoolOperatio
 	if err := write.Finalizer(ctx, r.Client, operation, controllerutil.RemoveFinalizer); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("release PoolOperation %s: %w", operation.Name, err))
 	}
-	r.begun.Delete(client.ObjectKeyFromObject(operation))
-	r.written.Delete(client.ObjectKeyFromObject(operation))
+	r.forget(client.ObjectKeyFromObject(operation))
 	r.Recorder.Eventf(operation, nil, corev1.EventTypeWarning, v1alpha1.ReasonPoolLeftBehind, "Release", "released by its annotation: %s",
 		left)
 	return nil

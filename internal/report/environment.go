@@ -10,11 +10,11 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// mainKeys are the keys of an environment that readers look for first, with their titles.
-var mainKeys = []struct{ title, key string }{
-	{"Kernel", "kernel"}, {"Operating system", "os"}, {"OpenZFS", "zfs.version"}, {"fio", "fio"}, {"PostgreSQL", "postgres.version"},
-	{"CPU", "cpu.model"}, {"CPUs", "cpu.count"}, {"Memory", "memory.bytes"}, {"Machine", "machine"}, {"Virtualization", "virtualization"},
-	{"File system", "mount.type"}, {"Mount options", "mount.options"},
+// mainTitles are the titles of results.MainKeys.
+var mainTitles = map[string]string{
+	"kernel": "Kernel", "os": "Operating system", "zfs.version": "OpenZFS", "fio": "fio", "postgres.version": "PostgreSQL", "cpu.model": "CPU",
+	"cpu.count": "CPUs", "memory.bytes": "Memory", "machine": "Machine", "virtualization": "Virtualization", "mount.type": "File system",
+	"mount.options": "Mount options",
 }
 
 // diskKeys are the keys of a disk in the order of its description, with what stands before and after a value.
@@ -27,9 +27,9 @@ var diskKeys = []struct{ before, key, after string }{
 // mainTable has a row for each main key that the environment has, and for each disk.
 func mainTable(environment map[string][]string) table {
 	t := table{Caption: "Where it was measured", Head: []string{"What", "Value"}}
-	for _, of := range mainKeys {
-		if values := environment[of.key]; len(values) > 0 {
-			t.add(words(of.title), exact(readable(of.key, values)))
+	for _, key := range results.MainKeys {
+		if values := environment[key]; len(values) > 0 {
+			t.add(words(mainTitles[key]), exact(readable(key, values)))
 		}
 	}
 	for _, disk := range disks(environment) {

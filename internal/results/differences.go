@@ -21,6 +21,10 @@ var ignoredKeys = []string{
 // KeyWorkloadVersion is the key of the environment with the workloads and their versions.
 const KeyWorkloadVersion = "workload.version"
 
+// MainKeys are the keys of the environment that readers look for first. They are omitted last.
+var MainKeys = []string{"kernel", "os", "zfs.version", "fio", "postgres.version", "cpu.model", "cpu.count", "memory.bytes", "machine",
+	"virtualization", "mount.type", "mount.options"}
+
 // aboutKeys are the keys of numbers that are never exactly the same: the kernel reserves some memory before it counts the rest, and derives
 // values from that.
 var aboutKeys = []string{"memory.bytes", "zfs.parameter.zfs_dirty_data_max"}

@@ -150,14 +150,10 @@ func omitEnvironmentValues(e *Experiment) int {
 	return count
 }
 
-// wellKnownKeys of an environment stay before others.
-var wellKnownKeys = []string{KeyWorkloadVersion, "kernel", "os", "zfs.version", "fio", "postgres.version", "cpu.model", "cpu.count",
-	"memory.bytes", "machine", "mount.type", "mount.options"}
-
-// omitEnvironmentKeys keeps the well-known keys, and as many others as fit: the runs of tenants can bring any number of keys.
+// omitEnvironmentKeys keeps the main keys, and as many others as fit: the runs of tenants can bring any number of keys.
 func omitEnvironmentKeys(e *Experiment) int {
 	kept, left := map[string][]string{}, keptEnvironmentBytes
-	for _, key := range slices.Concat(wellKnownKeys, sortedKeys(e.Environment)) {
+	for _, key := range slices.Concat([]string{KeyWorkloadVersion}, MainKeys, sortedKeys(e.Environment)) {
 		values, found := e.Environment[key]
 		if _, twice := kept[key]; !found || twice {
 			continue
