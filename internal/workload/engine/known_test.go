@@ -57,16 +57,18 @@ func near(t *testing.T, document results.PhaseDocument, name string, want time.D
 	}
 }
 
-// rateNear checks that the rate is that of this number of workers that each wait for their operation.
+// rateNear checks that the rate is that of this number of workers that each wait for their operation. Other work on the machine keeps them
+// from it for a part of the time, and then they are as busy as the rate says.
 func rateNear(t *testing.T, document results.PhaseDocument, rate, latency string, workers int) {
 	t.Helper()
 	product := float64(document.Metrics[rate]) * float64(document.Metrics[latency]) / 1e9
-	if math.Abs(product/float64(workers)-1) > 0.06 {
-		t.Errorf("%s of %d and %s of %d ns are %.2f workers, and there are %d", rate, document.Metrics[rate], latency, document.Metrics[latency],
-			product, workers)
+	busy := float64(document.Metrics["workersBusyPartsPerMillion"]) / 1e6
+	if math.Abs(product/float64(workers)-busy) > 0.01 {
+		t.Errorf("%s of %d and %s of %d ns are %.2f workers, and there are %d, busy for %.3f of the time", rate, document.Metrics[rate], latency,
+			document.Metrics[latency], product, workers, busy)
 	}
-	if busy := document.Metrics["workersBusyPartsPerMillion"]; busy < 940_000 || busy > 1e6 {
-		t.Errorf("the workers were busy for %d ppm of the time", busy)
+	if busy < 0.8 || busy > 1 {
+		t.Errorf("the workers were busy for %.3f of the time", busy)
 	}
 }
 
