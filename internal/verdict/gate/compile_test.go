@@ -67,6 +67,7 @@ func TestCompileRefuses(t *testing.T) {
 		"phases compared":     {expression("phase('aged-scan') == phase('fresh-scan')"), []string{"1:20", "choose a metric"}},
 		"phase as a list":     {expression("phase('aged-scan').all(m, phase('aged-scan')[m] > 5.0)"), []string{"choose one"}},
 		"index":               {expression("phase('aged-scan')['readBytesPerSecond'] > 5.0"), []string{"1:6", "choose one"}},
+		"metric of a job":     {expression("phase('aged-scan').writer.writeBytesPerSecond > 5.0"), []string{"phase('NAME').workload('NAME').METRIC"}},
 		"has":                 {expression("has(" + aged + ")"), []string{"remove it", "Inconclusive"}},
 		"unknown phase": {expression("phase('aged-scam').readBytesPerSecond > 5.0"),
 			[]string{"1:7", `phase "aged-scam"`, `did you mean "aged-scan"`}},

@@ -29,6 +29,8 @@ var hints = []struct {
 }{
 	{regexp.MustCompile(`overload for '(phase|variant)'`), "names are written in quotes: " + metricHint},
 	{regexp.MustCompile(`overload for '(share|mode)'|reference to '(share|mode)'`), statisticHint},
+	{regexp.MustCompile(`type 'double' does not support field selection`),
+		"a metric of one of several jobs or workloads is phase('NAME').workload('NAME').METRIC"},
 	{regexp.MustCompile(`applied to '.*map\(string, double\)`), "choose a metric of the phase: " + metricHint},
 	{regexp.MustCompile(`applied to '.*variant`), "go on from the variant: variant('NAME').phase('NAME').METRIC"},
 	{regexp.MustCompile(`applied to '\(.*\b(int|uint)\b.*\bdouble\b|applied to '\(.*\bdouble\b.*\b(int|uint)\b`), doubleHint},

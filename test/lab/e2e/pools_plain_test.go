@@ -33,7 +33,7 @@ var plainCases = []plainCase{
 		metric: "transactionsPerSecond", folderOnly: true},
 	{name: "fio-two-jobs", phases: twoJobs, metric: "readOperationsPerSecond"},
 	// The rate of a job that does not end last is known only if its syncs are seen to wait.
-	{name: "fio-stages", phases: stages, metric: "writer.writeBytesPerSecond"},
+	{name: "fio-stages", phases: stages, metric: "workload('writer').writeBytesPerSecond"},
 	{name: "redo", phases: `{name: it, measure: {workload: {redo: {duration: 5s}}}}`, metric: "writeOperationsPerSecond"},
 	{name: "metadata", phases: `{name: it, measure: {workload: {metadata: {workers: 2, filesPerWorker: 20, duration: 5s}}}}`, metric: "metadataOperationsPerSecond", folderOnly: true},
 	{name: "fio-commits", phases: fmt.Sprintf(oneJob, `write\nioengine=libaio\nfdatasync=1\nnumber_ios=400`), metric: "syncOperations"},
@@ -73,7 +73,7 @@ gates:
 - {name: anything, expression: "phase('it').`+plain.metric+` >= 1.0"}
 `))
 	o := s.ended(benchmark, v1alpha1.VerdictPassed)
-	value := o.documents["it"].Metrics[plain.metric]
+	value := o.documents["it"].Metrics[strings.NewReplacer("workload('", "", "').", ".").Replace(plain.metric)]
 	fmt.Printf("plain: %s: %s = %d\n", benchmark.Name, plain.metric, value)
 	gomega.NewWithT(p.t).Expect(value).To(gomega.BeNumerically(">", 0))
 	s.leavesNothing(before, benchmark)
