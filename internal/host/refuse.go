@@ -53,6 +53,8 @@ type Finding struct {
 	Type string
 	// Offset on the disk in bytes where it was found.
 	Offset int64
+	// InPartition says that it lies in a partition, or in what seems to have been one: see FileSystems.
+	InPartition bool
 }
 
 func (d *Disk) find(reason Reason, format string, values ...any) {

@@ -9,7 +9,8 @@ const (
 	// NoContents is the right of a namespace without a further grant. Error messages do not reveal serial numbers to it either.
 	NoContents Right = iota
 	// FileSystems is the most that a namespace can have. It cannot give up contents that may span several disks, such as a RAID, a volume
-	// group, an exported pool or an encrypted device, because the other disks may not be its own.
+	// group, an exported pool or an encrypted device, because the other disks may not be its own. Nor can it give up a partition: a disk with
+	// partitions has more uses than the one that left a mark.
 	FileSystems
 	// AnyContents is the right of an admin: everything except contents in use by a program or another host, and pools that were never
 	// exported.
@@ -31,7 +32,7 @@ func (r Right) gives(f Finding) bool {
 	case AnyContents:
 		return f.Reason.Contents() && !slices.Contains(shared, f.Type)
 	case FileSystems:
-		return (f.Reason == Signature || f.Reason == PartitionTable) && slices.Contains(expendable, f.Type)
+		return (f.Reason == Signature || f.Reason == PartitionTable) && !f.InPartition && slices.Contains(expendable, f.Type)
 	case NoContents:
 	}
 	return false

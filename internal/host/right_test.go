@@ -55,6 +55,13 @@ func TestWhatANamespaceMayGiveUp(t *testing.T) {
 			t.Errorf("%s: given up", name)
 		}
 	}
+	for name, spoil := range inPartitions {
+		before := kept
+		try(name, afterPoolDisk(t), spoil, Wish{})
+		if kept == before {
+			t.Errorf("%s: given up", name)
+		}
+	}
 	before := kept
 	try("ext with its journal on another disk", newFakeNode(t), func(n *fakeNode) {
 		n.superblock(0x5c, 0x4)  // it has a journal
@@ -72,6 +79,17 @@ func TestWhatANamespaceMayGiveUp(t *testing.T) {
 	if len(taken) < 4 || kept < 60 {
 		t.Errorf("%d kinds were given up, %d disks kept: want more of both", len(taken), kept)
 	}
+}
+
+// inPartitions are contents of the partitions that a pool has left.
+var inPartitions = map[string]func(*fakeNode){
+	"file system in the first partition": func(n *fakeNode) { n.write("vdb", 1<<20, []byte("XFSB")) },
+	"file system in the last partition":  func(n *fakeNode) { n.write("vdb", 8370176*512, []byte("XFSB")) },
+	"swap in the first partition":        func(n *fakeNode) { n.write("vdb", 1<<20+4096-10, []byte("SWAPSPACE2")) },
+	"copy of a superblock behind a blank first one": func(n *fakeNode) {
+		n.write("vdb", 1<<20, make([]byte, 512<<10)) // with the checksums of labelclear, the middle would be excused
+		n.write("vdb", 129<<20, unpacked(n.t, "ext4-backup.gz"))
+	},
 }
 
 // superblock writes the superblock of ext, with a value in one of its fields.

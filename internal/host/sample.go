@@ -94,7 +94,9 @@ func (d *Disk) searchMiddle(file io.ReaderAt, now func() time.Time) error {
 			return err
 		}
 		if spot.known(data) {
-			d.add(Signature, spot.kind, spot.at, fmt.Sprintf("%s has a copy of the signature of %s at byte %d", d.Kernel, spot.kind, spot.at))
+			d.Findings = append(d.Findings, Finding{Reason: Signature, Type: spot.kind, Offset: spot.at,
+				Detail:      fmt.Sprintf("%s has a copy of the signature of %s at byte %d", d.Kernel, spot.kind, spot.at),
+				InPartition: spot.inPartition || len(d.partitions) > 0})
 			return nil
 		}
 		if at := nonZero(data, 0, int64(len(data))); at >= 0 && unknown < 0 {
@@ -136,6 +138,8 @@ type spot struct {
 	kind       string
 	at, length int64
 	known      func(data []byte) bool
+	// inPartition says that the contents began in a partition.
+	inPartition bool
 }
 
 // spots returns the places to look at on a disk of that size, without those in its ends, which are read completely. A file system begins at
@@ -143,12 +147,16 @@ type spot struct {
 func spots(size int64) []spot {
 	var all []spot
 	for _, start := range []int64{0, 1 << 20} {
+		known := len(all)
 		all = append(all, extBackups(start)...)
 		all = append(all, xfsGroups(start, size)...)
 		for _, at := range []int64{64 << 20, 256 << 30} {
 			all = append(all, spot{kind: "btrfs", at: start + at, length: directUnit, known: func(data []byte) bool {
 				return has(data, 0x40, "_BHRfS_M")
 			}})
+		}
+		for i := range all[known:] {
+			all[known+i].inPartition = start > 0
 		}
 	}
 	all = slices.DeleteFunc(all, func(s spot) bool { return s.at < endSize || s.at+s.length > size-endSize })
