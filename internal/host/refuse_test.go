@@ -224,7 +224,9 @@ var refusals = []struct {
 		detail: "swap"},
 	{name: "file system on a partition", spoil: func(n *fakeNode) {
 		n.partition("vdb", "vdb1", "254:17", 1, 8<<20, 4<<20)
-		n.write("vdb", 8<<20+1024+0x38, []byte{0x53, 0xef})
+		super := unpacked(n.t, "ext2-super.gz")
+		copy(super[4:], []byte{0, 0x10, 0, 0}) // as many blocks of 1 KiB as the partition has
+		n.write("vdb", 8<<20+superblockAt, super)
 	}, want: Signature, detail: "vdb1 has the signature of ext"},
 }
 
@@ -277,6 +279,9 @@ func TestEveryMark(t *testing.T) {
 		if at < 0 {
 			at += size
 		}
+		if plausible[mark.kind] != nil { // the magic alone means nothing
+			n.write("vdb", superblockAt, superblocks(t)[mark.magic])
+		}
 		n.write("vdb", at, []byte(mark.magic))
 		disk, err := n.Check(Wish{Path: freePath})
 		want := Signature
@@ -287,6 +292,9 @@ func TestEveryMark(t *testing.T) {
 			t.Errorf("%s at %d: %v", mark.kind, mark.at, err)
 		}
 		n.write("vdb", at, make([]byte, len(mark.magic)))
+		if plausible[mark.kind] != nil {
+			n.write("vdb", superblockAt, make([]byte, superblockSize))
+		}
 	}
 	if _, err := n.Check(Wish{Path: freePath}); err != nil {
 		t.Errorf("after all marks were taken away: %v", err)

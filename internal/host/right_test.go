@@ -92,10 +92,10 @@ var inPartitions = map[string]func(*fakeNode){
 	},
 }
 
-// superblock writes the superblock of ext, with a value in one of its fields.
+// superblock writes the superblock of ext2, with a value in one of its fields.
 func (n *fakeNode) superblock(field int64, value byte) {
 	n.t.Helper()
-	n.write("vdb", 1024+0x38, []byte{0x53, 0xef})
+	n.write("vdb", superblockAt, unpacked(n.t, "ext2-super.gz"))
 	n.write("vdb", 1024+field, []byte{value})
 }
 

@@ -117,7 +117,7 @@ var swapMarks = map[string]string{"SWAPSPACE2": "swap", "SWAP-SPACE": "swap", "S
 func named(head, tail []byte, size int64) []mark {
 	var found []mark
 	for _, mark := range marks {
-		if data := piece(head, tail, size, mark.at); bytes.HasPrefix(data, []byte(mark.magic)) {
+		if data := piece(head, tail, size, mark.at); bytes.HasPrefix(data, []byte(mark.magic)) && isPlausible(mark.kind, head, size) {
 			mark.kind = spanning(mark.kind, data)
 			found = append(found, mark)
 		}
