@@ -88,10 +88,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if err = client.IgnoreNotFound(err); err == nil {
 			r.jobs.only(request.Name, "")
 			r.forget(request.NamespacedName)
+			err = r.restoreGone(ctx, request.Name, "")
 		}
 		return reconcile.Result{}, err
 	}
 	r.jobs.only(operation.Name, operation.UID)
+	if err := r.restoreGone(ctx, operation.Name, operation.UID); err != nil {
+		return reconcile.Result{}, err
+	}
 	if operation.Spec.NodeName != r.NodeName {
 		return reconcile.Result{}, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -122,7 +123,8 @@ func (r *Reconciler) setParameter(ctx context.Context, state operations.State, _
 		return err
 	}
 	if record == nil {
-		if err := r.restoreUnowned(ctx, action.Name); err != nil {
+		same := func(record parameterRecord) bool { return record.Parameter == action.Name }
+		if err := r.restoreUnowned(ctx, same); err != nil {
 			return err
 		}
 		if record, err = r.remember(operation, file); err != nil {
@@ -222,34 +224,42 @@ func (r *Reconciler) restore(record *parameterRecord) error {
 func (r *Reconciler) restoreOrphans(ctx context.Context) error {
 	r.parameters.Lock()
 	defer r.parameters.Unlock()
-	return r.restoreUnowned(ctx, "")
+	return r.restoreUnowned(ctx, nil)
 }
 
-// restoreUnowned restores the given parameter, or all parameters if it is empty, but only those that were set by operations that no longer
-// exist.
-func (r *Reconciler) restoreUnowned(ctx context.Context, parameter string) error {
-	folder := r.onNode(parameterFolder)
-	entries, err := os.ReadDir(folder)
+// restoreGone restores the parameters set by earlier operations of that name, which no longer exist: a person may have removed their
+// finalizers. alive is the UID of the operation that has the name now. If nothing has to be restored, restoreGone does not wait for an
+// operation that is writing a parameter, because such a write may hang in the kernel.
+func (r *Reconciler) restoreGone(ctx context.Context, name string, alive types.UID) error {
+	gone := func(record parameterRecord) bool { return record.Name == name && record.Operation != alive }
+	paths, err := r.recordPaths()
+	if err != nil || !slices.ContainsFunc(paths, func(path string) bool {
+		record, err := readRecord(path)
+		return err == nil && record != nil && gone(*record)
+	}) {
+		return err
+	}
+	r.parameters.Lock()
+	defer r.parameters.Unlock()
+	return r.restoreUnowned(ctx, gone)
+}
+
+// restoreUnowned restores the selected parameters, or all if which is nil, but only those that were set by operations that no longer exist.
+func (r *Reconciler) restoreUnowned(ctx context.Context, which func(parameterRecord) bool) error {
+	paths, err := r.recordPaths()
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
 		return err
 	}
 	var problems []error
-	for _, entry := range entries {
-		path := filepath.Join(folder, entry.Name())
-		if filepath.Ext(path) != ".json" {
-			continue // a draft that was never finished
-		}
+	for _, path := range paths {
 		record, err := readRecord(path)
 		if err != nil || record == nil {
-			if parameter == "" { // otherwise the record may belong to another parameter, and was reported when the agent started
+			if which == nil { // otherwise the record may not be meant, and was reported when the agent started
 				problems = append(problems, err)
 			}
 			continue
 		}
-		if parameter != "" && record.Parameter != parameter {
+		if which != nil && !which(*record) {
 			continue
 		}
 		if there, err := r.exists(ctx, *record); err != nil || there {
@@ -263,6 +273,22 @@ func (r *Reconciler) restoreUnowned(ctx context.Context, parameter string) error
 		problems = append(problems, host.RemoveDurably(path))
 	}
 	return errors.Join(problems...)
+}
+
+// recordPaths returns the paths of all records on the node, without drafts that were never finished.
+func (r *Reconciler) recordPaths() ([]string, error) {
+	folder := r.onNode(parameterFolder)
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list the records of module parameters: %w", err)
+	}
+	var paths []string
+	for _, entry := range entries {
+		if path := filepath.Join(folder, entry.Name()); filepath.Ext(path) == ".json" {
+			paths = append(paths, path)
+		}
+	}
+	return paths, nil
 }
 
 // exists reads from the API server, because a cache does not prove that an operation is gone.

@@ -36,6 +36,13 @@ func TestParameterAfterAReboot(t *testing.T) {
 // loseOperation removes an operation by hand once its parameter is set, and starts another agent.
 func (w *world) loseOperation() {
 	w.t.Helper()
+	w.vanish()
+	w.start()
+}
+
+// vanish removes an operation by hand once its parameter is set.
+func (w *world) vanish() {
+	w.t.Helper()
 	for range 3 {
 		if _, err := w.turn("op"); err != nil {
 			w.t.Fatal(err)
@@ -46,7 +53,48 @@ func (w *world) loseOperation() {
 	if err := errors.Join(w.client.Update(w.t.Context(), operation), w.client.Delete(w.t.Context(), operation)); err != nil {
 		w.t.Fatal(err)
 	}
-	w.start()
+}
+
+// TestAParameterIsRestoredAtOnce: if an operation vanishes while the agent runs, nothing waits for the next agent, also if another operation
+// has its name by then. If the kernel refuses the earlier value for now, the reconcile is retried.
+func TestAParameterIsRestoredAtOnce(t *testing.T) {
+	for _, replaced := range []bool{false, true} {
+		w := newWorld(t, wanted("op", acts()["moduleParameter"].action))
+		w.vanish()
+		if replaced {
+			other := wanted("op", acts()["scrub"].action)
+			other.UID = "12345678-other"
+			if err := w.client.Create(t.Context(), other); err != nil {
+				t.Fatal(err)
+			}
+		}
+		file, away := filepath.Join(w.node.root, "/sys/module/zfs/parameters/zfs_txg_timeout"), filepath.Join(w.node.root, "away")
+		refuses := func() error { return errors.Join(os.Rename(file, away), os.Mkdir(file, 0o755)) }
+		if err := refuses(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.turn("op"); err == nil {
+			t.Errorf("replaced %v: the failure is not retried", replaced)
+		}
+		if err := errors.Join(os.Remove(file), os.Rename(away, file)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.turn("op"); err != nil {
+			t.Fatal(err)
+		}
+		checkParameter(t, w, nil)
+	}
+}
+
+// TestAnOperationWithoutARecordWaitsForNoParameter: a write of a parameter may hang, and other operations have to end meanwhile.
+func TestAnOperationWithoutARecordWaitsForNoParameter(t *testing.T) {
+	w := newWorld(t, wanted("scrub", acts()["scrub"].action))
+	w.agent.parameters.Lock()
+	defer w.agent.parameters.Unlock()
+	expect(t, w.settle("scrub"), "Succeeded", v1alpha1.ReasonSucceeded)
+	if _, err := w.turn("gone"); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestOrphanedParametersAreRestored(t *testing.T) {
