@@ -78,7 +78,7 @@ type Vdev struct {
 	Name string `json:"name"`
 	// TopLevel vdevs add up to the pool.
 	TopLevel bool `json:"topLevel,omitempty"`
-	// Disk says that the vdev is a disk.
+	// Disk says that the vdev is a disk of the pool, and no cache device or spare.
 	Disk bool `json:"disk,omitempty"`
 	// Totals over the window.
 	Totals Counters `json:"totals"`

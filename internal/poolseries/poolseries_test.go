@@ -66,9 +66,53 @@ func TestASeriesIsBounded(t *testing.T) {
 			}
 		}
 		if vdev.Totals.ReadOperations != seconds || !vdev.TopLevel || vdev.Disk || document.Vdevs[1].TopLevel || !document.Vdevs[1].Disk ||
-			document.Vdevs[2].TopLevel {
+			document.Vdevs[2].TopLevel || document.Vdevs[2].Disk {
 			t.Errorf("%d seconds: %+v", seconds, document.Vdevs)
 		}
+	}
+}
+
+// TestDisksOfThePool: the devices of special and log vdevs are disks of the pool. Cache devices and spares are not, although ZFS counts
+// their requests too.
+func TestDisksOfThePool(t *testing.T) {
+	leaf := func(name, class string) zfs.VdevStatus {
+		return zfs.VdevStatus{Name: "/dev/disk/by-id/" + name + "-part1", Class: class}
+	}
+	status := zfs.Status{Vdevs: []zfs.VdevStatus{
+		{Name: "raidz1-0", Class: "normal", Children: []zfs.VdevStatus{leaf("f1", "normal"),
+			{Name: "replacing-1", Class: "normal", Children: []zfs.VdevStatus{leaf("f2", "normal"), leaf("f3", "normal")}}}},
+		leaf("f4", "special"), {Name: "mirror-2", Class: "log", Children: []zfs.VdevStatus{leaf("f5", "log"), leaf("f6", "log")}},
+		leaf("f7", "l2cache"), leaf("f8", "spare"), {Name: "draid1-0-0", Class: "spare"},
+	}}
+	var samples [2]Sample
+	for at := range samples {
+		samples[at] = Sample{At: start.Add(time.Duration(at) * time.Second)}
+		for _, name := range []string{"raidz1-0", "f1", "replacing-1", "f2", "f3", "f4", "mirror-2", "f5", "f6", "f7", "f8", "draid1-0-0"} {
+			samples[at].Counters = append(samples[at].Counters, zfs.VdevCounters{Vdev: name, ReadOps: int64(at)})
+		}
+	}
+	var recorder Recorder
+	if err := errors.Join(recorder.Add(samples[0]), recorder.Add(samples[1])); err != nil {
+		t.Fatal(err)
+	}
+	document, err := recorder.Document(status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tops, disks []string
+	for _, vdev := range document.Vdevs {
+		if vdev.TopLevel {
+			tops = append(tops, vdev.Name)
+		}
+		if vdev.Disk {
+			disks = append(disks, vdev.Name)
+		}
+	}
+	if diff := cmp.Diff([]string{"raidz1-0", "f4", "mirror-2"}, tops); diff != "" {
+		t.Errorf("top-level vdevs: %s", diff)
+	}
+	if diff := cmp.Diff([]string{"f1", "f2", "f3", "f4", "f5", "f6"}, disks); diff != "" {
+		t.Errorf("disks: %s", diff)
 	}
 }
 

@@ -194,16 +194,18 @@ func SpaceOf(pool zfs.PoolSummary) Space {
 	return Space{SizeBytes: pool.Size, AllocatedBytes: pool.Allocated, FragmentationPercent: pool.FragmentationPercent}
 }
 
-// namesOf maps the counter names to the vdevs of a tree.
+// namesOf maps the counter names to the vdevs of a tree. ZFS counts the requests of cache devices and spares too, but they are no disks of
+// the pool: what is written to a cache device is no write of the workload, and a read from it has not come from the pool.
 func namesOf(status zfs.Status) (tops, disks map[string]bool) {
 	tops, disks = map[string]bool{}, map[string]bool{}
 	for _, vdev := range status.Vdevs {
-		if vdev.Class != "l2cache" && vdev.Class != "spare" {
-			tops[counterName(vdev.Name)] = true
+		if vdev.Class == "l2cache" || vdev.Class == "spare" {
+			continue
 		}
-	}
-	for _, leaf := range status.Leaves() {
-		disks[counterName(leaf.Name)] = true
+		tops[counterName(vdev.Name)] = true
+		for _, leaf := range vdev.Leaves() {
+			disks[counterName(leaf.Name)] = true
+		}
 	}
 	return tops, disks
 }

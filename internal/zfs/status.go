@@ -228,16 +228,21 @@ func (s Status) Troubles() []string {
 // Leaves are the disks, in the order of the tree.
 func (s Status) Leaves() []VdevStatus {
 	var leaves []VdevStatus
-	var walk func(vdevs []VdevStatus)
-	walk = func(vdevs []VdevStatus) {
-		for _, vdev := range vdevs {
-			if len(vdev.Children) == 0 {
-				leaves = append(leaves, vdev)
-			}
-			walk(vdev.Children)
-		}
+	for _, vdev := range s.Vdevs {
+		leaves = append(leaves, vdev.Leaves()...)
 	}
-	walk(s.Vdevs)
+	return leaves
+}
+
+// Leaves are the disks of the vdev: the vdev itself if there is nothing below it.
+func (v VdevStatus) Leaves() []VdevStatus {
+	if len(v.Children) == 0 {
+		return []VdevStatus{v}
+	}
+	var leaves []VdevStatus
+	for _, child := range v.Children {
+		leaves = append(leaves, child.Leaves()...)
+	}
 	return leaves
 }
 
