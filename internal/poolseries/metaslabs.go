@@ -20,7 +20,7 @@ type MetaslabMap struct {
 	TakenAt time.Time `json:"takenAt"`
 	// FreeBytes of all metaslabs.
 	FreeBytes int64 `json:"freeBytes"`
-	// FreeSegments counts free segments by the power of two of their size.
+	// FreeSegments counts free segments by the power of two of their size. No segment is in two metaslabs.
 	FreeSegments map[int]int64 `json:"freeSegments"`
 	// Metaslabs in the order of their position on the vdevs.
 	Metaslabs []Metaslab `json:"metaslabs,omitempty"`
@@ -40,7 +40,7 @@ type Metaslab struct {
 	FreeBytes int64 `json:"freeBytes"`
 	// FragmentationPercent as last written. Absent if ZFS reports none.
 	FragmentationPercent *int64 `json:"fragmentationPercent,omitempty"`
-	// FreeSegments counts free segments by the power of two of their size, as last written.
+	// FreeSegments counts free segments by the power of two of their size, as last written. A metaslab that was never used is one segment.
 	FreeSegments map[int]int64 `json:"freeSegments,omitempty"`
 }
 

@@ -2,6 +2,7 @@ package zfs
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -303,6 +304,26 @@ func TestMetaslabs(t *testing.T) {
 	exact, err := parseMetaslabs(string(golden(t, "2.3.9/metaslabs-exact")))
 	if err != nil || len(exact) != 15 || exact[0].FreeBytes != 268226560 {
 		t.Errorf("%+v, %v, want exact numbers", exact, err)
+	}
+	// The first three metaslabs are in use. The others have no space map, and so no histogram.
+	for at, metaslab := range exact[3:] {
+		want := Metaslab{Index: int64(at) + 3, Offset: (int64(at) + 3) << 28, FreeBytes: 1 << 28, FreeSegments: map[int]int64{28: 1}}
+		if diff := cmp.Diff(want, metaslab); diff != "" {
+			t.Errorf("a metaslab that was never used: %s", diff)
+		}
+	}
+	if segments := exact[0].FreeSegments; segments[27] != 1 || segments[28] != 0 {
+		t.Errorf("a metaslab in use has %v", segments)
+	}
+	const line = "\tmetaslab      0   offset            0   spacemap      %d   free    %d\n"
+	for _, one := range []struct {
+		spaceMap, free int64
+		want           map[int]int64
+	}{{0, 3 << 20, map[int]int64{21: 1}}, {0, 0, map[int]int64{}}, {7, 3 << 20, map[int]int64{}}} {
+		found, err := parseMetaslabs("\tvdev          0\t  metaslab shift   22\n" + fmt.Sprintf(line, one.spaceMap, one.free))
+		if err != nil || !cmp.Equal(found[0].FreeSegments, one.want) {
+			t.Errorf("space map %d with %d bytes free: %+v, %v", one.spaceMap, one.free, found, err)
+		}
 	}
 	if _, err := parseMetaslabs("zdb: can't open 'p'\n"); err == nil {
 		t.Error("nothing is no error")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/bits"
 	"regexp"
 	"strconv"
 	"strings"
@@ -23,7 +24,7 @@ type Metaslab struct {
 	FreeBytes int64
 	// FragmentationPercent as last written; nil if ZFS has none.
 	FragmentationPercent *int64
-	// FreeSegments counts free segments by the power of two of their size, as last written.
+	// FreeSegments counts free segments by the power of two of their size, as last written. A metaslab that was never used is one segment.
 	FreeSegments map[int]int64
 }
 
@@ -43,7 +44,7 @@ func (c *Client) Metaslabs(ctx context.Context, pool string) ([]Metaslab, error)
 
 var (
 	vdevLine      = regexp.MustCompile(`^\s*vdev\s+([0-9]+)\s`)
-	metaslabLine  = regexp.MustCompile(`^\s*metaslab\s+([0-9]+)\s+offset\s+([0-9a-f]+)\s+spacemap\s+[0-9]+\s+free\s+([0-9.]+[BKMGTPE]?)\s*$`)
+	metaslabLine  = regexp.MustCompile(`^\s*metaslab\s+([0-9]+)\s+offset\s+([0-9a-f]+)\s+spacemap\s+([0-9]+)\s+free\s+([0-9.]+[BKMGTPE]?)\s*$`)
 	histogramLine = regexp.MustCompile(`^\s*(On-disk|In-memory) histogram:(?:\s+fragmentation (-?[0-9]+))?`)
 	segmentsLine  = regexp.MustCompile(`^\s*([0-9]{1,2}):\s+([0-9]+)\s?\**$`)
 )
@@ -98,7 +99,17 @@ func newMetaslab(vdev int64, match []string) (Metaslab, error) {
 	if err != nil {
 		return Metaslab{}, err
 	}
-	return Metaslab{Vdev: vdev, Index: index, Offset: offset, FreeBytes: amount(match[3]), FreeSegments: map[int]int64{}}, nil
+	spaceMap, err := strconv.ParseInt(match[3], 10, 64)
+	if err != nil {
+		return Metaslab{}, err
+	}
+	made := Metaslab{Vdev: vdev, Index: index, Offset: offset, FreeBytes: amount(match[4]), FreeSegments: map[int]int64{}}
+	if spaceMap == 0 && made.FreeBytes > 0 {
+		// ZFS creates the space map, with its histogram, when it first allocates in a metaslab, even if it logs the changes elsewhere. Without
+		// one, zdb prints no histogram, and all is free.
+		made.FreeSegments[bits.Len64(uint64(made.FreeBytes))-1] = 1
+	}
+	return made, nil
 }
 
 func (m *Metaslab) segments(match []string) error {
