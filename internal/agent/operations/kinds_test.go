@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/operate"
 	"github.com/storagebench/storagebench/internal/zfs"
@@ -68,6 +70,30 @@ func TestDurationsOfOtherAgents(t *testing.T) {
 			if decision.Outcome != v1alpha1.OutcomeSucceeded || got != want {
 				t.Errorf("%s, begun by this agent: %v: %s %q after %d s, want %d", name, begun, decision.Outcome, decision.Message, got, want)
 			}
+		}
+	}
+}
+
+// TestWhatATrimReports: the text status of OpenZFS before 2.3 has percentages, and neither bytes nor errors.
+func TestWhatATrimReports(t *testing.T) {
+	for name, c := range map[string]struct {
+		trim    zfs.Progress
+		metrics map[string]int64
+		message string
+	}{
+		"2.2": {zfs.Progress{DoneBytes: 100, TotalBytes: 100}, map[string]int64{"trimmedDisks": 1}, "trimmed 1 disk of pool bench0"},
+		"2.3": {zfs.Progress{DoneBytes: 4096, TotalBytes: 4096, Errors: 2},
+			map[string]int64{"trimmedDisks": 1, "trimmedBytes": 4096, "errorsFound": 2}, "trimmed 1 disk of pool bench0, with 2 errors"},
+	} {
+		state := begunBy(false, trimAction, "")
+		c.trim.Function, c.trim.State, c.trim.End = "trim", zfs.Finished, operationStart.Add(30*time.Second)
+		state.Live.Status.Vdevs[0].Children[0].Trim = &c.trim
+		decision, got := Plan(state), map[string]int64{}
+		for _, one := range decision.Result.Metrics {
+			got[one.Name] = one.Value
+		}
+		if diff := cmp.Diff(c.metrics, got); diff != "" || decision.Message != c.message {
+			t.Errorf("%s: %q: %s", name, decision.Message, diff)
 		}
 	}
 }

@@ -63,7 +63,7 @@ func trimStage(state State) operationStage {
 		case zfs.Finished:
 		}
 	}
-	percents := sum.TotalBytes <= int64(100*disks) // OpenZFS reports no bytes before 2.3
+	percents := sum.TotalBytes <= int64(100*disks) // OpenZFS reports neither bytes nor errors before 2.3
 	var stage operationStage
 	switch {
 	case disks == 0:
@@ -77,12 +77,13 @@ func trimStage(state State) operationStage {
 		stage = stopped("the trim of %s of pool %s was stopped outside of this operation", spelling.Count(halted, "disk"), state.Live.Name)
 	default:
 		sum.State = zfs.Finished
-		metrics := []v1alpha1.OperationMetric{metric("trimmedDisks", int64(disks)), metric("errorsFound", sum.Errors), state.seconds()}
+		metrics := []v1alpha1.OperationMetric{metric("trimmedDisks", int64(disks)), state.seconds()}
+		with := ""
 		if !percents {
-			metrics = append(metrics, metric("trimmedBytes", sum.DoneBytes))
+			metrics = append(metrics, metric("errorsFound", sum.Errors), metric("trimmedBytes", sum.DoneBytes))
+			with = ", with " + spelling.Count(int(sum.Errors), "error")
 		}
-		stage = done(metrics, "trimmed %s of pool %s, with %s", spelling.Count(disks, "disk"), state.Live.Name,
-			spelling.Count(int(sum.Errors), "error"))
+		stage = done(metrics, "trimmed %s of pool %s%s", spelling.Count(disks, "disk"), state.Live.Name, with)
 	}
 	stage.progress = state.progress(sum)
 	if percents {
