@@ -12,7 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/results"
 )
 
-// percentiles shows latencies by the share of operations that were faster, for all runs together.
+// percentiles shows latencies by the share of operations that took at most that long, for all runs together.
 type percentiles struct {
 	variants []results.VariantResult
 	lines    map[string]*lineIDs
@@ -88,7 +88,7 @@ func (p *percentiles) pictures() []report.Picture {
 		for _, lines := range p.lines[operation].charts() {
 			title := operation + " latency: " + about(lines)
 			chart := svg.Chart{ID: slug("percentiles-" + title), Title: title, Description: "The curves of latency over the share of operations " +
-				"that were faster. The table of latencies has the percentiles.",
+				"that took at most that long. The table of latencies has the percentiles.",
 				X: svg.Axis{Label: "share of operations that took at most this long", Ticks: nines},
 				Y: svg.Axis{Label: "latency", Unit: svg.Nanoseconds, Log: true}}
 			for i, of := range lines {
@@ -107,24 +107,32 @@ func (p *percentiles) pictures() []report.Picture {
 var nines = []svg.Tick{{Value: 0, Words: "0%"}, {Value: -math.Log10(0.5), Words: "50%"}, {Value: 1, Words: "90%"}, {Value: 2, Words: "99%"},
 	{Value: 3, Words: "99.9%"}, {Value: 4, Words: "99.99%"}, {Value: 5, Words: "99.999%"}, {Value: 6, Words: "99.9999%"}}
 
-// curve returns a point for each step that is large enough to be seen.
+// curve returns points at the share of operations that took at most some time, for each step that is large enough to be seen. A latency
+// that many operations had is a level of that width: a slope to the next latency would show latencies that none of them had.
 func curve(bins map[int64]int64) []svg.Point {
-	var all, slower int64
+	const least, seen = 10, 0.03
+	var all, atMost int64
 	for _, count := range bins {
 		all += count
 	}
+	if all < least {
+		return nil
+	}
 	var points []svg.Point
-	last := -1.0
-	slower = all
+	var before, last float64
 	for _, value := range slices.Sorted(maps.Keys(bins)) {
-		at := -math.Log10(float64(slower) / float64(all)) // the share that was faster
-		if slower < 10 {
-			break
+		if len(points) == 0 {
+			points = append(points, svg.Point{Y: float64(value)})
 		}
-		if at-last > 0.03 {
+		atMost += bins[value]
+		at := -math.Log10(float64(max(all-atMost, least)) / float64(all))
+		if at-before > seen && before > 0 {
+			points = append(points, svg.Point{X: before, Y: float64(value)})
+		}
+		if at-last > seen {
 			points, last = append(points, svg.Point{X: at, Y: float64(value)}), at
 		}
-		slower -= bins[value]
+		before = at
 	}
 	return points
 }

@@ -341,16 +341,41 @@ func TestPercentilesWithoutDocuments(t *testing.T) {
 	}
 }
 
-// TestCurve: the share that was faster is where it is expected, and ends where ten operations are left.
+// TestCurve: the curve is at each latency where the operations that took at most that long end, as the axis says, and it ends where ten
+// operations are left.
 func TestCurve(t *testing.T) {
-	points := curve(map[int64]int64{100: 500, 200: 400, 300: 90, 400: 9, 500: 1})
-	if len(points) != 4 {
-		t.Fatal(points)
+	at := func(slower float64, latency int64) svg.Point {
+		return svg.Point{X: -math.Log10(slower), Y: float64(latency)}
 	}
-	for i, share := range []float64{1, 0.5, 0.1, 0.01} {
-		if math.Abs(points[i].X+math.Log10(share)) > 1e-9 || points[i].Y != float64(100*(i+1)) {
-			t.Errorf("point %d is %v", i, points[i])
+	many := map[int64]int64{}
+	for latency := range int64(1000) {
+		many[latency+1] = 100
+	}
+	for name, test := range map[string]struct {
+		bins map[int64]int64
+		want []svg.Point
+	}{
+		"steps": {map[int64]int64{100: 500, 200: 400, 300: 90, 400: 9, 500: 1},
+			[]svg.Point{at(1, 100), at(0.5, 100), at(0.5, 200), at(0.1, 200), at(0.1, 300), at(0.01, 300)}},
+		"two latencies": {map[int64]int64{1e6: 50_000, 10e6: 50_000},
+			[]svg.Point{at(1, 1e6), at(0.5, 1e6), at(0.5, 10e6), at(0.0001, 10e6)}},
+		"one latency": {map[int64]int64{7: 1000}, []svg.Point{at(1, 7), at(0.01, 7)}},
+		"too few":     {map[int64]int64{7: 9}, nil},
+		"nothing":     {nil, nil},
+	} {
+		got := curve(test.bins)
+		if !slices.EqualFunc(got, test.want, func(a, b svg.Point) bool { return math.Abs(a.X-b.X) < 1e-9 && a.Y == b.Y }) {
+			t.Errorf("%s: %v instead of %v", name, got, test.want)
 		}
+	}
+	points := curve(many)
+	for _, point := range points { // of 1 to 1000, each as often as the others
+		if share := 1 - math.Pow(10, -point.X); math.Abs(share*1000-point.Y) > 1.5 {
+			t.Errorf("%g of the operations took at most %g", share, point.Y)
+		}
+	}
+	if len(points) < 20 || len(points) > 200 {
+		t.Errorf("%d points", len(points))
 	}
 }
 
