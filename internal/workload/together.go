@@ -68,10 +68,15 @@ func (p *Part) Traits() Traits {
 		return Traits{Name: "archive", Spec: traits.Spec, Duration: traits.Duration, HidesCache: noReads, Writes: "archives", Files: true,
 			Yields: reads + "|" + writes + "|" + syncs + "|" + archived}
 	case p.Archived:
+		// Since version 2, the longest gap ends with the time of the measurement, and not with the appends that are then under way.
+		traits.Version = 2
 		traits.Yields += "|" + commits
 	}
 	return traits
 }
+
+// Version says what the numbers of the workload mean; see Version of a phase.
+func (p *Part) Version() string { return p.Traits().version() }
 
 // alone converts a named workload to the workload of a phase. A repeated scan has only a block size, so the other fields of the scan keep
 // their defaults.

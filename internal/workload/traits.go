@@ -92,16 +92,17 @@ func Version(phase *v1alpha1.Phase) string {
 	if parts := PartsOf(phase); len(parts) > 0 {
 		var versions []string
 		for i := range parts {
-			versions = append(versions, Version(&parts[i].Phase))
+			versions = append(versions, parts[i].Version())
 		}
 		return strings.Join(versions, ", ")
 	}
-	name, version := KindOf(phase), max(kindVersions[KindOf(phase)], 1)
 	if traits, measures := PhaseTraits(phase); measures {
-		name, version = traits.Name, max(version, traits.Version)
+		return traits.version()
 	}
-	return fmt.Sprintf("%s %d", name, version)
+	return Traits{Name: KindOf(phase), Version: kindVersions[KindOf(phase)]}.version()
 }
+
+func (t Traits) version() string { return fmt.Sprintf("%s %d", t.Name, max(t.Version, 1)) }
 
 // PhaseTraits returns the traits of the workload of a measure phase, or of several together; false for other phases.
 func PhaseTraits(phase *v1alpha1.Phase) (Traits, bool) {

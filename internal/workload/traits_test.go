@@ -33,10 +33,13 @@ func TestEveryWorkloadHasTraits(t *testing.T) {
 func TestVersion(t *testing.T) {
 	oltp := v1alpha1.NamedWorkload{Name: "data", OLTP: &v1alpha1.OLTPWorkload{}}
 	redo := v1alpha1.NamedWorkload{Name: "log", Redo: &v1alpha1.RedoWorkload{}}
+	archived := v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{Archive: &v1alpha1.RedoArchive{}}}
 	for want, phase := range map[string]v1alpha1.Phase{
 		"fill 3":         {Fill: &v1alpha1.FillPhase{}},
 		"scan 1":         {Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}}}},
 		"oltp 1, redo 1": {Measure: &v1alpha1.MeasurePhase{Workloads: []v1alpha1.NamedWorkload{oltp, redo}}},
+		// Only a log with an archiver has a gap, which version 1 measured until the last append had ended.
+		"redo 2, archive 1": {Measure: &v1alpha1.MeasurePhase{Workload: archived}},
 	} {
 		if got := Version(&phase); got != want {
 			t.Errorf("got %q, want %q", got, want)

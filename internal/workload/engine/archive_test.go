@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/fio"
 )
 
 // archivedPhase is a log with an archiver on the volume log.
@@ -91,6 +92,69 @@ func TestKnownCommitGap(t *testing.T) {
 				t.Errorf("the longest append took %s", time.Duration(most))
 			}
 		})
+	}
+}
+
+// TestCommitGaps: no append begins after the time is over, so the gaps end there: appends that are under way then are the only ones that can
+// become durable. A real stall counts up to that moment, even if its append ends later.
+func TestCommitGaps(t *testing.T) {
+	const second = time.Second
+	for name, test := range map[string]struct {
+		at, now, gap time.Duration
+		others       []time.Duration
+	}{
+		"between":                      {at: 2 * second, others: []time.Duration{5 * second, 9 * second}, now: 10 * second, gap: 4 * second},
+		"before the first":             {at: 7 * second, others: []time.Duration{9 * second}, now: 10 * second, gap: 7 * second},
+		"none":                         {now: 12 * second, gap: 10 * second},
+		"until the end":                {at: second, others: []time.Duration{4 * second}, now: 11 * second, gap: 6 * second},
+		"a stall beyond the end":       {at: second, others: []time.Duration{14 * second}, now: 15 * second, gap: 9 * second},
+		"under way at the end":         {at: 5 * second, others: []time.Duration{9 * second, 16 * second}, now: 17 * second, gap: 5 * second},
+		"two under way at the end":     {at: 5 * second, others: []time.Duration{9 * second, 16 * second, 23 * second}, now: 23 * second, gap: 5 * second},
+		"a report of the progress":     {at: 5 * second, others: []time.Duration{9 * second}, now: 20 * second, gap: 5 * second},
+		"seen in another order":        {at: 6 * second, others: []time.Duration{3 * second, 9 * second}, now: 10 * second, gap: 6 * second},
+		"stopped before the time ends": {at: second, others: []time.Duration{2 * second}, now: 4 * second, gap: 2 * second},
+	} {
+		began := time.Now()
+		var seen commits
+		seen.start(began, began.Add(10*second), fio.NewSamples(10, 0))
+		for _, at := range append([]time.Duration{test.at}, test.others...) {
+			if at > 0 {
+				seen.add(began.Add(at), time.Millisecond)
+			}
+		}
+		if gap := seen.gap(began.Add(test.now)); gap != test.gap {
+			t.Errorf("%s: the longest gap is %s instead of %s", name, gap, test.gap)
+		}
+	}
+}
+
+// TestStallUntilTheEnd: a log that stalls has a gap until the measurement is over, but not until its last append has ended.
+func TestStallUntilTheEnd(t *testing.T) {
+	b, archive := newArchive(t)
+	const lasting, beyond, slack = 7 * time.Second, 600 * time.Millisecond, 300 * time.Millisecond
+	var appends int
+	var began time.Time
+	var stalled time.Duration
+	b.executor.delay = func(kind string) {
+		if kind != "append" { // there is one writer
+			return
+		}
+		if time.Since(began) > lasting+beyond { // the first append, also of another attempt
+			appends, began = 0, time.Now()
+		}
+		long := 5 * time.Millisecond
+		if appends++; appends == 100 {
+			stalled = time.Since(began)
+			long = lasting + beyond - stalled
+		}
+		_ = pause(t.Context(), long)
+	}
+	document, _ := b.valid(b.archived(archive, archivedPhase(1, "dsync", "64Ki", lasting.Seconds())))
+	if gap := time.Duration(document.Metrics["redo.longestCommitGapNanoseconds"]); (gap - lasting + stalled).Abs() > slack {
+		t.Errorf("the longest gap is %s instead of %s", gap, lasting-stalled)
+	}
+	if version := document.Environment["workload.version"]; version != "redo 2" {
+		t.Errorf("the version is %q", version)
 	}
 }
 

@@ -53,14 +53,16 @@ type archivedLog struct {
 
 // commits records when the appends of all writers became durable.
 type commits struct {
-	mutex       sync.Mutex
-	began, last time.Time
-	longest     time.Duration
-	samples     *fio.Samples
+	mutex sync.Mutex
+	// No append begins after until. Appends that are under way then end later, and the time that they still take is no gap: the runner itself
+	// keeps the others from committing.
+	began, last, until time.Time
+	longest            time.Duration
+	samples            *fio.Samples
 }
 
-func (c *commits) start(now time.Time, samples *fio.Samples) {
-	c.began, c.last, c.longest, c.samples = now, now, 0, samples
+func (c *commits) start(now, until time.Time, samples *fio.Samples) {
+	c.began, c.last, c.until, c.longest, c.samples = now, now, until, 0, samples
 }
 
 // add counts an append that has become durable.
@@ -68,13 +70,22 @@ func (c *commits) add(at time.Time, took time.Duration) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.samples.Add(fio.Sample{Milliseconds: at.Sub(c.began).Milliseconds(), Nanoseconds: took.Nanoseconds()})
-	if at.After(c.last) {
+	if at = firstOf(at, c.until); at.After(c.last) {
 		c.longest, c.last = max(c.longest, at.Sub(c.last)), at
 	}
 }
 
-// gap is the longest time without a commit, until now.
-func (c *commits) gap(now time.Time) time.Duration { return max(c.longest, now.Sub(c.last)) }
+// gap is the longest time without a commit, until now or until no append began anymore.
+func (c *commits) gap(now time.Time) time.Duration {
+	return max(c.longest, firstOf(now, c.until).Sub(c.last))
+}
+
+func firstOf(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
 
 func (l *archivedLog) prepare(ctx context.Context, s *session) error {
 	l.delay = s.executor.delay
@@ -154,8 +165,9 @@ func (l *archivedLog) ramp(ctx context.Context, _ *session, lasting time.Duratio
 // work lets all writers append for some time, and returns how long it took.
 func (l *archivedLog) work(ctx context.Context, lasting time.Duration) (time.Duration, error) {
 	began := time.Now()
-	l.commits.start(began, l.samples)
-	err := crewed(ctx, len(l.crew), func(ctx context.Context, number int) error { return l.crew[number].work(ctx, began.Add(lasting)) })
+	until := began.Add(lasting)
+	l.commits.start(began, until, l.samples)
+	err := crewed(ctx, len(l.crew), func(ctx context.Context, number int) error { return l.crew[number].work(ctx, until) })
 	return time.Since(began), err
 }
 

@@ -256,6 +256,9 @@ func (s *session) preparePlace(ctx context.Context) error {
 		s.environment = map[string]string{}
 	}
 	s.environment[results.KeyWorkloadVersion] = workload.Version(&s.request.Phase)
+	if s.beside != nil {
+		s.environment[results.KeyWorkloadVersion] = s.beside.version
+	}
 	return nil
 }
 

@@ -21,7 +21,8 @@ import (
 
 // beside is what a workload knows about the workloads that run together with it.
 type beside struct {
-	name string
+	// version says what the numbers of this workload mean.
+	name, version string
 	// lasting is how long all of them are measured, and ramp how long all of them work before that.
 	lasting, ramp time.Duration
 	// alone says that none of the others works on the same volume or disks, so the counters of its devices belong to this workload.
@@ -129,7 +130,8 @@ func (s *session) parts() []*session {
 		part := s.executor.newSession(one.Request, s.kind, progress)
 		part.clock, part.began, part.ended = s.clock, s.began, s.began
 		part.random = newSeeds(one.Seed, string(one.Phase.Name)+"."+one.Name)
-		part.beside = &beside{name: one.Name, lasting: lasting, ramp: ramp, alone: alone(s.request.Parts, i), meeting: met,
+		as := workload.Part{Phase: one.Phase, Archives: one.Archives, Archived: logs[one.Name] != nil}
+		part.beside = &beside{name: one.Name, version: as.Version(), lasting: lasting, ramp: ramp, alone: alone(s.request.Parts, i), meeting: met,
 			operated: s.request.Phase.Measure.Operate != nil && shareDisks(s.request, one.Request), archives: one.Archives != "",
 			switching: logs[cmp.Or(one.Archives, one.Name)]}
 		parts = append(parts, part)
