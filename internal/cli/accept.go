@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -245,14 +246,19 @@ func (a *App) printAccepted(experiment results.Experiment, options acceptOptions
 	for _, warning := range warnings {
 		_, _ = fmt.Fprintln(a.Err, "Warning:", clean(warning))
 	}
-	encoder := yaml.NewEncoder(a.Out)
+	var manifest bytes.Buffer
+	encoder := yaml.NewEncoder(&manifest)
 	encoder.SetIndent(2)
-	return errors.Join(encoder.Encode(configMapManifest{
+	err := errors.Join(encoder.Encode(configMapManifest{
 		APIVersion: "v1", Kind: kindConfigMap,
 		Metadata: manifestMetadata{Name: options.name, Namespace: namespace, Labels: map[string]string{
 			v1alpha1.LabelBenchmark: naming.BenchmarkLabel(of.Name), v1alpha1.LabelExperiment: experiment.Experiment}},
 		Data: map[string]string{results.KeyBaseline: string(text)},
 	}), encoder.Close())
+	if err == nil {
+		_, err = a.Out.Write(manifest.Bytes())
+	}
+	return err
 }
 
 // maxAnnotationBytes leaves some of the 256 KiB for other annotations.

@@ -2,6 +2,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -37,10 +38,17 @@ type App struct {
 
 // Main runs the tool and returns its exit code.
 func (a *App) Main(ctx context.Context, arguments []string) int {
-	root := a.Command()
+	printed := &output{to: a.Out}
+	checking := *a
+	checking.Out = printed
+	root := checking.Command()
 	root.SetArgs(arguments)
 	err := root.ExecuteContext(ctx)
 	code, text := exitCode(err)
+	if problem := printed.problem(); problem != nil && !text {
+		// A program that reads the output must not take a part of it for the whole. Verdicts other than Passed already stop it.
+		code, text, err = cmp.Or(code, ExitError), true, fmt.Errorf("the output is incomplete: %w", problem)
+	}
 	if text {
 		_, _ = fmt.Fprintln(a.Err, "Error:", cleanLines(err.Error()))
 	}

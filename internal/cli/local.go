@@ -48,6 +48,8 @@ const localNamespace = "local"
 
 // runLocal executes the only StorageBenchmark of a file on this machine.
 func (a *App) runLocal(ctx context.Context, file string, options runOptions) error {
+	ctx, a, done := a.whileRead(ctx)
+	defer done()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)() // a second Ctrl-C ends this program at once

@@ -83,14 +83,22 @@ func (l *localRun) execute(ctx context.Context) (results.Experiment, error) {
 		switch {
 		case errors.Is(context.Cause(ctx), errExperimentDeadline): // as in the cluster, the run in progress does not count
 		case ctx.Err() != nil:
-			return results.Experiment{}, exitf(ExitInterrupted, "interrupted after %d of %s: %s", tally.Done, spelling.Count(tally.Total, "run"),
-				l.left(err))
+			return results.Experiment{}, exitf(ExitInterrupted, "%s after %d of %s: %s", interruptedBy(ctx), tally.Done,
+				spelling.Count(tally.Total, "run"), l.left(err))
 		case err != nil:
 			return results.Experiment{}, err
 		default:
 			l.state.Runs = append(l.state.Runs, *run)
 		}
 	}
+}
+
+// interruptedBy begins the message about an experiment that was interrupted.
+func interruptedBy(ctx context.Context) string {
+	if errors.Is(context.Cause(ctx), errUnread) {
+		return errUnread.Error() + ": interrupted"
+	}
+	return "interrupted"
 }
 
 func latest(a, b time.Time) time.Time {
