@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 // Assumptions of the estimate, because the storage is unknown. Only the requested durations are certain.
 const (
 	assumedSpeed        speed = 100 << 20
+	leastSpeed                = 1 << 10
 	assumedRounds             = 8
 	phaseOverhead             = 10 * time.Second
 	observationOverhead       = 5 * time.Second  // of a phase on a pool, because the pool is observed
@@ -38,8 +40,11 @@ func addSpeed(flags *pflag.FlagSet, of *speed) {
 // Set implements pflag.Value.
 func (s *speed) Set(value string) error {
 	size, err := resource.ParseQuantity(value)
-	if err != nil || size.Value() <= 0 {
+	switch {
+	case err != nil || size.Value() <= 0:
 		return errors.New("write a size that is moved in a second, such as 30Mi")
+	case size.Value() < leastSpeed: // nobody means 30 bytes
+		return errors.New("that is in bytes a second: write a unit, such as 30Mi")
 	}
 	*s = speed(size.Value())
 	return nil
@@ -57,12 +62,32 @@ type spent struct {
 }
 
 func (s *spent) add(other spent) {
-	s.requested += other.requested
-	s.bytes += other.bytes
+	s.requested = sum(s.requested, other.requested)
+	s.bytes = sum(s.bytes, other.bytes)
 }
 
 func (s *spent) on(storage speed) time.Duration {
-	return s.requested + time.Duration(float64(s.bytes)/float64(storage)*float64(time.Second))
+	moving := float64(s.bytes) / float64(storage) * float64(time.Second)
+	if moving >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return sum(s.requested, time.Duration(moving))
+}
+
+// sum adds what is not negative. It stops at the largest number: an estimate that overflows would be a short time.
+func sum[T ~int64](a, b T) T {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// times is sum for a product.
+func times[T ~int64](number, of T) T {
+	if number > 0 && of > math.MaxInt64/number {
+		return math.MaxInt64
+	}
+	return number * of
 }
 
 // estimate describes the duration of the runs.
@@ -148,9 +173,9 @@ func estimateRun(slot *design.Slot) spent {
 		switch {
 		case phase.Fill != nil:
 			filled = fillBytes(phase.Fill, size)
-			all.bytes += filled
+			all.bytes = sum(all.bytes, filled)
 		case phase.Fragment != nil:
-			all.bytes += filled * int64(fragmentRounds(phase.Fragment))
+			all.bytes = sum(all.bytes, times(int64(fragmentRounds(phase.Fragment)), filled))
 		case phase.Free != nil:
 			filled -= shareOf(phase.Free.Share, filled)
 		case phase.Measure != nil:
@@ -169,7 +194,7 @@ func fillBytes(fill *v1alpha1.FillPhase, size int64) int64 {
 
 func shareOf(given v1alpha1.Share, bytes int64) int64 {
 	percent, err := given.Percent()
-	if err != nil {
+	if err != nil || percent >= 100 {
 		return bytes
 	}
 	return int64(float64(bytes) * percent / 100)
@@ -192,10 +217,13 @@ func estimateMeasure(phase *v1alpha1.Phase, filled int64) spent {
 	}
 	all := spent{requested: traits.Setup + time.Duration(rounds)*(traits.RampUp+traits.Duration+traits.Guess)}
 	if traits.Moves != nil {
-		all.bytes = int64(rounds) * traits.Moves(filled)
+		all.bytes = times(int64(rounds), traits.Moves(filled))
 	}
 	return all
 }
+
+// longestEstimate is the longest estimate that is written as a number.
+const longestEstimate = 100 * 365 * 24 * time.Hour
 
 // roughly rounds a duration to at most two units, because the estimate is no more precise than that.
 func roughly(d time.Duration) string {
@@ -206,6 +234,9 @@ func roughly(d time.Duration) string {
 		return brief(d.Round(time.Minute))
 	case d < 48*time.Hour:
 		return brief(d.Round(10 * time.Minute))
+	}
+	if d > longestEstimate {
+		return "100 years or more"
 	}
 	return fmt.Sprintf("%d days", int(d.Round(24*time.Hour)/(24*time.Hour)))
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -161,10 +162,32 @@ func TestSpeed(t *testing.T) {
 		strings.Contains(said, "deadline") {
 		t.Errorf("by default: %d %s", code, said)
 	}
-	for _, wrong := range []string{"0", "-1Mi", "fast", ""} {
+	for _, wrong := range []string{"0", "-1Mi", "fast", "", "30", "1023", "30m"} {
 		if code, said := validate(t, file, "--speed", wrong); code != ExitUsage || !strings.Contains(said, "such as 30Mi") {
 			t.Errorf("%q: %d %s", wrong, code, said)
 		}
+	}
+}
+
+// TestEstimateDoesNotOverflow: what takes longer than can be counted takes long, and not about 0s.
+func TestEstimateDoesNotOverflow(t *testing.T) {
+	path := file(t, "huge.yaml", "apiVersion: storagebench.dev/v1alpha1\nkind: StorageBenchmark\nmetadata: {name: huge}\nspec:\n"+
+		"  target: {storageClass: {size: 4Ei}}\n  repetitions: 3\n  phases:\n  - {name: f, fill: {to: 100%}}\n"+
+		"  - {name: a, fragment: {until: Rounds, rounds: 20}}\n")
+	for _, command := range []string{"validate", "plan"} {
+		for _, speed := range []string{"1Ki", "100Mi"} {
+			code, said, problem := called(t, newHub(t), command, path, "--speed", speed)
+			if code != ExitPassed || !strings.Contains(said, "about 100 years or more on storage") ||
+				!strings.Contains(said, "its runs take about 100 years or more") ||
+				command == "plan" && strings.Count(said, "100 years or more") < 3 {
+				t.Errorf("%s on %s: %d %s%s", command, speed, code, said, problem)
+			}
+		}
+	}
+	if all := (&spent{requested: math.MaxInt64 - 1}); all.on(1) != math.MaxInt64-1 {
+		t.Error(all)
+	} else if all.add(spent{requested: 2, bytes: 1}); all.on(assumedSpeed) != math.MaxInt64 {
+		t.Error(all)
 	}
 }
 

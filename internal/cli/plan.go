@@ -168,17 +168,17 @@ func sizeWords(bytes int64) string {
 
 // saySpace prints how much space of a StorageClass is in use at most.
 func (a *App) saySpace(checked *validated) {
-	largest, sum := int64(0), int64(0)
+	largest, all := int64(0), int64(0)
 	for i := range checked.slots {
 		if checked.slots[i].Target.StorageClass != nil {
-			bytes := volumeBytes(&checked.slots[i]) * int64(checked.slots[i].NodeCount())
-			largest, sum = max(largest, bytes), sum+bytes
+			bytes := times(int64(checked.slots[i].NodeCount()), volumeBytes(&checked.slots[i]))
+			largest, all = max(largest, bytes), sum(all, bytes)
 		}
 	}
 	switch retain := checked.benchmark.Spec.Retain; {
-	case sum == 0:
+	case all == 0:
 	case retain == v1alpha1.RetainAlways:
-		a.say("\nSpace: %s in the end, because retain: Always keeps the volume of each run.", report.Bytes(sum))
+		a.say("\nSpace: %s in the end, because retain: Always keeps the volume of each run.", report.Bytes(all))
 	case retain == v1alpha1.RetainOnFailure:
 		a.say("\nSpace: %s at a time, and as much for each run that retain: OnFailure keeps.", report.Bytes(largest))
 	default:
