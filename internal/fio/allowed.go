@@ -1,8 +1,13 @@
 package fio
 
 import (
+	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/storagebench/storagebench/internal/spelling"
 )
 
 // allowed are the options that a user's job file may set, each with what its value may look like. Other options are refused: they could run
@@ -86,4 +91,44 @@ func refusedOptions() map[string]string {
 		}
 	}
 	return options
+}
+
+// Known reports whether a name is that of an option, allowed or not.
+func Known(name string) bool { return allowed[name] != nil || remedies[name] != "" }
+
+// Refused says why a user's job file may not set an option, and what to do. Empty if it may.
+func Refused(option Option) string {
+	name, value := option.Name, option.Value
+	pattern, known := allowed[name]
+	switch {
+	case !known && remedies[name] != "":
+		return fmt.Sprintf("%s is not allowed: %s", name, remedies[name])
+	case !known && optionName.MatchString(name):
+		remedy := "remove it"
+		if meant := spelling.Slip(name, slices.Sorted(maps.Keys(allowed))); meant != "" {
+			remedy = "did you mean " + meant + "? Otherwise remove it"
+		}
+		return fmt.Sprintf("%s is not an allowed option in a job file: %s, or see docs/reference/runner.md for the list", name, remedy)
+	case !known:
+		return fmt.Sprintf("%.60q is not an option: write NAME=VALUE with fio's own name in lower case", name)
+	case !pattern.MatchString(value):
+		return fmt.Sprintf("%s=%.60q is not allowed: %s", name, value, valueRemedy(name))
+	}
+	return ""
+}
+
+func valueRemedy(name string) string {
+	switch name {
+	case "ioengine":
+		return "write psync, pvsync, pvsync2, sync, vsync, libaio, io_uring or posixaio"
+	case "rw", "readwrite":
+		return "write read, write, randread, randwrite, rw or randrw"
+	case "filename":
+		return "remove it (the jobs get their own files on the volume), or write filename=data for the data of a fill phase"
+	case "fallocate":
+		return "write none, native, posix, keep or truncate"
+	case "sync":
+		return "write 0, 1, dsync or sync"
+	}
+	return "write a plain value as in fio's manual, without '$', quotes or paths"
 }

@@ -160,42 +160,6 @@ func ReadOption(line string) Option {
 	return Option{name, value}
 }
 
-// Known reports whether a name is that of an option, allowed or not.
-func Known(name string) bool { return allowed[name] != nil || remedies[name] != "" }
-
-// Refused says why a user's job file may not set an option, and what to do. Empty if it may.
-func Refused(option Option) string {
-	name, value := option.Name, option.Value
-	pattern, known := allowed[name]
-	switch {
-	case !known && remedies[name] != "":
-		return fmt.Sprintf("%s is not allowed: %s", name, remedies[name])
-	case !known && optionName.MatchString(name):
-		return fmt.Sprintf("%s is not an allowed option in a job file: remove it, or see docs/reference/runner.md for the list", name)
-	case !known:
-		return fmt.Sprintf("%.60q is not an option: write NAME=VALUE with fio's own name in lower case", name)
-	case !pattern.MatchString(value):
-		return fmt.Sprintf("%s=%.60q is not allowed: %s", name, value, valueRemedy(name))
-	}
-	return ""
-}
-
-func valueRemedy(name string) string {
-	switch name {
-	case "ioengine":
-		return "write psync, pvsync, pvsync2, sync, vsync, libaio, io_uring or posixaio"
-	case "rw", "readwrite":
-		return "write read, write, randread, randwrite, rw or randrw"
-	case "filename":
-		return "remove it (the jobs get their own files on the volume), or write filename=data for the data of a fill phase"
-	case "fallocate":
-		return "write none, native, posix, keep or truncate"
-	case "sync":
-		return "write 0, 1, dsync or sync"
-	}
-	return "write a plain value as in fio's manual, without '$', quotes or paths"
-}
-
 // Unsized says which job would make a file without a size, and what to write instead. Empty if none does. On a device, jobs use all of it.
 func (f UserFile) Unsized() string {
 	for _, section := range f.Sections {

@@ -129,14 +129,16 @@ func TestWhatIsLeft(t *testing.T) {
 		says []string
 		has  []string
 	}{
-		"options": {"[a]\nexec_prerun=id\nbs=4k\nsize=1g\nverify=crc32c\nverify=0\nfilename=/mnt/x\nmagic=1\n",
-			[]string{"exec_prerun=id: a job file runs no commands", "verify=crc32c", "filename=/mnt/x: each job gets files", "magic: a runner knows no such option"},
+		"options": {"[a]\nexec_prerun=id\nbs=4k\nsize=1g\nverify_dump=1\nverify=0\nfilename=/mnt/x\nbwavgtime=1\n",
+			[]string{"exec_prerun=id: a job file runs no commands", "verify_dump=1", "filename=/mnt/x: each job gets files",
+				"bwavgtime: a runner does not accept it"},
 			[]string{"bs=4k"}},
+		"options that are off": {"[a]\nsize=1g\npre_read=0\nstartdelay=0\nfill_fs=0\nverify=none\n",
+			[]string{"pre_read=0: the runner decides this", "startdelay=0", "fill_fs: a runner does not accept it"}, nil},
 		"comments": {"[a]\nbs=64k ; db pages\nsize=1g # of data\nrw=randwrite;x\n", nil, []string{"bs=64k\n", "size=1g\n", "rw=randwrite\n"}},
 		"a device": {"[a]\nfilename=/dev/sdb\nrw=randread\n",
 			[]string{"filename=/dev/sdb: the jobs run on a new block volume", "the size of the volume"},
 			[]string{"size: 20Gi, volumeMode: Block", "fill: {to: 100%}"}},
-		"a secret": {"[a]\nsize=1g\nkey=hidden\nword hidden\n", []string{"key: a runner", "word: a runner"}, nil},
 		"a later global": {"[a]\nsize=1g\n[global]\nbs=8k\n[b]\nsize=1g\n[c]\nsize=1g\nbs=4k", nil,
 			[]string{"[b]\n            bs=8k", "[c]\n            bs=8k\n            size=1g\n            bs=4k", "[a]\n            size=1g\n"}},
 		"a shared file": {"[w]\nfilename=/mnt/x/f\nsize=10G\nnumjobs=4\n",
@@ -147,10 +149,9 @@ func TestWhatIsLeft(t *testing.T) {
 				"{name: fill, fill: {size: 1536Mi}}", "filename=/mnt/y: each job gets files"}, nil},
 		"a file beside a device": {"[a]\nfilename=/dev/sdb\n[b]\nfilename=/mnt/x\nnumjobs=2\n",
 			[]string{"filename=/dev/sdb", "filename=/mnt/x: the jobs run on the block volume", "the size of the volume"}, nil},
-		"workers":          {"[a]\nsize=10g\nnumjobs=4\n", nil, []string{"size: 51Gi"}},
-		"huge":             {"[a]\nsize=100000t\nnumjobs=100\n", []string{"more than 1Pi"}, nil},
-		"same names":       {"[a]\nsize=1g\n[a]\nsize=1g\n[x y]\nname=a\nsize=1g\n", nil, []string{"[a]", "[a-2]", "[a-3]"}},
-		"before a section": {"bs=4k\n[a]\nsize=1g\n", []string{"bs: it comes before the first section"}, nil},
+		"workers":    {"[a]\nsize=10g\nnumjobs=4\n", nil, []string{"size: 51Gi"}},
+		"huge":       {"[a]\nsize=100000t\nnumjobs=100\n", []string{"more than 1Pi"}, nil},
+		"same names": {"[a]\nsize=1g\n[a]\nsize=1g\n[x y]\nname=a\nsize=1g\n", nil, []string{"[a]", "[a-2]", "[a-3]"}},
 		"many in a row": {"[global]\nramp_time=5s\nsize=1m\nstonewall\n" + strings.Repeat("[a]\n", 20),
 			[]string{"ramp_time: with 20 jobs one after another"}, []string{"stonewall", "[a-20]"}},
 		"class":        {dbench("ssd", `"A B"`), []string{`the StorageClass "A B"`}, []string{"storageClass: {size: 100Gi}"}},
@@ -167,7 +168,7 @@ func TestWhatIsLeft(t *testing.T) {
 			[]string{"size: 225Gi", "fill: {size: 60Gi}"}},
 		"image":         {"kubestr fio -s fast -i mine:1 -n perf extra", []string{"--image mine:1", "--namespace perf", "extra"}, []string{"size: 100Gi"}},
 		"quoted":        {`kubestr fio -s "fast" -N 'disk=nvme' -z=5Gi`, nil, []string{"name: fast", "size: 5Gi", `{"disk":"nvme"}`}},
-		"control bytes": {"[a]\nsize=1g\nx\x1b[31m=1\n", []string{"?[31m"}, nil},
+		"control bytes": {"[a]\nsize=1g\ndirectory=/x\x1b[31m\n", []string{"?[31m"}, nil},
 	} {
 		found, err := Read("testdata/some.file", []byte(test.text), opener)
 		if err != nil {
@@ -214,12 +215,13 @@ func TestRefused(t *testing.T) {
 		"[a]\nbs=4k\n":                                           "[a] does not say how large its file is: write size=1g",
 		"[a]\nsize=10%\n":                                        "[a]: size=10% refers to a file that does not exist yet: write the size itself",
 		"[global]\nsize=50%\n[w]\n":                              "[w]: size=50% refers to a file",
-		"[a]\nsize=1g\nioengine=mmap\n":                          `these options decide what is measured, but are not allowed: ioengine="mmap" is not allowed`,
+		"[a]\nsize=1g\nioengine=mmap\n":                          `these options can decide what is measured, but are not allowed: ioengine="mmap" is not allowed`,
 		"[a]\nsize=1g\nrw=trim\nbs=4k|8k\n":                      `rw="trim" is not allowed: write read, write, randread, randwrite, rw or randrw; bs="4k|8k"`,
 		"[a]\nsize=1g\nrate_iops=x\n":                            `rate_iops="x"`,
 		"[global]\ninclude other.fio\n[a]\n":                     "include is not allowed",
 		"[a]\nsize=1g\nstartdelay=5\n":                           "startdelay is not allowed",
 		"[a]\nsize=1g\nkb_base=1000\n":                           "kb_base is not an allowed option",
+		"bs=4k\n[a]\nsize=1g\n":                                  "bs comes before the first section: write [global] or [NAME] above it",
 		kbench("args: [x]"):                                      "its container has args",
 		kbench("command: [x]"):                                   "its container has command",
 		kbench("envFrom: [{secretRef: {name: x}}]"):              "its container has envFrom",
@@ -230,6 +232,29 @@ func TestRefused(t *testing.T) {
 		found, err := Read("x", []byte(text), func(string) ([]byte, error) { return nil, errors.New("no such file") })
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%.60q: %v, %v, want %q", text, found, err, says)
+		}
+	}
+}
+
+// TestOptionsThatDecideAreRefused: without them, something else would be measured. The error quotes no line of an unknown option, because
+// it may come from any file.
+func TestOptionsThatDecideAreRefused(t *testing.T) {
+	for line, says := range map[string]string{
+		"iodepht=4": "iodepht is not an allowed option in a job file: did you mean iodepth?", "rw_mixread=70": "did you mean rwmixread?",
+		"read_iolog=/mnt/x": "read_iolog is not allowed", "trim_percentage=20": "trim_percentage", "io_submit_mode=offload": "io_submit_mode",
+		"sync_file_range=write:8": "sync_file_range", "thinktime_iotime=1s": "thinktime_iotime", "nowait=1": "nowait", "nowait": "nowait",
+		"uncached=1": "uncached", "sqthread_poll=1": "sqthread_poll", "fill_fs=1": "fill_fs", "fill_device=1": "fill_device is not allowed",
+		"buffer_pattern=0xff": "buffer_pattern is not allowed", "pre_read=1": "pre_read is not allowed", "verify_only=1": "verify_only is not",
+		"verify=crc32c": "verify is not allowed: remove it: a benchmark does not verify contents", "steadystate=iops:5%": "set steadyState",
+		"opendir=/mnt/x": "opendir is not allowed", "zonemode=strided": "zonemode", "replay_no_stall=1": "replay_no_stall",
+		"key=hidden": "key is not an allowed option", "word hidden": "word is not an allowed option",
+	} {
+		for _, text := range []string{"[a]\nsize=1g\n" + line + "\n", "[global]\n" + line + "\n[a]\nsize=1g\n"} {
+			_, err := Read("x.fio", []byte(text), opener)
+			if err == nil || !strings.Contains(err.Error(), "can decide what is measured, but are not allowed: ") ||
+				!strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "hidden") {
+				t.Errorf("%q: error %v, want %q", text, err, says)
+			}
 		}
 	}
 }

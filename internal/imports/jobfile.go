@@ -31,7 +31,7 @@ func (b *Benchmark) takeJobs(text string) error {
 		return errors.New("it has no job besides [global]")
 	}
 	if len(jobs.refused) > 0 {
-		return fmt.Errorf("these options decide what is measured, but are not allowed: %s", strings.Join(jobs.refused, "; "))
+		return fmt.Errorf("these options can decide what is measured, but are not allowed: %s", strings.Join(jobs.refused, "; "))
 	}
 	jobs.ownFiles(b)
 	if err := jobs.place(b); err != nil {
@@ -146,7 +146,7 @@ func numbered(given string, names map[string]bool) string {
 type jobFile struct {
 	global   []fio.Option
 	sections []*fio.Section
-	// refused are options that determine what is measured, but that no runner accepts.
+	// refused says for each option that can decide what is measured, but that no runner accepts, what to do.
 	refused []string
 }
 
@@ -171,50 +171,13 @@ func jobsOf(text string, b *Benchmark) *jobFile {
 		case global:
 			jobs.keep(line, nil, &late, names, b)
 		case section == nil:
-			b.leave("%s: it comes before the first section", firstWord(line))
+			jobs.refuse("%s comes before the first section: write [global] or [NAME] above it", firstWord(line))
 		default:
 			jobs.keep(line, section, &section.Options, names, b)
 		}
 	}
 	return jobs
 }
-
-// decides matches the options that determine what a job measures. Others, such as those of the report, can be omitted.
-var decides = regexp.MustCompile(`^(rw|readwrite|bs|bsrange|bssplit|blocksize.*|ioengine|iodepth.*|numjobs|size|filesize|file_size|` +
-	`io_size|io_limit|runtime|timeout|rate.*|include|wait_for|startdelay|kb_base|direct|buffered|sync|fsync|` +
-	`fdatasync|rwmix.*|random_distribution|zonemode)$`)
-
-// keep adds an option if the runner accepts it.
-func (j *jobFile) keep(line string, section *fio.Section, options *[]fio.Option, names map[string]bool, b *Benchmark) {
-	if end := strings.IndexAny(line, ";#"); end >= 0 { // fio also reads the rest of the line as a comment
-		line = strings.TrimSpace(line[:end])
-	}
-	option := fio.ReadOption(line)
-	refused := fio.Refused(option)
-	switch {
-	case option.Name == "name" && section != nil:
-		section.Name = unique(option.Value, names)
-	case option.Name == "verify" && slices.Contains([]string{"0", "none"}, option.Value): // the runner does not verify either
-	case option.Name == "filename" && strings.HasPrefix(option.Value, "/dev/"):
-		b.Block = true
-		b.leave("%s: the jobs run on a new block volume, which a fill phase fills first. This device is not used", line)
-	case namesFile(option): // ownFiles removes it
-		*options = append(*options, option)
-	case refused != "" && decides.MatchString(option.Name):
-		if len(j.refused) < 8 {
-			j.refused = append(j.refused, refused)
-		}
-	case refused != "" && !fio.Known(option.Name): // name only the option: the line may come from any file
-		b.leave("%s: a runner knows no such option", firstWord(line))
-	case refused != "":
-		b.leave("%s: %s", line, strings.TrimPrefix(strings.TrimPrefix(refused, option.Name+" is not allowed: "), "remove it: "))
-	default:
-		*options = append(*options, option)
-	}
-}
-
-// namesFile reports whether an option names a file that is not on the volume of a run.
-func namesFile(option fio.Option) bool { return option.Name == "filename" && fio.Refused(option) != "" }
 
 // ownFiles removes the names of files, because each job gets files of its own, and says how many jobs shared one.
 func (j *jobFile) ownFiles(b *Benchmark) {
@@ -266,15 +229,6 @@ func (j *jobFile) instead(sections []*fio.Section) string {
 // binary formats a size, such as 10Gi.
 func binary(bytes float64) string {
 	return resource.NewQuantity(int64(bytes), resource.BinarySI).String()
-}
-
-// firstWord returns the name of an option, without its value.
-func firstWord(line string) string {
-	word, _, _ := strings.Cut(line, "=")
-	if words := strings.Fields(word); len(words) > 0 {
-		return words[0]
-	}
-	return "="
 }
 
 // place ensures that the jobs have data to read: on a device, that of a fill phase, otherwise files with a size.
