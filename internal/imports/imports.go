@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -34,6 +35,8 @@ type Benchmark struct {
 	Phases []Phase
 	// Left lists what was omitted or changed.
 	Left []string
+	// advisesFill is true if it recommends a phase named fill.
+	advisesFill bool
 }
 
 // Phase is a measure phase with jobs that run at the same time.
@@ -43,8 +46,11 @@ type Phase struct {
 	Jobs string
 }
 
+// leave says once what was omitted or changed, even if several jobs have it.
 func (b *Benchmark) leave(format string, values ...any) {
-	b.Left = append(b.Left, fmt.Sprintf(format, values...))
+	if left := fmt.Sprintf(format, values...); !slices.Contains(b.Left, left) {
+		b.Left = append(b.Left, left)
+	}
 }
 
 // file is a file to import. open reads another file that it names, by the path as written.

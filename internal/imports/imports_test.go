@@ -1,8 +1,8 @@
 package imports
 
 import (
-	"errors"
 	"flag"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -135,6 +135,12 @@ func TestWhatIsLeft(t *testing.T) {
 			[]string{"bs=4k"}},
 		"options that are off": {"[a]\nsize=1g\npre_read=0\nstartdelay=0\nfill_fs=0\nverify=none\n",
 			[]string{"pre_read=0: the runner decides this", "startdelay=0", "fill_fs: a runner does not accept it"}, nil},
+		"the same twice":   {"[a]\nsize=1g\ndirectory=/mnt\n[b]\nsize=1g\ndirectory=/mnt\n", []string{"directory=/mnt"}, nil},
+		"a job named fill": {"[fill]\nsize=1g\n", nil, []string{"- name: fill\n    measure"}},
+		"a job named fill beside a fill": {"[fill]\nfilename=/dev/sdb\nsize=1g\n", []string{"filename=/dev/sdb"},
+			[]string{"{name: fill, fill: {to: 100%}}", "- name: fill-2\n    measure"}},
+		"a job named fill, and the advice to add one": {"[global]\nfilename=/mnt/f\nsize=1g\n[fill]\n[b]\nstonewall\n",
+			[]string{"add the phase {name: fill"}, []string{"- name: fill-2\n"}},
 		"comments": {"[a]\nbs=64k ; db pages\nsize=1g # of data\nrw=randwrite;x\n", nil, []string{"bs=64k\n", "size=1g\n", "rw=randwrite\n"}},
 		"a device": {"[a]\nfilename=/dev/sdb\nrw=randread\n",
 			[]string{"filename=/dev/sdb: the jobs run on a new block volume", "the size of the volume"},
@@ -208,7 +214,7 @@ func TestRefused(t *testing.T) {
 		"kubestr fio -s a -t x":                "only default-fio is known",
 		"kubestr fio -s $CLASS":                "what only a shell expands",
 		"kubestr fio -s 'a":                    "a quote without an end",
-		"kubestr fio -s a -f no":               "read the job file that it names",
+		"kubestr fio -s a -f no":               `read the job file "no" that it names: file does not exist`,
 		"kubestr fio -s a\nkubestr fio -s b\n": "it has 2 commands",
 		"kind: Job\nspec: {template: {spec: {containers: [{image: x/kbench, env: [{name: MODE, value: fast}]}]}}}": `no MODE "fast"`,
 		"kind: Job\nspec: {template: {spec: {containers: [{image: x/kbench, env: [{name: SIZE, value: big}]}]}}}":  `the size of its file is "big"`,
@@ -229,7 +235,9 @@ func TestRefused(t *testing.T) {
 		kbench("env: [{name: RATE, value: fast}]"):               "its RATE: rate=",
 		strings.Repeat("[a]\n", 1<<19):                           "no file of the known kinds is that large",
 	} {
-		found, err := Read("x", []byte(text), func(string) ([]byte, error) { return nil, errors.New("no such file") })
+		found, err := Read("x", []byte(text), func(path string) ([]byte, error) {
+			return nil, &fs.PathError{Op: "statat", Path: path, Err: fs.ErrNotExist}
+		})
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%.60q: %v, %v, want %q", text, found, err, says)
 		}

@@ -65,7 +65,7 @@ func (b *Benchmark) setPhases(jobs *jobFile) error {
 			stage.drop("stonewall", "wait_for_previous")
 		}
 	}
-	names := map[string]bool{"fill": true}
+	names := map[string]bool{"fill": b.Fill != "" || b.advisesFill}
 	for _, stage := range stages {
 		job := stage.sections[0].Name
 		if len(stage.sections) > 1 {
@@ -202,6 +202,7 @@ func (j *jobFile) ownFiles(b *Benchmark) {
 		instead := "the jobs run on the block volume"
 		if !b.Block {
 			instead = j.instead(sharing[name])
+			b.advisesFill = b.advisesFill || strings.Contains(instead, "{name: fill")
 		}
 		b.leave("filename=%s: %s", name, instead)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"regexp"
 	"strings"
 
@@ -63,7 +64,10 @@ func readKubestr(f file) (*Benchmark, error) {
 		b.Name = "kubestr-" + *path
 		job, err := f.open(*path)
 		if err != nil {
-			return nil, fmt.Errorf("read the job file that it names: %w", err)
+			if ofPath, is := errors.AsType[*fs.PathError](err); is { // it names a system call, which tells nobody anything
+				err = ofPath.Err
+			}
+			return nil, fmt.Errorf("read the job file %.80q that it names: %w", *path, err)
 		}
 		if len(job) > MaxBytes {
 			return nil, errors.New("the job file that it names is too large")
