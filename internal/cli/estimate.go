@@ -43,7 +43,7 @@ func (s *speed) Set(value string) error {
 	switch {
 	case err != nil || size.Value() <= 0:
 		return errors.New("write a size that is moved in a second, such as 30Mi")
-	case size.Value() < leastSpeed: // nobody means 30 bytes
+	case size.Value() < leastSpeed: // 30 bytes a second is no storage
 		return errors.New("that is in bytes a second: write a unit, such as 30Mi")
 	}
 	*s = speed(size.Value())

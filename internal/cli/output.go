@@ -43,8 +43,8 @@ func (o *output) problem() error {
 	return o.err
 }
 
-// errUnread is the cause of a context that ended because nobody reads the output any more.
-var errUnread = errors.New("nobody reads the output any more")
+// errUnread is the cause of a context that ended because its reader is gone.
+var errUnread = errors.New("the reader of the output is gone")
 
 // whileRead returns a context that ends when the reader of the output is gone, as in 'run --local | head', and a copy of the tool that
 // notices it. Otherwise the signal of the closed pipe would kill this program before it cleans up. Another error of the output, such as a

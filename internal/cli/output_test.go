@@ -70,7 +70,7 @@ func TestLocalRunWithoutAReader(t *testing.T) {
 			return measured(request, 5000), nil
 		}}
 		code := app.Main(t.Context(), []string{"run", here(t, fastEnough), "--local", volume, "--output", output})
-		if code != want || errors.Is(wrong, syscall.EPIPE) != strings.Contains(said.String(), "nobody reads the output any more: interrupted") {
+		if code != want || errors.Is(wrong, syscall.EPIPE) != strings.Contains(said.String(), "the reader of the output is gone: interrupted") {
 			t.Errorf("%v: %d %s", wrong, code, said)
 		}
 		if _, err := os.Stat(filepath.Join(output, "results.json")); (err == nil) != errors.Is(wrong, syscall.ENOSPC) {

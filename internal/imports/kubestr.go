@@ -64,7 +64,7 @@ func readKubestr(f file) (*Benchmark, error) {
 		b.Name = "kubestr-" + *path
 		job, err := f.open(*path)
 		if err != nil {
-			if ofPath, is := errors.AsType[*fs.PathError](err); is { // it names a system call, which tells nobody anything
+			if ofPath, is := errors.AsType[*fs.PathError](err); is { // it names a system call, which explains nothing
 				err = ofPath.Err
 			}
 			return nil, fmt.Errorf("read the job file %.80q that it names: %w", *path, err)
