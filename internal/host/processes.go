@@ -26,11 +26,10 @@ const (
 	knownFiles = 100_000
 )
 
-// search looks for processes that use a disk or a partition of it.
+// search looks for processes that use some disks or partitions of them.
 type search struct {
 	*Node
-	disk     *Disk
-	members  map[string]string
+	watched
 	deadline time.Time
 	// at is the process being examined.
 	at atomic.Pointer[string]
@@ -38,22 +37,28 @@ type search struct {
 	known map[uint64]bool
 	seed  maphash.Seed
 	told  map[string]bool
-	found []string
+	found []use
 }
 
-// processes finds processes that have the disk or a partition of it open for writing or mapped, such as a database or a virtual machine on
-// a raw block volume: the kernel does not protect them from other writers. Processes that only read do not count: udev reads a disk after
+// use says in words how a disk is used.
+type use struct {
+	disk *Disk
+	text string
+}
+
+// processes finds processes that have a disk or a partition of it open for writing or mapped, such as a database or a virtual machine on a
+// raw block volume: the kernel does not protect them from other writers. Processes that only read do not count: udev reads a disk after
 // each change. For character devices of the disk, see mayWrite. Reading the mappings of a process can hang if that process hangs. The
 // search does not wait for it, and fails.
-func (n *Node) processes(disk *Disk, members map[string]string) error {
-	return n.processesWithin(disk, members, searchPatience)
+func (n *Node) processes(all watched) error {
+	return n.processesWithin(all, searchPatience)
 }
 
-func (n *Node) processesWithin(disk *Disk, members map[string]string, patience time.Duration) error {
+func (n *Node) processesWithin(all watched, patience time.Duration) error {
 	if process := n.hanging.Load(); process != nil {
 		return fmt.Errorf("an earlier search for processes that use a disk still hangs at process %s: end that process", *process)
 	}
-	s := &search{Node: n, disk: disk, members: members, deadline: time.Now().Add(patience), known: map[uint64]bool{}, seed: maphash.MakeSeed(),
+	s := &search{Node: n, watched: all, deadline: time.Now().Add(patience), known: map[uint64]bool{}, seed: maphash.MakeSeed(),
 		told: map[string]bool{}}
 	s.at.Store(new(""))
 	done := make(chan error, 1)
@@ -62,8 +67,8 @@ func (n *Node) processesWithin(disk *Disk, members map[string]string, patience t
 	defer timer.Stop()
 	select {
 	case err := <-done:
-		for _, text := range s.found {
-			disk.find(InUse, "%s", text)
+		for _, use := range s.found {
+			use.disk.find(InUse, "%s", use.text)
 		}
 		return err
 	case <-timer.C:
@@ -117,16 +122,17 @@ func (s *search) process(process string) error {
 }
 
 // tell notes each use once.
-func (s *search) tell(kernel, use, process string) error {
-	if s.told[kernel+use+process] {
+func (s *search) tell(kernel, how, process string) error {
+	if s.told[kernel+how+process] {
 		return nil
 	}
-	s.told[kernel+use+process] = true
+	s.told[kernel+how+process] = true
 	name, err := s.text("proc", process, "comm")
 	if err != nil && !gone(err) {
 		return err
 	}
-	s.found = append(s.found, fmt.Sprintf("%s is %s in process %s (%s)", s.disk.title(kernel, s.members), use, process, name))
+	disk := s.disks[kernel]
+	s.found = append(s.found, use{disk, fmt.Sprintf("%s is %s in process %s (%s)", disk.title(kernel, s.members), how, process, name)})
 	return nil
 }
 
@@ -147,14 +153,14 @@ func (s *search) descriptors(process, thread string) error {
 		if gone(err) {
 			return nil
 		}
-		toCharacter, use := isCharacter(kernel, s.members), "open for writing"
+		toCharacter, how := isCharacter(kernel, s.members), "open for writing"
 		if err != nil || !mayWrite(state, toCharacter) {
 			return err
 		}
 		if toCharacter {
-			use = "open"
+			how = "open"
 		}
-		return s.tell(kernel, use, process)
+		return s.tell(kernel, how, process)
 	})
 }
 

@@ -208,14 +208,14 @@ func TestALookThatFailsRefuses(t *testing.T) {
 	}
 	n := newFakeNode(t)
 	n.opened("vdb", "0100000")
-	disk := &Disk{Kernel: "vdb"}
-	if err := n.processesWithin(disk, map[string]string{"254:16": "vdb"}, time.Nanosecond); err == nil ||
+	all := watched{members: map[string]string{"254:16": "vdb"}, disks: map[string]*Disk{"vdb": {Kernel: "vdb"}}}
+	if err := n.processesWithin(all, time.Nanosecond); err == nil ||
 		!strings.Contains(err.Error(), "did not finish in time") {
 		t.Errorf("a search without time: %v", err)
 	}
 	process := "7"
 	n.hanging.Store(&process)
-	if err := n.processes(disk, nil); err == nil || !strings.Contains(err.Error(), "still hangs at process 7") {
+	if err := n.processes(all); err == nil || !strings.Contains(err.Error(), "still hangs at process 7") {
 		t.Errorf("a search beside one that hangs: %v", err)
 	}
 }

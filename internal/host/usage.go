@@ -16,15 +16,31 @@ import (
 	"github.com/storagebench/storagebench/internal/host/mountinfo"
 )
 
-// usage finds who uses a disk or a partition of it now.
-func (n *Node) usage(disk *Disk) error {
-	members := map[string]string{disk.Number: disk.Kernel}
-	for _, partition := range disk.partitions {
-		members[partition.number] = partition.kernel
+// watched are disks whose users are looked for together: one search through all processes serves all of them.
+type watched struct {
+	// members are the kernel's names of the disks, their partitions and their character devices, by number.
+	members map[string]string
+	// disks are the disks by the names of their members.
+	disks map[string]*Disk
+}
+
+// usage finds who uses some disks or partitions of them now.
+func (n *Node) usage(disks ...*Disk) error {
+	all := watched{members: map[string]string{}, disks: map[string]*Disk{}}
+	var failed error
+	for _, disk := range disks {
+		members := map[string]string{disk.Number: disk.Kernel}
+		for _, partition := range disk.partitions {
+			members[partition.number] = partition.kernel
+		}
+		files, err := n.withCharacters(disk.Kernel, members)
+		for number, kernel := range files {
+			all.members[number], all.disks[kernel] = kernel, disk
+		}
+		failed = errors.Join(failed, err, n.holders(disk, members), n.swaps(disk, members), n.loops(disk, members), n.exports(disk, members),
+			n.systemDisk(disk), n.twins(disk))
 	}
-	files, err := n.withCharacters(disk.Kernel, members)
-	return errors.Join(err, n.holders(disk, members), n.swaps(disk, members), n.mounts(disk, files), n.processes(disk, files),
-		n.loops(disk, members), n.exports(disk, members), n.systemDisk(disk), n.twins(disk))
+	return errors.Join(failed, n.mounts(all), n.processes(all))
 }
 
 // holders are devices made of this one: LVM, LUKS, RAID, multipath, bcache.
@@ -63,14 +79,15 @@ func (n *Node) swaps(disk *Disk, members map[string]string) error {
 }
 
 // mounts looks into the mounts of every process. Opening the disk exclusively detects mounts in a namespace without any process.
-func (n *Node) mounts(disk *Disk, members map[string]string) error {
+func (n *Node) mounts(all watched) error {
 	found, deviceless := map[string]bool{}, n.deviceless()
 	return n.eachNamespace(func(process, thread string) error {
 		return n.mountsOf(thread, func(mount mountinfo.Mount) error {
-			kernel := n.mounted(mount, members, deviceless)
+			kernel := n.mounted(mount, all.members, deviceless)
 			if kernel != "" && !found[kernel] {
 				found[kernel] = true
-				disk.find(Mounted, "%s is mounted at %.*s, seen by process %s", disk.title(kernel, members), toldPath, mount.Point, process)
+				disk := all.disks[kernel]
+				disk.find(Mounted, "%s is mounted at %.*s, seen by process %s", disk.title(kernel, all.members), toldPath, mount.Point, process)
 			}
 			return nil
 		})
