@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -110,6 +111,27 @@ func (b *Bounded) Identify(path string) (host.Disk, error) {
 func (b *Bounded) Verify(checked host.Disk) error {
 	_, err := within(b, checked.Path, checked.Path, b.patience(), func(<-chan struct{}) (struct{}, error) {
 		return struct{}{}, b.Disks.Verify(checked)
+	})
+	return err
+}
+
+// Untouched reads both ends of a disk.
+func (b *Bounded) Untouched(checked host.Disk) error {
+	_, err := within(b, key(checked.Path, checked), checked.Path, contentsPatience*b.patience(), func(<-chan struct{}) (struct{}, error) {
+		return struct{}{}, b.Disks.Untouched(checked)
+	})
+	return err
+}
+
+// StillUnused needs a time limit because it reads what all processes of the node have open. A search that hangs keeps no other disks.
+func (b *Bounded) StillUnused(checked []host.Disk) error {
+	var paths []string
+	for _, disk := range checked {
+		paths = append(paths, disk.Path)
+	}
+	what := "the search for users of " + strings.Join(paths, ", ")
+	_, err := within(b, what, what, contentsPatience*b.patience(), func(<-chan struct{}) (struct{}, error) {
+		return struct{}{}, b.Disks.StillUnused(checked)
 	})
 	return err
 }

@@ -28,6 +28,9 @@ type stubborn struct {
 	// hangs are the calls that hang, each as a method and a path.
 	hangs map[string]chan struct{}
 	begun []string
+	// while is the call during which a disk gets a user, and refuses the look that finds it from then on: a method and a path each.
+	while, refuses string
+	used           bool
 	// written counts the writes of a wipe after the request to stop.
 	written int
 }
@@ -35,6 +38,7 @@ type stubborn struct {
 func (s *stubborn) at(method, path string) {
 	s.mutex.Lock()
 	s.begun = append(s.begun, method+" "+path)
+	s.used = s.used || method+" "+path == s.while
 	wait := s.hangs[method+" "+path]
 	s.mutex.Unlock()
 	if wait != nil {
@@ -59,6 +63,28 @@ func (s *stubborn) Identify(path string) (host.Disk, error) {
 func (s *stubborn) Verify(checked host.Disk) error {
 	s.at("Verify", checked.Path)
 	return nil
+}
+
+func (s *stubborn) Untouched(checked host.Disk) error {
+	s.at("Untouched", checked.Path)
+	return s.user("Untouched", checked)
+}
+
+func (s *stubborn) StillUnused(checked []host.Disk) error {
+	s.at("StillUnused", fmt.Sprint(len(checked)))
+	var all error
+	for _, disk := range checked {
+		all = errors.Join(all, s.user("StillUnused", disk))
+	}
+	return all
+}
+
+// user refuses the disk that has a user, in the look that finds it.
+func (s *stubborn) user(method string, disk host.Disk) error {
+	if !s.used || method+" "+disk.Path != s.refuses {
+		return nil
+	}
+	return &host.RefusedError{Path: disk.Path, Findings: []host.Finding{{Reason: host.InUse}}}
 }
 
 func (s *stubborn) Answer(path string) error {
@@ -186,6 +212,8 @@ func TestEveryLookIsBounded(t *testing.T) {
 	for look, do := range map[string]func(b *Bounded) error{
 		"Identify " + goodDisk:    func(b *Bounded) error { _, err := b.Identify(goodDisk); return err },
 		"Verify " + goodDisk:      func(b *Bounded) error { return b.Verify(host.Disk{Path: goodDisk}) },
+		"Untouched " + goodDisk:   func(b *Bounded) error { return b.Untouched(host.Disk{Path: goodDisk}) },
+		"StillUnused 1":           func(b *Bounded) error { return b.StillUnused([]host.Disk{{Path: goodDisk}}) },
 		"Check " + goodDisk:       func(b *Bounded) error { _, err := b.Check(host.Wish{Path: goodDisk}); return err },
 		"Wipe " + goodDisk:        func(b *Bounded) error { _, err := b.Wipe(host.Wish{Path: goodDisk}); return err },
 		"Answer " + goodDisk:      func(b *Bounded) error { return b.Answer(goodDisk) },
@@ -320,6 +348,39 @@ func TestASwappedDiskIsNotTaken(t *testing.T) {
 		change(&other.Disk)
 		if err := OnDisks(b, v1alpha1.PoolTemplate{}, []pools.Disk{other}, wanted, wanted, run); err == nil || ran != 1 {
 			t.Errorf("another disk: %v, ran %d times", err, ran)
+		}
+	}
+}
+
+// TestAllDisksAreLookedAtOnceMore: if a disk gets a user after its check, while others are checked or wiped, or while the pool is proven,
+// the command does not run.
+func TestAllDisksAreLookedAtOnceMore(t *testing.T) {
+	const first, second, third = "/dev/disk/by-id/1", "/dev/disk/by-id/2", "/dev/disk/by-id/3"
+	for name, test := range map[string]struct {
+		while, refuses string // the call during which a user comes, and the look that finds it
+	}{
+		"unused":                              {},
+		"used while the last disk is checked": {"Check " + third, "StillUnused " + first},
+		"used while a disk is wiped":          {"Wipe " + second, "StillUnused " + first},
+		"written while a disk is wiped":       {"Wipe " + second, "Untouched " + first},
+		"written after it was wiped":          {"Check " + third, "Untouched " + second},
+		"used while the pool is proven":       {"prove bench0", "StillUnused " + third},
+	} {
+		disks, b := bounded()
+		disks.while, disks.refuses = test.while, test.refuses
+		var taken []pools.Disk
+		for _, path := range []string{first, second, third} {
+			taken = append(taken, pools.Disk{Disk: host.Disk{Path: path, Number: path, Sequence: path}})
+		}
+		taken[1].Reuse = "serial"
+		prove := func() error { disks.at("prove", "bench0"); return nil }
+		ran := false
+		err := OnDisks(b, v1alpha1.PoolTemplate{}, taken, wanted, prove, func() error { ran = true; return nil })
+		if unused := test.refuses == ""; ran != unused || errors.Is(err, host.InUse) == unused || unused && err != nil {
+			t.Errorf("%s: ran %v, %v", name, ran, err)
+		}
+		if disks.count("StillUnused 3") > 1 {
+			t.Errorf("%s: users are not looked for together: %q", name, disks.begun)
 		}
 	}
 }

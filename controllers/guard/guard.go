@@ -24,6 +24,8 @@ type Disks interface {
 	Check(wish host.Wish) (host.Disk, error)
 	Identify(path string) (host.Disk, error)
 	Verify(checked host.Disk) error
+	Untouched(checked host.Disk) error
+	StillUnused(checked []host.Disk) error
 	Wipe(wish host.Wish) (host.Disk, error)
 	Answer(path string) error
 	Settle()
@@ -120,10 +122,10 @@ func Unused(disks Disks, name string, own ...string) error {
 const maxTakes = 3
 
 // OnDisks runs a command that takes disks, if the command is still wanted. The disks are checked again, wiped if they are listed for reuse,
-// and verified right before and right after the command. prove shows that the pool is the intended one. It comes before the last look at
-// the paths, because it takes time in which a link may move to another disk. The command is a single one: it partitions each disk and then
-// looks for the partition by a link that udev creates. On a slow disk, udev may be recreating the link at that moment. The command then
-// fails without changing the pool. It is run again if it is still wanted, after the same checks.
+// looked at once more all together, and verified right before and right after the command. prove shows that the pool is the intended one.
+// It comes before the last look at users and paths, because it takes time in which a link may move to another disk. The command is a single
+// one: it partitions each disk and then looks for the partition by a link that udev creates. On a slow disk, udev may be recreating the
+// link at that moment. The command then fails without changing the pool. It is run again if it is still wanted, after the same checks.
 func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, still, prove, command func() error) error {
 	var failed error
 	for range maxTakes {
@@ -132,10 +134,10 @@ func OnDisks(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk, st
 			return errors.Join(failed, err)
 		}
 		checked, err := ready(disks, template, taken)
-		if err != nil {
-			return errors.Join(failed, err)
+		if err == nil {
+			err = stillFree(disks, checked, prove)
 		}
-		if err := prove(); err != nil {
+		if err != nil {
 			return errors.Join(failed, err)
 		}
 		failed = Steady(disks, checked, command)
@@ -165,6 +167,21 @@ func ready(disks Disks, template v1alpha1.PoolTemplate, taken []pools.Disk) ([]h
 		checked = append(checked, now)
 	}
 	return checked, nil
+}
+
+// stillFree looks at all disks once more: checks and wipes take minutes if there are many disks, and meanwhile a program may have begun to
+// use one that was checked before. The search for users comes last, because it is the only one that finds a program that has not written
+// yet.
+func stillFree(disks Disks, checked []host.Disk, prove func() error) error {
+	for _, disk := range checked {
+		if err := disks.Untouched(disk); err != nil {
+			return err
+		}
+	}
+	if err := prove(); err != nil {
+		return err
+	}
+	return disks.StillUnused(checked)
 }
 
 // Record writes disks into the status of a BenchmarkPool before a command adds them to its pool, if the object still has the given version.

@@ -52,6 +52,8 @@ type fakeNode struct {
 	// swapAfter is the command after which the paths lead to other disks: then they are swapped.
 	swapAfter string
 	swapped   bool
+	// usedSince says that the disks got users after they were checked.
+	usedSince bool
 	// meanwhile happens before each look for the users of a pool.
 	meanwhile func()
 	// refuses are settings, such as recordsize=2M, that ZFS refuses.
@@ -380,6 +382,17 @@ func (n *fakeNode) Verify(checked host.Disk) error {
 	defer n.mutex.Unlock()
 	if n.swapped {
 		return &host.RefusedError{Path: checked.Path, Findings: []host.Finding{{Reason: host.Changed}}}
+	}
+	return nil
+}
+
+// Untouched finds the ends of all disks as they were.
+func (n *fakeNode) Untouched(host.Disk) error { return nil }
+
+// StillUnused refuses every disk if they have users by now.
+func (n *fakeNode) StillUnused(checked []host.Disk) error {
+	if n.usedSince {
+		return &host.RefusedError{Path: checked[0].Path, Findings: []host.Finding{{Reason: host.InUse, Detail: "it is open for writing"}}}
 	}
 	return nil
 }

@@ -213,6 +213,16 @@ func TestAUsedPoolIsNotExported(t *testing.T) {
 
 // TestPathsAreVerifiedLast: a link that moves to another disk while the pool is being proven gives that disk to no command.
 func TestPathsAreVerifiedLast(t *testing.T) {
+	noDiskIsTaken(t, func(n *fakeNode) { n.swapAfter = "zfs get" })
+}
+
+// TestUsersAreLookedForLast: no command gets a disk that has a user since its check.
+func TestUsersAreLookedForLast(t *testing.T) {
+	noDiskIsTaken(t, func(n *fakeNode) { n.usedSince = true })
+}
+
+func noDiskIsTaken(t *testing.T, change func(n *fakeNode)) {
+	t.Helper()
 	for name, command := range map[string]string{"addVdev": "zpool add", "replaceDevice": "zpool replace"} {
 		w := newWorld(t, wanted("op", acts()[name].action))
 		for w.get("op").Status.StartedAt == nil {
@@ -220,7 +230,7 @@ func TestPathsAreVerifiedLast(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w.node.swapAfter = "zfs get"
+		change(w.node)
 		for range 3 {
 			_, _ = w.turn("op")
 		}

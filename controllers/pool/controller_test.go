@@ -365,11 +365,16 @@ func TestNothingIsDoneOnOtherNodes(t *testing.T) {
 }
 
 func TestSwappedDisksAreNotTaken(t *testing.T) {
-	w := newWorld(t, wanted("bench0"))
-	w.node.swapped = true
-	w.expectReady(w.settle("bench0"), v1alpha1.ReasonActionFailed)
-	if len(w.node.commands) > 0 {
-		t.Errorf("commands %q", w.node.commands)
+	for name, change := range map[string]func(n *fakeNode){
+		"swapped":              func(n *fakeNode) { n.swapped = true },
+		"used since the check": func(n *fakeNode) { n.usedSince = true },
+	} {
+		w := newWorld(t, wanted("bench0"))
+		change(w.node)
+		w.expectReady(w.settle("bench0"), v1alpha1.ReasonActionFailed)
+		if len(w.node.commands) > 0 {
+			t.Errorf("%s: commands %q", name, w.node.commands)
+		}
 	}
 }
 

@@ -67,7 +67,8 @@ func TestWhatWasTakenOutDoesNotComeBack(t *testing.T) {
 	}
 }
 
-// TestPathsAreVerifiedLast: a link that moves to another disk while the pool is being proven gives that disk to no command.
+// TestPathsAreVerifiedLast: a link that moves to another disk while the pool is being proven gives that disk to no command. Nor does a command
+// get a disk that has a user since its check.
 func TestPathsAreVerifiedLast(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))
 	pool := w.settle("bench0")
@@ -95,5 +96,10 @@ func TestPathsAreVerifiedLast(t *testing.T) {
 		if err := w.agent.act(t.Context(), &state, []pools.Action{action}); !errors.Is(err, host.Changed) || len(w.node.commands) > before {
 			t.Errorf("%s: %v, commands %q", action.Kind, err, w.node.commands[before:])
 		}
+		w.node.swapAfter, w.node.swapped, w.node.usedSince = "", false, true
+		if err := w.agent.act(t.Context(), &state, []pools.Action{action}); !errors.Is(err, host.InUse) || len(w.node.commands) > before {
+			t.Errorf("%s of a disk with a user: %v, commands %q", action.Kind, err, w.node.commands[before:])
+		}
+		w.node.swapAfter, w.node.usedSince = "zfs get", false
 	}
 }

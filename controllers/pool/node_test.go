@@ -36,6 +36,8 @@ type fakeNode struct {
 	// also holds the findings of disks besides labels of pools.
 	also    map[string]host.Reason
 	swapped bool
+	// usedSince says that the disks got users after they were checked.
+	usedSince bool
 	// opened are the disks that were opened.
 	opened []string
 	// answers guards opened while several disks are asked at once.
@@ -415,6 +417,17 @@ func (n *fakeNode) Answer(path string) error {
 }
 
 func (n *fakeNode) Settle() {}
+
+// Untouched finds the ends of all disks as they were.
+func (n *fakeNode) Untouched(host.Disk) error { return nil }
+
+// StillUnused refuses every disk if they have users by now.
+func (n *fakeNode) StillUnused(checked []host.Disk) error {
+	if n.usedSince {
+		return &host.RefusedError{Path: checked[0].Path, Findings: []host.Finding{{Reason: host.InUse, Detail: "it is open for writing"}}}
+	}
+	return nil
+}
 
 // Wipe is not used by these tests.
 func (n *fakeNode) Wipe(wish host.Wish) (host.Disk, error) {

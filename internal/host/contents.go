@@ -24,6 +24,11 @@ const (
 
 // contents finds the contents of a disk.
 func (n *Node) contents(disk *Disk) error {
+	return n.read(disk, func(file io.ReaderAt) error { return n.search(disk, file, time.Now) })
+}
+
+// read opens a disk, exclusively if possible, and calls a function that reads it.
+func (n *Node) read(disk *Disk, use func(file io.ReaderAt) error) error {
 	file, err := n.openDirect(disk.Kernel, disk.Number, unix.O_EXCL)
 	if errors.Is(err, unix.EBUSY) {
 		disk.find(InUse, "the kernel has it in exclusive use: a mount in some namespace, a pool, swap, or a device made of it")
@@ -37,7 +42,7 @@ func (n *Node) contents(disk *Disk) error {
 	if err := n.writeOut(disk); err != nil {
 		return err
 	}
-	return n.search(disk, file, time.Now)
+	return use(file)
 }
 
 // search looks for contents on a disk: first where contents leave marks, and if there are none, in samples of the middle of the disk.
@@ -55,13 +60,14 @@ func (n *Node) search(disk *Disk, file io.ReaderAt, now func() time.Time) error 
 	if disk.wiped, err = disk.readMarker(file); err != nil {
 		return err
 	}
-	ends := ends{data: unknownEnds}
-	if !disk.AfterPool { // the data that a pool leaves may look like anything
-		if ends, err = searchEnds(file, disk); err != nil {
-			return err
-		}
+	found, err := searchEnds(file, disk)
+	if err != nil {
+		return err
 	}
-	if err := errors.Join(n.labels(disk, file, ends), areas(disk, file, ends.data)); err != nil || len(disk.Findings) > 0 {
+	if disk.AfterPool { // the data that a pool leaves may look like anything
+		found = ends{data: unknownEnds}
+	}
+	if err := errors.Join(n.labels(disk, file, found), areas(disk, file, found.data)); err != nil || len(disk.Findings) > 0 {
 		return err
 	}
 	if disk.AfterPool {

@@ -1,6 +1,9 @@
 package host
 
-import "io"
+import (
+	"hash/maphash"
+	"io"
+)
 
 // ends describes the data at both ends of a disk.
 type ends struct {
@@ -15,10 +18,16 @@ const (
 	unknownEnds = -2
 )
 
-// searchEnds reads both ends of a disk.
+// endsSeed is secret, so that nobody can write other data with the same checksum.
+var endsSeed = maphash.MakeSeed()
+
+// searchEnds reads both ends of a disk. It notes their checksum on the disk.
 func searchEnds(file io.ReaderAt, disk *Disk) (ends, error) {
 	found := ends{data: blankEnds}
+	var sum maphash.Hash
+	sum.SetSeed(endsSeed)
 	look := func(at int64, chunk []byte) bool {
+		_, _ = sum.Write(chunk) // never fails
 		disk.forgive(chunk, at)
 		if data := nonZero(chunk, 0, int64(len(chunk))); data >= 0 {
 			if found.data < 0 {
@@ -34,6 +43,7 @@ func searchEnds(file io.ReaderAt, disk *Disk) (ends, error) {
 		_, tail := disk.middle()
 		err = eachChunk(file, tail, disk.SizeBytes, look)
 	}
+	disk.endsSum = sum.Sum64()
 	return found, err
 }
 

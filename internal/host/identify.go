@@ -38,6 +38,8 @@ type Disk struct {
 	AfterPool bool
 
 	partitions []part
+	// endsSum is a checksum of both ends. It is 0 until they have been read.
+	endsSum uint64
 	// wiped is the marker of an earlier wipe, or nil.
 	wiped *marker
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // wipedDisk returns a node whose free disk was full of data of an earlier use, and has been wiped.
-func wipedDisk(t *testing.T) *fakeNode {
+func wipedDisk(t testing.TB) *fakeNode {
 	t.Helper()
 	n := newLargeNode(t)
 	chunk := make([]byte, 1<<20)

@@ -93,8 +93,10 @@ func (e *RefusedError) Error() string {
 }
 
 // OnContents reports whether only the contents of the disk prevent its use.
-func (e *RefusedError) OnContents() bool {
-	return !slices.ContainsFunc(e.Findings, func(f Finding) bool { return !f.Reason.Contents() && f.Reason != PoolRemains })
+func (e *RefusedError) OnContents() bool { return onContents(e.Findings) }
+
+func onContents(findings []Finding) bool {
+	return !slices.ContainsFunc(findings, func(f Finding) bool { return !f.Reason.Contents() && f.Reason != PoolRemains })
 }
 
 // Reasons are all reasons not to use the disk, in words.
@@ -159,34 +161,8 @@ func (n *Node) inspect(path string) (Disk, error) {
 	if disk.ReadOnly {
 		disk.find(ReadOnly, "it is read-only")
 	}
-	return disk, errors.Join(n.usage(&disk), n.contents(&disk))
-}
-
-const serialNumber = "serial number"
-
-// Verify makes sure that a path still leads to the disk that was checked. Call it immediately before and after each
-// command that is given the path.
-func (n *Node) Verify(checked Disk) error {
-	now, err := n.identify(checked.Path)
-	if err != nil {
-		return fmt.Errorf("looking at %s again: %w", checked.Path, err)
+	if err := errors.Join(n.usage(&disk), n.contents(&disk)); err != nil || !onContents(disk.Findings) {
+		return disk, err
 	}
-	for _, property := range []struct{ name, before, now string }{
-		{"kernel's name", checked.Kernel, now.Kernel}, {"device number", checked.Number, now.Number},
-		{"sequence number", checked.Sequence, now.Sequence}, {serialNumber, checked.Serial, now.Serial},
-		{"size", fmt.Sprint(checked.SizeBytes), fmt.Sprint(now.SizeBytes)},
-	} {
-		switch {
-		case property.before == property.now:
-		case property.name == serialNumber: // it is not shown to everyone, see NoContents
-			now.find(Changed, "its %s has changed since it was checked: the path leads to another disk", property.name)
-		default:
-			now.find(Changed, "its %s was %q when it was checked and is %q now: the path leads to another disk", property.name, property.before,
-				property.now)
-		}
-	}
-	if len(now.Findings) > 0 {
-		return &RefusedError{Path: checked.Path, Findings: now.Findings}
-	}
-	return nil
+	return disk, n.usage(&disk) // once more: reading the contents takes seconds
 }

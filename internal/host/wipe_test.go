@@ -39,7 +39,7 @@ func (n *fakeNode) sum() uint32 {
 }
 
 // afterPoolDisk is a disk as zpool destroy and zpool labelclear left it on a real node, but smaller in its middle.
-func afterPoolDisk(t *testing.T) *fakeNode {
+func afterPoolDisk(t testing.TB) *fakeNode {
 	n := newFakeNode(t)
 	head, tail := unpacked(t, "cleared-head.gz"), unpacked(t, "cleared-tail.gz")
 	const size = 4 << 30
