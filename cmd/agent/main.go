@@ -118,7 +118,7 @@ func addControllers(manager ctrl.Manager, s settings) error {
 	pools := &pool.Reconciler{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder,
 		NodeName: s.nodeName, Policy: s.policy, Multihost: s.multihost, ZFS: client, Disks: disks, Turns: turns,
-		Attempts: attempts,
+		Attempts: attempts, Releases: &guard.Releases{Root: host.NodeRoot},
 	}
 	if err := pools.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up the pool controller: %w", err)

@@ -70,10 +70,13 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []pools.A
 }
 
 // letGo removes the mount point folders of the pool's datasets, and then the finalizer. A folder that cannot be removed is empty or belongs
-// to others, so it is no reason to keep the object. The folders of a retained pool stay, like the pool itself.
+// to others, so it is no reason to keep the object. The folders of a pool that stays behind stay too.
 func (r *Reconciler) letGo(ctx context.Context, state *observed) error {
+	if state.Stays() {
+		return r.leave(ctx, state.Pool, pools.Leave(state.State))
+	}
 	points := naming.MountPoints(state.Pool)
-	if state.Live != nil || !objects.Destroys(state.Pool) {
+	if state.Live != nil {
 		points = nil
 	}
 	for _, point := range points {
@@ -316,8 +319,12 @@ func (r *Reconciler) condemned(ctx context.Context, pool *v1alpha1.BenchmarkPool
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pool), &now); err != nil {
 		return fmt.Errorf("confirm that pool %s is to be destroyed: %w", naming.PoolName(pool), err)
 	}
-	if now.UID != pool.UID || now.DeletionTimestamp.IsZero() || objects.LetsGo(&now) {
-		return fmt.Errorf("pool %s is not destroyed: the object has just been changed", naming.PoolName(pool))
+	released, err := r.Releases.Recorded(pool.UID)
+	if err != nil {
+		return err
+	}
+	if now.UID != pool.UID || now.DeletionTimestamp.IsZero() || objects.LetsGo(&now) || released {
+		return fmt.Errorf("pool %s is not destroyed: the object has just been changed or released", naming.PoolName(pool))
 	}
 	return nil
 }

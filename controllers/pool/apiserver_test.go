@@ -43,7 +43,7 @@ func TestDeletingTheCRD(t *testing.T) {
 	node := newNode(t)
 	agent := &Reconciler{Client: server, Live: server, Recorder: events.NewFakeRecorder(1000), NodeName: "node-a",
 		Policy: pools.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, ZFS: zfs.New(node), Disks: node, Turns: &guard.Turns{},
-		Attempts: &guard.Attempts{Root: node.root}}
+		Attempts: &guard.Attempts{Root: node.root}, Releases: &guard.Releases{Root: node.root}}
 
 	ofAdmin, ofRun := wanted("of-admin"), wanted("of-run")
 	ofAdmin.Spec.DeletionPolicy = "" // if an admin omits the policy, it is Retain

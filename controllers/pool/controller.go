@@ -52,6 +52,8 @@ type Reconciler struct {
 	Turns *guard.Turns
 	// Attempts to create or import a pool are recorded on the node.
 	Attempts *guard.Attempts
+	// Releases of pools are recorded on the node.
+	Releases *guard.Releases
 }
 
 // Scheme contains all kinds that the agent uses.

@@ -72,7 +72,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w.events = recorder.Events
 	w.agent = &Reconciler{Client: w.client, Live: w.client, Recorder: recorder, NodeName: "node-a",
 		Policy: pools.DevicePolicy{{Pattern: "/dev/disk/by-id/*"}}, ZFS: zfs.New(w.node), Disks: w.node, Turns: &guard.Turns{},
-		Attempts: &guard.Attempts{Root: w.node.root}}
+		Attempts: &guard.Attempts{Root: w.node.root}, Releases: &guard.Releases{Root: w.node.root}}
 	return w
 }
 

@@ -35,6 +35,12 @@ type observed struct {
 func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) (observed, error) {
 	state := observed{State: pools.State{Pool: pool, Policy: r.Policy, Multihost: r.Multihost}}
 	var err error
+	deleting := !pool.DeletionTimestamp.IsZero()
+	if deleting {
+		if state.Released, err = r.Releases.Recorded(pool.UID); err != nil {
+			return state, err
+		}
+	}
 	if state.Version, err = r.ZFS.Version(ctx); err != nil {
 		return state, fmt.Errorf("read the version of ZFS: %w", err)
 	}
@@ -42,7 +48,6 @@ func (r *Reconciler) observe(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 	if err != nil {
 		return state, fmt.Errorf("list the pools of node %s: %w", r.NodeName, err)
 	}
-	deleting := !pool.DeletionTimestamp.IsZero()
 	at := slices.IndexFunc(live, func(p zfs.PoolSummary) bool { return p.Name == naming.PoolName(pool) })
 	if at < 0 {
 		if state.HostName, err = r.ZFS.HostName(ctx); err != nil {

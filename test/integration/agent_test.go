@@ -45,7 +45,7 @@ func startAgent(l *lab, config *rest.Config, node string) {
 	host, disks, turns := zfs.New(noZFS{}), &guard.Bounded{Disks: host.NewNode(l.t.TempDir())}, &guard.Turns{}
 	recorder := manager.GetEventRecorder("storagebench-agent")
 	pools := &pool.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder, NodeName: node, ZFS: host,
-		Disks: disks, Turns: turns, Attempts: &guard.Attempts{Root: l.t.TempDir()}}
+		Disks: disks, Turns: turns, Attempts: &guard.Attempts{Root: l.t.TempDir()}, Releases: &guard.Releases{Root: l.t.TempDir()}}
 	l.must(pools.SetupWithManager(manager))
 	operations := &operation.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: recorder, NodeName: node,
 		Agent: "life-1",

@@ -26,6 +26,9 @@ func OrphanedPool(pool *v1alpha1.BenchmarkPool) Orphan {
 	if LetsGo(pool) {
 		left = StaysBehind(pool, pool.Status.GUID)
 	}
+	if Released(pool) { // only an agent can record it on the node
+		left += ". If the node comes back, " + Disown(pool)
+	}
 	return Orphan{Node: pool.Spec.NodeName, Deleted: finalizing(pool), LetsGo: LetsGo(pool), Left: left, Release: ReleaseCommand(pool)}
 }
 

@@ -49,6 +49,14 @@ func ReleaseCommand(pool *v1alpha1.BenchmarkPool) string {
 		pool.Spec.NodeName)
 }
 
+// Disown returns what to do so that an object that a backup of the cluster brings back does not destroy a pool that was released, if the
+// node has no record of the release.
+func Disown(pool *v1alpha1.BenchmarkPool) string {
+	name := naming.PoolName(pool)
+	return fmt.Sprintf("run 'zfs inherit %s %s' on node %s, so that no restored backup of the cluster destroys pool %s", naming.PropertyUID, name,
+		pool.Spec.NodeName, name)
+}
+
 // LeftBehind describes which pool may be left behind, and where.
 func LeftBehind(pool *v1alpha1.BenchmarkPool) string {
 	guid := cmp.Or(pool.Status.GUID, "not known")

@@ -21,8 +21,11 @@ func TestWhatStaysIsOnAllItsDisks(t *testing.T) {
 	released := pool.DeepCopy()
 	released.Annotations = map[string]string{v1alpha1.AnnotationReleasePool: "node-a"}
 	for name, words := range map[string]string{"retained": StaysBehind(pool, "700"), "released": StaysBehind(released, "700"),
-		"without an agent": OrphanedPool(pool).Left} {
+		"without an agent": OrphanedPool(pool).Left, "without an agent, released": OrphanedPool(released).Left} {
 		for _, disk := range []string{"spec", "added", "joining"} {
+			if released := name == "without an agent, released"; released != strings.Contains(words, "zfs inherit storagebench.dev:uid bench0") {
+				t.Errorf("%s: %q", name, words)
+			}
 			if strings.Count(words, "/dev/disk/by-id/"+disk) != 1 {
 				t.Errorf("%s: %q does not name disk %s once", name, words, disk)
 			}

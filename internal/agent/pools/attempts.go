@@ -19,6 +19,11 @@ func AttemptPath(pool types.UID) string {
 	return filepath.Join("/var/lib/storagebench/attempts", filepath.Base(string(pool)))
 }
 
+// ReleasePath is the file on the node that says that an object went while its pool stayed.
+func ReleasePath(pool types.UID) string {
+	return filepath.Join("/var/lib/storagebench/released", filepath.Base(string(pool)))
+}
+
 // stopsNode refuses a pool with which the node has stopped again and again.
 func (s State) stopsNode() *Decision {
 	if s.Stopped < maxStopped {

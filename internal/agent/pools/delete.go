@@ -18,7 +18,7 @@ func deletedPool(state State) Decision {
 	if !slices.Contains(pool.Finalizers, v1alpha1.FinalizerTeardown) {
 		return Decision{Reason: v1alpha1.ReasonPoolChanging, Message: "the object is being deleted"}
 	}
-	if objects.LetsGo(pool) {
+	if state.Stays() {
 		return Leave(state)
 	}
 	if state.Live != nil && state.Live.OwnedBy(string(pool.UID)) {
@@ -199,6 +199,10 @@ func carried(disk Disk, guid string) host.PoolState {
 	return state
 }
 
+// Stays reports whether the pool stays when its deleted object goes: because of its policy, because a user has released it, or because it
+// was released before a backup of the cluster brought the object back. The backup does not show the will of the person who released it.
+func (s State) Stays() bool { return objects.LetsGo(s.Pool) || s.Released }
+
 // Leave removes the finalizer without destroying the pool. Unless a user has released it, the object stays until all of its disks are
 // online again: otherwise the operation that took a disk offline could not find the pool any more.
 func Leave(state State) Decision {
@@ -211,6 +215,10 @@ func Leave(state State) Decision {
 	if state.Live != nil && state.Live.OwnedBy(string(state.Pool.UID)) {
 		guid = state.Live.GUID
 	}
-	return Decision{Reason: v1alpha1.ReasonPoolLeftBehind, Message: objects.StaysBehind(state.Pool, guid),
-		Actions: []Action{{Kind: RemovePoolFinalizer}}}
+	message := objects.StaysBehind(state.Pool, guid)
+	if !objects.LetsGo(state.Pool) {
+		message = fmt.Sprintf("released before a backup of the cluster was restored, as %s on the node says, and not destroyed: %s. To destroy "+
+			"it, run 'zpool destroy %s' on the node", ReleasePath(state.Pool.UID), objects.LeftBehind(state.Pool), naming.PoolName(state.Pool))
+	}
+	return Decision{Reason: v1alpha1.ReasonPoolLeftBehind, Message: message, Actions: []Action{{Kind: RemovePoolFinalizer}}}
 }

@@ -48,6 +48,9 @@ type State struct {
 	Rivals []v1alpha1.BenchmarkPool
 	// Stopped is how often the node has stopped while the pool was created or imported, or right afterwards. Only read without a live pool.
 	Stopped int
+	// Released says that the node has a record of the release of this object: it is back from a backup of the cluster. Only read if the object
+	// is being deleted.
+	Released bool
 	// Users of the live pool, for messages. Only read if the object is being deleted. For a kept pool, the users of the outdated
 	// dataset, if there is one.
 	Users []string

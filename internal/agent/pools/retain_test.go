@@ -24,6 +24,22 @@ func TestOnlyDestroyDestroys(t *testing.T) {
 	}
 }
 
+// TestARecordedReleaseDestroysNothing: the node remembers that a pool was released, and the object is back from a backup without that.
+func TestARecordedReleaseDestroysNothing(t *testing.T) {
+	for name, change := range map[string]func(*State){
+		"as it is":         func(*State) {},
+		"not imported":     func(s *State) { s.Live, s.Importable = nil, nil },
+		"imported by hand": func(s *State) { s.Live.Properties[0].Value = "on" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := deletedState(liveState())
+			state.Pool.Spec.DeletionPolicy, state.Released = v1alpha1.DeletionDestroy, true
+			change(&state)
+			expectPool(t, Plan(state), "RemoveFinalizer", v1alpha1.ReasonPoolLeftBehind, ReleasePath(state.Pool.UID)+" on the node says")
+		})
+	}
+}
+
 func TestWhatARetainedPoolLeaves(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*State)
