@@ -116,14 +116,16 @@ func (n *fakeNode) properties(pool *fakePool, command zfs.Command) ([]byte, erro
 		}
 		return []byte(text), nil
 	}
-	value, source := "-", "-"
-	if set, isSet := dataset.properties[name]; isSet {
-		value, source = set, "local"
+	for name := range strings.SplitSeq(name, ",") {
+		value, source := "-", "-"
+		if set, isSet := dataset.properties[name]; isSet {
+			value, source = set, "local"
+		}
+		if name == "receive_resume_token" && dataset.token != "" {
+			value = dataset.token
+		}
+		text += dataset.name + "\t" + name + "\t" + value + "\t" + source + "\n"
 	}
-	if name == "receive_resume_token" && dataset.token != "" {
-		value = dataset.token
-	}
-	text += dataset.name + "\t" + name + "\t" + value + "\t" + source + "\n"
 	return []byte(text), nil
 }
 

@@ -97,15 +97,15 @@ func (r *Reconciler) livePool(ctx context.Context, pool *v1alpha1.BenchmarkPool)
 	if at < 0 {
 		return nil, nil
 	}
-	marks, err := r.ZFS.DatasetProperties(ctx, []string{naming.PropertyUID}, name)
+	marks, err := r.ZFS.DatasetProperties(ctx, []string{naming.PropertyUID, pools.PropertySpec}, name)
 	if err != nil {
-		return nil, fmt.Errorf("find the owner of pool %s: %w", name, err)
+		return nil, fmt.Errorf("read the marks of pool %s: %w", name, err)
 	}
 	known := pools.LivePool{PoolSummary: imported[at], DatasetProperties: marks}
 	if !known.OwnedBy(string(pool.UID)) {
 		return nil, nil
 	}
-	live := &operations.Pool{PoolSummary: imported[at]}
+	live := &operations.Pool{PoolSummary: imported[at], Marks: marks}
 	if err := r.observeImport(ctx, live); err != nil {
 		return nil, err
 	}

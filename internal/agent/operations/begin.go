@@ -168,6 +168,9 @@ func (s State) notReady(name string, pool *v1alpha1.BenchmarkPool, live *Pool, k
 	if !pool.DeletionTimestamp.IsZero() {
 		return not("it is being deleted")
 	}
+	if older := olderSpec(pool, live); older != "" { // a restored status may still say that the pool is ready
+		return waits(v1alpha1.ReasonPoolOlderSpec, operationSoon, "%s", older)
+	}
 	ready := meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.ObservedGeneration != pool.Generation {
 		return not("its agent has not reconciled it yet")

@@ -62,6 +62,8 @@ type Pool struct {
 	// ReadOnly says that it is imported read-only.
 	ReadOnly bool
 	Status   zfs.Status
+	// Marks are the properties of the root dataset that the agent itself has set.
+	Marks []zfs.Property
 }
 
 // Object is a dataset or snapshot.
@@ -205,6 +207,10 @@ func startedOperation(state State) Decision {
 	case stop == nil && stage.at == stagePending:
 		if lost := state.lostAgents(); lost != nil {
 			return state.end(*lost, stage)
+		}
+		if older := state.olderSpec(); older != "" { // the restored status of the pool may have let it begin
+			return state.goesOn(operationStage{at: stageBlocked, reason: v1alpha1.ReasonPoolOlderSpec, message: older, progress: stage.progress,
+				recheck: operationSoon})
 		}
 		return state.run(stage)
 	case stop == nil:

@@ -33,22 +33,30 @@ func (l *LivePool) newestSpec() (generation int64, held bool) {
 	return generation, held
 }
 
+// OlderSpec returns why nothing is changed: the spec of the object is older than the pool, and no user has accepted the spec. It returns ""
+// if the spec is not older or is accepted. Operations ask too: they were made for the pool as it was.
+func OlderSpec(pool *v1alpha1.BenchmarkPool, live *LivePool) string {
+	newest, held := live.newestSpec()
+	own := pool.Generation
+	older := newest > own || held
+	if !older || acceptsSpec(pool) {
+		return ""
+	}
+	return fmt.Sprintf("the spec of BenchmarkPool %s is of generation %d, but pool %s was changed for %s: "+
+		"a backup of the cluster has been restored, and nothing is changed. Compare the spec with 'zpool status %s' on node %s and correct it, "+
+		"then accept it: kubectl annotate --overwrite benchmarkpool %s %s=%d",
+		pool.Name, own, live.Name, generationWords(newest), live.Name, pool.Spec.NodeName, pool.Name, v1alpha1.AnnotationAcceptSpec, own)
+}
+
 // olderSpec stops the work on a spec that is older than the pool, until a user accepts the spec. It returns nil if the spec is not older or
 // is accepted.
 func olderSpec(state State) *Decision {
-	newest, held := state.Live.newestSpec()
-	own := state.Pool.Generation
-	older := newest > own || held
-	if !older || acceptsSpec(state.Pool) {
+	why := OlderSpec(state.Pool, state.Live)
+	if why == "" {
 		return nil
 	}
-	decision := stall(v1alpha1.ReasonPoolOlderSpec, "the spec of BenchmarkPool %s is of generation %d, but pool %s was changed for %s: "+
-		"a backup of the cluster has been restored, and nothing is changed. Compare the spec with 'zpool status %s' on node %s and correct it, "+
-		"then accept it: kubectl annotate --overwrite benchmarkpool %s %s=%d",
-		state.Pool.Name, own, state.Live.Name, generationWords(newest), state.Live.Name, state.Pool.Spec.NodeName, state.Pool.Name,
-		v1alpha1.AnnotationAcceptSpec,
-		own)
-	if !held {
+	decision := stall(v1alpha1.ReasonPoolOlderSpec, "%s", why)
+	if newest, held := state.Live.newestSpec(); !held {
 		decision.Actions = []Action{state.noteSpec(strconv.FormatInt(newest, 10) + heldSuffix)}
 	}
 	return &decision
