@@ -28,6 +28,8 @@ func (r *Reconciler) act(ctx context.Context, state *operations.State, actions [
 		switch action.Kind {
 		case operations.AddOperationFinalizer:
 			err = client.IgnoreNotFound(write.Finalizer(ctx, r.Client, state.Operation, controllerutil.AddFinalizer))
+		case operations.NoteBegun:
+			err = r.noteBegun(ctx, *state, action)
 		case operations.RecordDisks:
 			err = guard.Record(ctx, r.Client, state.Pool, action.Disks)
 		case operations.RunOperation:
@@ -116,6 +118,17 @@ func (r *Reconciler) run(ctx context.Context, state operations.State, action ope
 	}
 	do := func(ctx context.Context, j *job) (operations.Result, error) { return kind.work(r, ctx, state, j) }
 	return r.jobs.start(state.Operation, r.Clock, work{graceful: kind.graceful, do: do})
+}
+
+// noteBegun marks the pool that the operation is about to change, if all of its pools are ours.
+func (r *Reconciler) noteBegun(ctx context.Context, state operations.State, action operations.Action) error {
+	if err := r.prove(ctx, state); err != nil {
+		return err
+	}
+	if err := guard.Prove(ctx, r.ZFS, action.Pool, action.GUID); err != nil {
+		return err
+	}
+	return r.ZFS.SetProperty(ctx, naming.PoolName(action.Pool), operations.PropertyBegun, action.Mark)
 }
 
 // onDisks runs a command that takes disks.

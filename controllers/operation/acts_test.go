@@ -131,7 +131,8 @@ func acts() map[string]act {
 			once: []string{"zfs create -u -o canmount=noauto -o mountpoint=none -o recordsize=128k " +
 				"-o storagebench.dev:operation=12345678-op bench1/new"},
 			check: func(t *testing.T, w *world, operation *v1alpha1.PoolOperation) {
-				if w.node.read(t, "/mnt/new/folder/small") != "y" || metricOf(operation, "copiedBytes") != 3001 || w.node.count("zfs ") != 1 {
+				if w.node.read(t, "/mnt/new/folder/small") != "y" || metricOf(operation, "copiedBytes") != 3001 || w.node.count("zfs create ") != 1 ||
+					len(w.node.changes()) != 1 {
 					t.Errorf("status %+v", operation.Status)
 				}
 			}},

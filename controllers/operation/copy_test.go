@@ -45,7 +45,7 @@ func TestASourceThatCannotBeCopiedCreatesNothing(t *testing.T) {
 	}
 	operation := w.settle("op")
 	expect(t, operation, "Failed", v1alpha1.ReasonActionFailed)
-	if !strings.Contains(operation.Status.Conditions[0].Message, "nested more than 64 deep") || len(w.node.commands) > 0 {
+	if !strings.Contains(operation.Status.Conditions[0].Message, "nested more than 64 deep") || len(w.node.changes()) > 0 {
 		t.Errorf("status %+v, commands %q", operation.Status, w.node.commands)
 	}
 }

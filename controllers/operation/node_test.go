@@ -15,6 +15,7 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/storagebench/storagebench/internal/agent/operations"
 	"github.com/storagebench/storagebench/internal/host"
 	"github.com/storagebench/storagebench/internal/host/mountinfo"
 	"github.com/storagebench/storagebench/internal/zfs"
@@ -266,6 +267,15 @@ func (n *fakeNode) count(prefix string) int {
 		}
 	}
 	return count
+}
+
+// changes returns the commands that have changed something, apart from the mark of operations that have begun.
+func (n *fakeNode) changes() []string {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	return slices.DeleteFunc(slices.Clone(n.commands), func(command string) bool {
+		return strings.HasPrefix(command, "zfs set "+operations.PropertyBegun+"=")
+	})
 }
 
 func refusal(kind zfs.Kind, command zfs.Command) error {

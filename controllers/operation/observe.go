@@ -97,7 +97,7 @@ func (r *Reconciler) livePool(ctx context.Context, pool *v1alpha1.BenchmarkPool)
 	if at < 0 {
 		return nil, nil
 	}
-	marks, err := r.ZFS.DatasetProperties(ctx, []string{naming.PropertyUID, pools.PropertySpec}, name)
+	marks, err := r.ZFS.DatasetProperties(ctx, []string{naming.PropertyUID, pools.PropertySpec, operations.PropertyBegun}, name)
 	if err != nil {
 		return nil, fmt.Errorf("read the marks of pool %s: %w", name, err)
 	}

@@ -364,7 +364,7 @@ func TestADatasetThatIsUsedSinceIsNotDestroyed(t *testing.T) {
 		}
 		w.rest("op")
 	}
-	if len(w.node.commands) > 0 {
+	if len(w.node.changes()) > 0 {
 		t.Errorf("commands %q", w.node.commands)
 	}
 	expect(t, w.get("op"), "", v1alpha1.ReasonActionFailed)
@@ -374,7 +374,7 @@ func TestADatasetThatIsUsedSinceIsNotDestroyed(t *testing.T) {
 	}
 	// The same name, but another dataset at the last moment.
 	w.node.users, state.Source.GUID = nil, "999"
-	if _, err := w.agent.destroyDataset(t.Context(), state, nil); err == nil || len(w.node.commands) > 0 {
+	if _, err := w.agent.destroyDataset(t.Context(), state, nil); err == nil || len(w.node.changes()) > 0 {
 		t.Errorf("error %v, commands %q", err, w.node.commands)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-var addVdevKind = traits{disks: true, begin: beginAddVdev, stage: addVdevStage}
+var addVdevKind = traits{disks: true, once: true, begin: beginAddVdev, stage: addVdevStage}
 
 // AddedLayout returns the layout that an addVdev action adds.
 func AddedLayout(vdev v1alpha1.Vdev) zfs.Layout {

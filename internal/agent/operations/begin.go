@@ -20,6 +20,8 @@ import (
 type obstacle struct {
 	final           bool
 	reason, message string
+	// before says that the operation has, or may have, run before.
+	before bool
 	// recheck is when to check again if no watch reports a change.
 	recheck time.Duration
 }
@@ -75,6 +77,9 @@ func waitingOperation(state State) Decision {
 		obstacle = state.poolObstacle(kind)
 	}
 	if obstacle == nil {
+		obstacle = state.replayed()
+	}
+	if obstacle == nil {
 		detail, obstacle = kind.begin(state)
 	}
 	switch {
@@ -82,6 +87,8 @@ func waitingOperation(state State) Decision {
 		return Decision{Begin: true, Handle: strings.TrimSpace(state.Live.GUID + " " + detail), Attempts: state.attempts(),
 			Reason:  v1alpha1.ReasonOperationRunning,
 			Message: "begins", Progress: kind.total(state), Actions: []Action{{Kind: AddOperationFinalizer}}, Recheck: pools.AtOnce}
+	case obstacle.final && obstacle.before:
+		return Decision{Outcome: v1alpha1.OutcomeFailed, Reason: obstacle.reason, Message: obstacle.message}
 	case obstacle.final:
 		return Decision{Outcome: v1alpha1.OutcomeFailed, Reason: obstacle.reason, Message: obstacle.message + "; nothing was done"}
 	}

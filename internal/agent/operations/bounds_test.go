@@ -87,7 +87,7 @@ func TestNothingBeginsPastItsDeadline(t *testing.T) {
 func TestBegunPastItsDeadlineDoesNotRun(t *testing.T) {
 	state := begun(destroyAction, "5")
 	dataset("5", 0)(&state)
-	decided{"AddFinalizer Run", "", v1alpha1.ReasonOperationRunning, "destroying"}.diff(t, Plan(state))
+	decided{"AddFinalizer NoteBegun Run", "", v1alpha1.ReasonOperationRunning, "destroying"}.diff(t, Plan(state))
 	state.Now = operationStart.Add(7 * 24 * time.Hour)
 	decided{"", v1alpha1.OutcomeFailed, v1alpha1.ReasonDeadlineExceeded, "deadline"}.diff(t, Plan(state))
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/storagebench/storagebench/api/v1alpha1"
 )
 
-var copyKind = traits{job: true, begin: beginCopy, stage: jobStage}
+var copyKind = traits{job: true, once: true, begin: beginCopy, stage: jobStage}
 
 // newTarget replaces, in the handle, the guid of the target dataset if the operation creates the dataset.
 const newTarget = "new"

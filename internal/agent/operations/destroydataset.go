@@ -6,7 +6,8 @@ import (
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
-var destroyDatasetKind = traits{job: true, begin: beginDestroyDataset, stage: destroys("dataset", ofSource), size: sizeOf(ofSource)}
+var destroyDatasetKind = traits{job: true, once: true, begin: beginDestroyDataset, stage: destroys("dataset", ofSource),
+	size: sizeOf(ofSource)}
 
 func ofSource(state State) Object { return state.Source }
 

@@ -1,6 +1,7 @@
 package operations
 
-var destroySnapshotKind = traits{job: true, begin: beginDestroySnapshot, stage: destroys("snapshot", ofSnapshot), size: sizeOf(ofSnapshot)}
+var destroySnapshotKind = traits{job: true, once: true, begin: beginDestroySnapshot, stage: destroys("snapshot", ofSnapshot),
+	size: sizeOf(ofSnapshot)}
 
 func ofSnapshot(state State) Object { return state.Snapshot }
 

@@ -22,6 +22,8 @@ type traits struct {
 	disks bool
 	// offline says that it continues although the pool is not imported.
 	offline bool
+	// once says that it changes or destroys disks or data: it does not begin a second time for an object from a backup.
+	once bool
 	// job says that the agent works on it in the background, and again after a restart.
 	job bool
 	// size returns the size of the work. Nil if it is not known before the start.

@@ -111,15 +111,20 @@ type Action struct {
 	Member string
 	// Disks that the action takes.
 	Disks []pools.Disk
+	// Pool and Mark are the BenchmarkPool whose pool gets the mark, and the value of the mark.
+	Pool *v1alpha1.BenchmarkPool
+	Mark string
 }
 
 // ActionKind is the kind of an Action.
 type ActionKind string
 
-// The kinds of an Action. RecordDisks comes before a command that adds disks, as for a pool. RunOperation does what the spec requests,
-// StopOperation stops it early, and CleanUpOperation removes leftovers.
+// The kinds of an Action. NoteBegun comes before the command of an operation that must not run a second time, RecordDisks before a command
+// that adds disks, as for a pool. RunOperation does what the spec requests, StopOperation stops it early, and CleanUpOperation removes
+// leftovers.
 const (
 	AddOperationFinalizer    ActionKind = "AddFinalizer"
+	NoteBegun                ActionKind = "NoteBegun"
 	RecordDisks              ActionKind = "RecordDisks"
 	RunOperation             ActionKind = "Run"
 	StopOperation            ActionKind = "Stop"
@@ -263,6 +268,9 @@ func (s State) run(stage operationStage) Decision {
 			Progress: stage.progress, Recheck: pools.AtOnce}
 	}
 	actions := []Action{{Kind: AddOperationFinalizer}}
+	if note := s.noteBegun(); note != nil {
+		actions = append(actions, *note)
+	}
 	if len(stage.disks) > 0 {
 		actions = append(actions, Action{Kind: RecordDisks, Disks: stage.disks})
 	}

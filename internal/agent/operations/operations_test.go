@@ -303,7 +303,8 @@ func TestOperationsGoOn(t *testing.T) {
 	rebuilt := func(state zfs.ProgressState, job *Job) func(*State) {
 		return func(s *State) { s.Live.Status.Scan, s.Job = scan("resilver", state, time.Second, 0), job }
 	}
-	const runs, takes, isRunning = "AddFinalizer Run", "AddFinalizer RecordDisks Run", v1alpha1.ReasonOperationRunning
+	const runs, takes, isRunning = "AddFinalizer Run", "AddFinalizer NoteBegun RecordDisks Run", v1alpha1.ReasonOperationRunning
+	const runsOnce = "AddFinalizer NoteBegun Run"
 	for name, entry := range map[string]struct {
 		action v1alpha1.PoolAction
 		detail string
@@ -359,7 +360,7 @@ func TestOperationsGoOn(t *testing.T) {
 			s.Live.Status.Vdevs[0].Children = []zfs.VdevStatus{leaf(diskB)}
 		},
 			decided{"", "Failed", v1alpha1.ReasonDeviceNotInPool, "neither"}, "Failed", "Failed", "RemoveFinalizer"},
-		"removal not begun": {removeAction, "mirror-0", func(*State) {}, decided{runs, "", isRunning, "removing"}, "Cancelled", "Failed",
+		"removal not begun": {removeAction, "mirror-0", func(*State) {}, decided{runsOnce, "", isRunning, "removing"}, "Cancelled", "Failed",
 			"RemoveFinalizer"},
 		"removal at work": {removeAction, "mirror-0", func(s *State) { s.Live.Status.Removal = scan("removal", zfs.Running, time.Second, 0) },
 			decided{"", "", isRunning, "removing"}, "Stop", "Stop", "Stop"},
@@ -399,7 +400,7 @@ func TestOperationsGoOn(t *testing.T) {
 		"used meanwhile": {exportAction, "9", func(s *State) {
 			s.Users = []string{"kubelet"}
 		}, decided{"", "", v1alpha1.ReasonPoolInUse, "kubelet"}, "Cancelled", "Failed", "RemoveFinalizer"},
-		"dataset there": {destroyAction, "5", dataset("5", 0), decided{runs, "", isRunning, "destroying"}, "Cancelled", "Failed",
+		"dataset there": {destroyAction, "5", dataset("5", 0), decided{runsOnce, "", isRunning, "destroying"}, "Cancelled", "Failed",
 			"RemoveFinalizer"},
 		"dataset freeing": {destroyAction, "5", dataset("6", 30), decided{"", "", isRunning, "30 bytes"}, "runs to its end", "may continue",
 			"RemoveFinalizer"},
@@ -409,7 +410,7 @@ func TestOperationsGoOn(t *testing.T) {
 		}, decided{"", "", isRunning, "destroying"}, "runs to its end", "may continue", "RemoveFinalizer"},
 		"dataset freed": {destroyAction, "5", dataset("6", 0), decided{"", "Succeeded", v1alpha1.ReasonSucceeded, "free"}, "Succeeded",
 			"Succeeded", "RemoveFinalizer"},
-		"snapshot there": {forgetAction, "5", taken("5", 0), decided{runs, "", isRunning, "destroying bench0/data@s"}, "Cancelled", "Failed",
+		"snapshot there": {forgetAction, "5", taken("5", 0), decided{runsOnce, "", isRunning, "destroying bench0/data@s"}, "Cancelled", "Failed",
 			"RemoveFinalizer"},
 		"snapshot freeing": {forgetAction, "5", taken("6", 30), decided{"", "", isRunning, "snapshot bench0/data@s is destroyed"},
 			"runs to its end", "may continue", "RemoveFinalizer"},

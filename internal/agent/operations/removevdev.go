@@ -8,7 +8,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-var removeVdevKind = traits{disks: true, begin: beginRemoveVdev, stage: removeVdevStage}
+var removeVdevKind = traits{disks: true, once: true, begin: beginRemoveVdev, stage: removeVdevStage}
 
 func beginRemoveVdev(state State) (string, *obstacle) {
 	device := string(state.Operation.Spec.Action.RemoveVdev.Device)

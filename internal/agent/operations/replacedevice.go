@@ -9,7 +9,7 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-var replaceDeviceKind = traits{disks: true, unhealthy: true, begin: beginReplace, stage: replaceStage}
+var replaceDeviceKind = traits{disks: true, unhealthy: true, once: true, begin: beginReplace, stage: replaceStage}
 
 func beginReplace(state State) (string, *obstacle) {
 	action := state.Operation.Spec.Action.ReplaceDevice
