@@ -34,9 +34,12 @@ type delivered struct {
 type arcEvidence struct {
 	demanded int64 // blocks of data that readers asked for
 	fetched  int64 // blocks of data that were read from the pool, by demand or by prefetch
-	cached   int64 // of these, served by a cache device
-	direct   int64 // bytes that bypassed the ARC (O_DIRECT of OpenZFS 2.3)
-	record   int64 // bytes of the largest block, 0 if unknown
+	// cached is how many of these a cache device served. ZFS counts its hits for data and metadata together, so this is an estimate between
+	// cachedLeast and cachedMost.
+	cached, cachedLeast, cachedMost int64
+
+	direct int64 // bytes that bypassed the ARC (O_DIRECT of OpenZFS 2.3)
+	record int64 // bytes of the largest block, 0 if unknown
 }
 
 // collectEvidence picks the changes that show where reads came from.
@@ -85,13 +88,36 @@ func newARCEvidence(sources map[string]sourceDetail, record int64) *arcEvidence 
 			return nil
 		}
 	}
-	return &arcEvidence{
+	found := &arcEvidence{
 		demanded: plus(plus(arc["demand_data_hits"], arc["demand_data_iohits"]), arc["demand_data_misses"]),
 		fetched:  plus(arc["demand_data_misses"], arc["prefetch_data_misses"]),
-		cached:   arc["l2_hits"],
 		direct:   sources["zfs.pool"].Changes["direct_read_bytes"],
 		record:   record,
 	}
+	found.shareHits(arc["l2_hits"], plus(arc["demand_metadata_misses"], arc["prefetch_metadata_misses"]))
+	return found
+}
+
+// shareHits shares the hits of cache devices out between data and metadata, in the proportion in which the ARC missed them.
+func (a *arcEvidence) shareHits(hits, metadataMisses int64) {
+	a.cached = min(a.fetched, mulDiv(hits, a.fetched, plus(a.fetched, metadataMisses)))
+	a.cachedLeast, a.cachedMost = min(a.fetched, max(0, hits-metadataMisses)), min(a.fetched, hits)
+}
+
+// vague reports whether the hits of cache devices may be of so much data or metadata that the estimate says nothing.
+func (a *arcEvidence) vague() bool {
+	return a != nil && mulDiv(a.cachedMost-a.cachedLeast, million, a.demanded) > tolerance
+}
+
+// fewestHits returns the same delta as if all hits of cache devices were of metadata, as far as they can be. Only the remaining ones
+// contradict an expectation that data comes from the pool.
+func (d Delta) fewestHits() Delta {
+	if d.evidence.arc != nil {
+		fewest := *d.evidence.arc
+		fewest.cached = fewest.cachedLeast
+		d.evidence.arc = &fewest
+	}
+	return d
 }
 
 // arcShare returns the part of the demanded blocks that was fetched from devices, in millionths. The hit rate would be misleading: a block
@@ -170,6 +196,9 @@ func (a *arcEvidence) judge(e evidence, read int64) (share int64, text string) {
 // tolerance of 5%. Any is always met. An expectation that cannot be checked is not met. A request for direct I/O is no evidence, because
 // file systems may ignore it. If an invisible cache may have served reads, Cold cannot be confirmed, but Warm can.
 func JudgeCache(expectation string, applicationReadBytes int64, delta Delta) (ok bool, message string) {
+	if expectation == "Cold" {
+		delta = delta.fewestHits()
+	}
 	verdict := judgeMemory(applicationReadBytes, delta)
 	stated := verdict.state(applicationReadBytes)
 	switch expectation {

@@ -184,6 +184,44 @@ func TestDisksOfAPoolAreNotCounted(t *testing.T) {
 	}
 }
 
+// TestHitsOfCacheDevices: ZFS counts them for data and metadata together. Of 1000 blocks of 128 KiB, some were missed by the ARC.
+func TestHitsOfCacheDevices(t *testing.T) {
+	const read = 1000 * 128 << 10
+	for name, c := range map[string]struct {
+		data, prefetched, metadata, hits uint64
+		// share is the metric, -1 if it is left out.
+		share      int64
+		cold, warm bool
+	}{
+		"no cache device":                {1000, 0, 500, 0, 0, true, false},
+		"data only":                      {1000, 0, 0, 600, 600_000, false, false},
+		"prefetched too":                 {600, 400, 0, 600, 600_000, false, false},
+		"all from the cache":             {1000, 0, 40, 1040, 1_000_000, false, true},
+		"a little metadata":              {1000, 0, 30, 515, 500_000, false, false},
+		"less than the metadata":         {1000, 0, 40, 40, 38_000, true, false},
+		"all metadata, or not":           {1000, 0, 300, 200, -1, true, false},
+		"much metadata, and surely data": {1000, 0, 300, 500, -1, false, false},
+		"more hits than misses":          {500, 0, 0, 600, 1_000_000, false, true},
+	} {
+		delta := changed(onDataset(t, nil), map[string]map[string]uint64{"zfs.arc": {"demand_data_hits": 1000 - c.data,
+			"demand_data_misses": c.data, "prefetch_data_misses": c.prefetched, "demand_metadata_misses": c.metadata / 2,
+			"prefetch_metadata_misses": c.metadata - c.metadata/2, "l2_hits": c.hits}})
+		share, found := delta.WithApplication(Application{ReadBytes: read}).Metrics["cacheHitPartsPerMillion"]
+		if !found {
+			share = -1
+		}
+		if cold, words := JudgeCache("Cold", read, delta); cold != c.cold {
+			t.Errorf("%s: cold is %v: %s", name, cold, words)
+		}
+		if warm, words := JudgeCache("Warm", read, delta); warm != c.warm {
+			t.Errorf("%s: warm is %v: %s", name, warm, words)
+		}
+		if noted := strings.Contains(strings.Join(delta.Unavailable, "\n"), "hits of cache devices"); share != c.share || noted != (c.share < 0) {
+			t.Errorf("%s: %d, want %d; noted: %v", name, share, c.share, noted)
+		}
+	}
+}
+
 // TestDisksOfAPoolAreNotGuessed: a label may be left from a former pool, and a device number may belong to another disk now.
 func TestDisksOfAPoolAreNotGuessed(t *testing.T) {
 	for name, c := range map[string]struct {

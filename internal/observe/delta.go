@@ -138,6 +138,10 @@ func (o *Observer) Between(before, after Snapshot) Delta {
 	found := o.collectEvidence(c.details.Sources)
 	if found.doubt != "" {
 		c.missing = append(c.missing, "The share of reads that came from memory is not available: "+found.doubt+".")
+	} else if found.arc.vague() {
+		c.missing = append(c.missing, fmt.Sprintf("The share of reads that came from memory is not available: ZFS does not say whether the "+
+			"hits of cache devices were data, and between %d and %d of the %d blocks of data may have come from them.", found.arc.cachedLeast,
+			found.arc.cachedMost, found.arc.demanded))
 	} else if share, ok := found.arcShare(); ok {
 		c.metrics["cacheHitPartsPerMillion"] = million - share
 		c.details.MetricSources["cacheHitPartsPerMillion"] = "zfs.arc"
@@ -316,7 +320,7 @@ func (d Delta) WithApplication(own Application) Delta {
 		relate(side+"PerMebibyte", side, 1<<20, plus(own.ReadBytes, own.WrittenBytes))
 	}
 	d.relateDisks(own)
-	if verdict := judgeMemory(own.ReadBytes, d); verdict.known && verdict.doubt == "" {
+	if verdict := judgeMemory(own.ReadBytes, d); verdict.known && verdict.doubt == "" && !d.evidence.arc.vague() {
 		d.Metrics["cacheHitPartsPerMillion"] = million - verdict.fromDevices
 	}
 	return d
