@@ -98,7 +98,7 @@ func (p *fakePool) list(root string) []byte {
 			if d.mountedAt != "" {
 				mounted = "yes"
 			}
-			text += fmt.Sprintf("%s\t%s\t%s\t50\t900\t40\t%s\t%s\t%s\n", d.name, d.kind, d.guid, mounted, point, "-")
+			text += fmt.Sprintf("%s\t%s\t%s\t50\t900\t40\t%s\t%s\t%s\t0\n", d.name, d.kind, d.guid, mounted, point, "-")
 		}
 	}
 	return []byte(text)

@@ -186,13 +186,13 @@ func (p *fakePool) mount(dataset string, mounted bool) {
 func (p *fakePool) list(root string) []byte {
 	text := ""
 	for _, name := range p.snapshots {
-		text += name + "\tsnapshot\t1\t1\t-\t1\t-\t-\t-\n"
+		text += name + "\tsnapshot\t1\t1\t-\t1\t-\t-\t-\t-\n"
 	}
 	for name, properties := range p.datasets {
 		if name != root && !strings.HasPrefix(name, root+"/") {
 			continue
 		}
-		text += fmt.Sprintf("%s\tfilesystem\t%d\t1\t1\t1\t%s\t%s\t-\n", name, cmp.Or(p.guids[name], 1),
+		text += fmt.Sprintf("%s\tfilesystem\t%d\t1\t1\t1\t%s\t%s\t-\t0\n", name, cmp.Or(p.guids[name], 1),
 			map[bool]string{true: "yes", false: "no"}[p.mounted[name]], cmp.Or(properties["mountpoint"], "none"))
 	}
 	return []byte(text)

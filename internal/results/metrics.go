@@ -267,7 +267,9 @@ func preparationMetrics() []Metric {
 func operationMetrics() []Metric {
 	return []Metric{
 		{"referencedBytes", UnitBytes, "Data that a snapshot or clone refers to.", Neither, false},
-		{"freedBytes", UnitBytes, "Space that the destruction of a dataset or a snapshot, or a free phase, gave back.", Neither, false},
+		{"freedBytes", UnitBytes,
+			"Space that the destruction of a dataset or a snapshot, or a free phase, gave back, without space that was only reserved.", Neither,
+			false},
 		{"commandNanoseconds", UnitNanoseconds,
 			"Time until the command that destroys a dataset returned; its space is freed in the background.", Lower, false},
 		{"sentBytes", UnitBytes, "Stream that a replication sent.", Lower, false},

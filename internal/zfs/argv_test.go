@@ -190,7 +190,7 @@ var calls = map[string][]call{
 		_, err := c.Datasets(ctx, a[0])
 		return err
 	},
-		"zfs list -Hp -r -t filesystem,volume,snapshot -o name,type,guid,used,available,referenced,mounted,mountpoint,origin p/a"}},
+		"zfs list -Hp -r -t filesystem,volume,snapshot -o name,type,guid,used,available,referenced,mounted,mountpoint,origin,usedbyrefreservation p/a"}},
 	"SendSize": {
 		{[]string{"p/a@s", "p/a@r"}, func(ctx context.Context, c *zfs.Client, a []string) error {
 			_, err := c.SendSize(ctx, zfs.SendOptions{Snapshot: a[0], From: a[1], Compressed: true})

@@ -3,6 +3,7 @@ package zfs
 import (
 	"cmp"
 	"context"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,9 +159,11 @@ func (c *Client) InheritProperty(ctx context.Context, object, name string) error
 type Dataset struct {
 	Name string
 	// Type is filesystem, volume or snapshot.
-	Type            string
-	GUID            string
-	UsedBytes       int64
+	Type      string
+	GUID      string
+	UsedBytes int64
+	// ReservedBytes are those of UsedBytes that hold no data: what refreservation of the dataset, and of all below it, keeps free for them.
+	ReservedBytes   int64
 	AvailableBytes  int64
 	ReferencedBytes int64
 	// Mounted says whether the dataset is mounted in the node's own namespace. It can be false while a pod still uses the dataset.
@@ -170,7 +173,8 @@ type Dataset struct {
 	Origin string
 }
 
-var datasetColumns = []string{"name", "type", "guid", "used", "available", "referenced", "mounted", "mountpoint", "origin"}
+var datasetColumns = []string{"name", "type", "guid", "used", "available", "referenced", "mounted", "mountpoint", "origin",
+	"usedbyrefreservation"}
 
 // Datasets lists a dataset and everything below it, including snapshots.
 func (c *Client) Datasets(ctx context.Context, root string) ([]Dataset, error) {
@@ -190,17 +194,34 @@ func parseDatasets(command, output string) ([]Dataset, error) {
 	err := eachRow(command, output, len(datasetColumns), func(fields []string) error {
 		dataset := Dataset{Name: fields[0], Type: fields[1], GUID: fields[2], Mounted: fields[6] == "yes",
 			MountPoint: unset(fields[7]), Origin: unset(fields[8])}
-		for at, value := range []*int64{&dataset.UsedBytes, &dataset.AvailableBytes, &dataset.ReferencedBytes} {
-			read, err := number(fields[3+at])
+		for at, value := range map[int]*int64{3: &dataset.UsedBytes, 4: &dataset.AvailableBytes, 5: &dataset.ReferencedBytes,
+			9: &dataset.ReservedBytes} {
+			read, err := number(fields[at])
 			if err != nil {
-				return malformed(command, "a whole number as "+datasetColumns[3+at], fields[3+at])
+				return malformed(command, "a whole number as "+datasetColumns[at], fields[at])
 			}
 			*value = read
 		}
 		datasets = append(datasets, dataset)
 		return nil
 	})
+	addReserved(datasets)
 	return datasets, err
+}
+
+// addReserved adds what is reserved for a dataset to all datasets above it, because it is part of their used bytes too.
+func addReserved(datasets []Dataset) {
+	places, own := map[string]int{}, make([]int64, len(datasets))
+	for at, dataset := range datasets {
+		places[dataset.Name], own[at] = at, dataset.ReservedBytes
+	}
+	for at, dataset := range datasets {
+		for above := path.Dir(dataset.Name); above != "." && own[at] > 0; above = path.Dir(above) {
+			if place, listed := places[above]; listed {
+				datasets[place].ReservedBytes += own[at]
+			}
+		}
+	}
 }
 
 func unset(value string) string {

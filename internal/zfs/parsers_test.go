@@ -181,6 +181,29 @@ func TestDatasets(t *testing.T) {
 	if len(datasets) != 5 || clone.Origin != "sbz/fs@a" || volume.Type != "volume" || volume.UsedBytes != 70254592 || volume.MountPoint != "" {
 		t.Errorf("%+v", datasets)
 	}
+	// The pool uses what is reserved for its volume.
+	if pool := datasets[0]; volume.UsedBytes-volume.ReservedBytes != 57344 || pool.ReservedBytes != volume.ReservedBytes {
+		t.Errorf("reserved are %d bytes of the volume and %d of the pool", volume.ReservedBytes, pool.ReservedBytes)
+	}
+}
+
+// TestReservedBytes: what is reserved for a volume is used by all datasets above it, and by no others.
+func TestReservedBytes(t *testing.T) {
+	row := func(name, kind, reserved string) string {
+		return strings.Join([]string{name, kind, "7", "100", "900", "5", "no", "none", "-", reserved}, "\t") + "\n"
+	}
+	datasets, err := parseDatasets("", row("p/a", "filesystem", "1")+row("p/a@s", "snapshot", "-")+row("p/a/b", "filesystem", "0")+
+		row("p/a/b/v", "volume", "20")+row("p/a/b/w", "volume", "300")+row("p/a/bc", "filesystem", "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []int64
+	for _, dataset := range datasets {
+		got = append(got, dataset.ReservedBytes)
+	}
+	if diff := cmp.Diff([]int64{321, 0, 320, 20, 300, 0}, got); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func TestHistograms(t *testing.T) {

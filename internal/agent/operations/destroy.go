@@ -2,9 +2,10 @@ package operations
 
 import "github.com/storagebench/storagebench/api/v1alpha1"
 
-// sizeOf returns a function for the size of the work: the space that destroying a dataset or snapshot frees.
+// sizeOf returns a function for the size of the work: the space that destroying a dataset or snapshot frees. What is only reserved, as for
+// a volume that is not full, holds nothing to free.
 func sizeOf(object func(State) Object) func(State) int64 {
-	return func(state State) int64 { return object(state).UsedBytes }
+	return func(state State) int64 { return max(object(state).UsedBytes-object(state).ReservedBytes, 0) }
 }
 
 // destroys returns the stage function of a destruction. ZFS frees the space in the background, and reports the progress only for the whole

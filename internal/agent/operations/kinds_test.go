@@ -74,6 +74,18 @@ func TestDurationsOfOtherAgents(t *testing.T) {
 	}
 }
 
+// TestReservedSpaceIsNotFreed: a volume uses what is reserved for it, but only its data has to be freed.
+func TestReservedSpaceIsNotFreed(t *testing.T) {
+	for _, c := range []struct{ used, reserved, want int64 }{{100, 0, 100}, {100, 60, 40}, {100, 100, 0}, {100, 101, 0}} {
+		state := unhindered(destroyAction)
+		state.Source.Name, state.Source.UsedBytes, state.Source.ReservedBytes = "bench0/data", c.used, c.reserved
+		decision := Plan(state)
+		if !decision.Begin || decision.Progress == nil || decision.Progress.TotalBytes != c.want {
+			t.Errorf("%d bytes used, %d of them reserved: %+v, want %d to free", c.used, c.reserved, decision, c.want)
+		}
+	}
+}
+
 // TestWhatATrimReports: the text status of OpenZFS before 2.3 has percentages, and neither bytes nor errors.
 func TestWhatATrimReports(t *testing.T) {
 	for name, c := range map[string]struct {
