@@ -7,22 +7,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/storagebench/storagebench/internal/naming"
-
 	corev1 "k8s.io/api/core/v1"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/results"
 )
 
@@ -41,8 +36,10 @@ type acceptOptions struct {
 func (o *acceptOptions) addAcceptFlags(flags *pflag.FlagSet, suffix string) {
 	o.addFlags(flags)
 	flags.StringVar(&o.from, "from", "",
-		"use the results.json in `FILE`, as written by run --local, instead of those of a StorageBenchmark; - is the standard input")
-	flags.StringVar(&o.name, "name", "", "`NAME` of the ConfigMap (default: that of the StorageBenchmark with "+suffix+" behind it)")
+		"use the results.json in `FILE`, or in a folder that run --local has written, instead of those of a StorageBenchmark; - is the standard "+
+			"input")
+	flags.StringVar(&o.name, "name", "", "`NAME` of the ConfigMap (default: that of the document in --add-to; without it, the name of the "+
+		"StorageBenchmark with "+suffix+" behind it)")
 	flags.StringVar(&o.note, "note", "", "`TEXT` with who accepted it, and why")
 	flags.StringVar(&o.addTo, "add-to", "", "add the results to the document in this `FILE|NAME` (default: the ConfigMap of that name in the "+
 		"cluster, if it exists)")
@@ -87,19 +84,28 @@ func (a *App) accept(ctx context.Context, of acceptance, names []string, options
 		return err
 	}
 	making := options.options(a)
-	if making.AddTo, err = a.acceptedBefore(ctx, experiment.Benchmark.Name+of.suffix, benchmark != nil, options); err != nil {
+	before, err := a.acceptedBefore(ctx, experiment.Benchmark.Name+of.suffix, benchmark != nil, options)
+	if err != nil {
 		return err
+	}
+	name := experiment.Benchmark.Name + of.suffix
+	if before != nil {
+		making.AddTo, name = &before.Baseline, cmp.Or(before.configMap.GetName(), name)
 	}
 	baseline, warnings, err := of.make(experiment, making)
 	if err != nil {
 		return exit(ExitRefused, err)
+	}
+	if before != nil && of.suffix == baselineSuffix && !before.sharesVariant(experiment) { // a calibration pools the variants anyway
+		return exitf(ExitRefused, "%s and the results of %s have no variant in common: keep these in another file, or start over with --replace",
+			before.where, experiment.Benchmark.Name)
 	}
 	text, err := baseline.Encode()
 	if err != nil {
 		return exit(ExitRefused, err)
 	}
 	if options.name == "" && benchmark != nil {
-		if named := of.named(&benchmark.Spec); named != "" && named != benchmark.Name+of.suffix {
+		if named := of.named(&benchmark.Spec); named != "" && named != name {
 			warnings = append(warnings, fmt.Sprintf("spec.%s of StorageBenchmark %s names ConfigMap %s: to use it, add --name %s",
 				of.what, benchmark.Name, named, named))
 		}
@@ -107,12 +113,13 @@ func (a *App) accept(ctx context.Context, of acceptance, names []string, options
 	if count := len(baseline.Experiments); count > 1 {
 		_, _ = fmt.Fprintf(a.Err, "It has %d experiments of at most %d; --replace would start over.\n", count, results.MaxBaselineExperiments)
 	}
-	return a.printAccepted(experiment, options, of.suffix, text, warnings)
+	options.name = cmp.Or(options.name, name)
+	return a.printAccepted(experiment, before, options, text, warnings)
 }
 
 // acceptedBefore returns the document to add the results to: the one that the user names, or the one in the cluster that would be
 // overwritten. It returns nil if there is none.
-func (a *App) acceptedBefore(ctx context.Context, defaultName string, inCluster bool, options acceptOptions) (*results.Baseline, error) {
+func (a *App) acceptedBefore(ctx context.Context, defaultName string, inCluster bool, options acceptOptions) (*acceptedIn, error) {
 	name := options.addTo
 	if name == "" {
 		if options.replace || !inCluster {
@@ -135,10 +142,9 @@ func (a *App) acceptedBefore(ctx context.Context, defaultName string, inCluster 
 		if err != nil {
 			return nil, exitf(ExitRefused, "ConfigMap %s: %w: correct it, or start over with --replace", cluster.key(name), err)
 		}
-		return &before, nil
+		return &acceptedIn{before, &stored, "ConfigMap " + cluster.key(name).String()}, nil
 	}
-	before, err := a.readAccepted(ctx, name, options.Connection)
-	return &before, err
+	return a.findAccepted(ctx, name, options.Connection)
 }
 
 // nameOrFile requires one name, or none with --from.
@@ -162,11 +168,12 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 func (a *App) finishedExperiment(ctx context.Context, names []string,
 	options acceptOptions) (results.Experiment, *v1alpha1.StorageBenchmark, error) {
 	if options.from != "" {
-		text, err := readFile(options.from, a.In)
+		from := resultsIn(options.from)
+		text, err := readFile(from, a.In)
 		if err != nil {
 			return results.Experiment{}, nil, err
 		}
-		experiment, err := decodeExperiment(options.from, text)
+		experiment, err := decodeExperiment(from, text)
 		return experiment, nil, err
 	}
 	cluster, err := a.connect(options.Connection)
@@ -225,15 +232,19 @@ type manifestMetadata struct {
 	Labels    map[string]string `yaml:"labels"`
 }
 
-// printAccepted prints the manifest of a ConfigMap with a document. The ConfigMap has no label with the UID of the benchmark, because
-// the operator would then treat it as its own.
-func (a *App) printAccepted(experiment results.Experiment, options acceptOptions, suffix string, text []byte, warnings []string) error {
+// printAccepted prints the manifest of a ConfigMap with a document. If it was there before, it stays in its namespace, and belongs to the
+// same benchmark. The ConfigMap has no label with the UID of the benchmark, because the operator would then treat it as its own.
+func (a *App) printAccepted(experiment results.Experiment, before *acceptedIn, options acceptOptions, text []byte,
+	warnings []string) error {
 	of := experiment.Benchmark
-	options.name = cmp.Or(options.name, of.Name+suffix)
 	if problems := validation.IsDNS1123Subdomain(options.name); len(problems) > 0 {
 		return exitf(ExitUsage, "--name %q is not a valid ConfigMap name: %s", options.name, problems[0])
 	}
-	namespace := options.Namespace
+	namespace, label := options.Namespace, naming.BenchmarkLabel(of.Name)
+	if before != nil {
+		namespace = cmp.Or(namespace, before.configMap.GetNamespace())
+		label = cmp.Or(before.configMap.GetLabels()[v1alpha1.LabelBenchmark], label)
+	}
 	if namespace == "" && of.Namespace != localNamespace {
 		namespace = of.Namespace
 	}
@@ -252,7 +263,7 @@ func (a *App) printAccepted(experiment results.Experiment, options acceptOptions
 	err := errors.Join(encoder.Encode(configMapManifest{
 		APIVersion: "v1", Kind: kindConfigMap,
 		Metadata: manifestMetadata{Name: options.name, Namespace: namespace, Labels: map[string]string{
-			v1alpha1.LabelBenchmark: naming.BenchmarkLabel(of.Name), v1alpha1.LabelExperiment: experiment.Experiment}},
+			v1alpha1.LabelBenchmark: label, v1alpha1.LabelExperiment: experiment.Experiment}},
 		Data: map[string]string{results.KeyBaseline: string(text)},
 	}), encoder.Close())
 	if err == nil {
@@ -263,102 +274,3 @@ func (a *App) printAccepted(experiment results.Experiment, options acceptOptions
 
 // maxAnnotationBytes leaves some of the 256 KiB for other annotations.
 const maxAnnotationBytes = 240 << 10
-
-// readAccepted finds a baseline by its file or ConfigMap name.
-func (a *App) readAccepted(ctx context.Context, nameOrFile string, connection Connection) (results.Baseline, error) {
-	data, where, err := a.acceptedData(ctx, nameOrFile, connection)
-	if err != nil {
-		return results.Baseline{}, err
-	}
-	document, err := results.DecodeBaseline(data)
-	switch {
-	case errors.Is(err, results.ErrMissing):
-		err = exitf(ExitNotFound, "%s: %w", where, err)
-	case err != nil:
-		err = exitf(ExitRefused, "%s: %w", where, err)
-	}
-	return document, err
-}
-
-// acceptedData returns the data of a ConfigMap, which is in a file or in the cluster, and where it was found.
-func (a *App) acceptedData(ctx context.Context, nameOrFile string,
-	connection Connection) (data map[string]string, where string, err error) {
-	if isFile(nameOrFile) {
-		return dataInFile(nameOrFile, results.KeyBaseline, a)
-	}
-	cluster, err := a.connect(connection)
-	if err != nil {
-		return nil, "", err
-	}
-	var stored corev1.ConfigMap
-	where = "ConfigMap " + cluster.key(nameOrFile).String()
-	err = cluster.Client.Get(ctx, cluster.key(nameOrFile), &stored)
-	if apierrors.IsNotFound(err) {
-		return nil, "", exitf(ExitNotFound, "%s does not exist: apply its manifest first; to use a file, name it with its extension or as ./%s",
-			where,
-			nameOrFile)
-	}
-	if err != nil {
-		return nil, "", explain("read "+where, err)
-	}
-	return stored.Data, where, nil
-}
-
-// isFile distinguishes a file from the name of a ConfigMap, which may have dots but no slashes.
-func isFile(name string) bool {
-	switch filepath.Ext(name) {
-	case ".yaml", ".yml", ".json":
-		return true
-	}
-	if name == "-" || strings.ContainsRune(name, filepath.Separator) {
-		return true
-	}
-	info, err := os.Stat(name)
-	return err == nil && info.Mode().IsRegular()
-}
-
-// dataInFile finds the only ConfigMap with the given key among the manifests of a file.
-func dataInFile(file, key string, a *App) (data map[string]string, where string, err error) {
-	manifests, err := readManifests(file, a.In)
-	if err != nil && !errors.Is(err, errNoManifest) {
-		return nil, "", err
-	}
-	for _, one := range manifests {
-		if found := one.configMapData(); found[key] != "" {
-			if data != nil {
-				return nil, "", exitf(ExitRefused, "%s: two ConfigMaps in it have %s: use a file with one", file, key)
-			}
-			data, where = found, one.at("data")
-		}
-	}
-	if data == nil {
-		return nil, "", exitf(ExitNotFound, "%s: no ConfigMap in it has %s", file, key)
-	}
-	return data, where, nil
-}
-
-// configMapData returns the data of a ConfigMap, or nil for all other kinds.
-func (m *manifest) configMapData() map[string]string {
-	if !m.isConfigMap() {
-		return nil
-	}
-	fields, _ := m.object.Object["data"].(map[string]any)
-	data := map[string]string{}
-	for key, value := range fields {
-		if text, is := value.(string); is {
-			data[key] = text
-		}
-	}
-	return data
-}
-
-// isAccepted reports whether the manifest is a ConfigMap with a baseline.
-func (m *manifest) isAccepted() bool { return m.configMapData()[results.KeyBaseline] != "" }
-
-// checkAccepted validates a ConfigMap with a baseline as the operator does.
-func (m *manifest) checkAccepted() []problem {
-	if _, err := results.DecodeBaseline(m.configMapData()); err != nil {
-		return []problem{{"data[" + results.KeyBaseline + "]", err.Error()}}
-	}
-	return nil
-}

@@ -154,6 +154,9 @@ func TestAcceptRefuses(t *testing.T) {
 		{[]string{"calibration", "diff"}, ExitUsage, `unknown command "diff" for calibration: use accept, show`},
 		{[]string{"baseline", "accept", "absent"}, ExitNotFound, `"absent" not found`},
 		{[]string{"baseline", "accept", "--from", "/none/results.json"}, ExitNotFound, "no such file"},
+		{[]string{"baseline", "accept", "--from", t.TempDir()}, ExitRefused, "is a folder: name a file in it"},
+		{[]string{"baseline", "show", filepath.Dir(of(nightly()))}, ExitRefused,
+			"is a folder with results, of which accept makes a document: kubectl storagebench baseline accept --from /"},
 		{[]string{"baseline", "accept", "--from", file(t, "x", "[]")}, ExitRefused, "use a results.json"},
 		{[]string{"baseline", "accept", "--from", file(t, "x", "{}")}, ExitRefused, "of this release"},
 		{[]string{"baseline", "accept", "--from", of(failed)}, ExitRefused, "is Failed: too slow; results worse than allowed"},
@@ -346,6 +349,53 @@ func TestAcceptAdds(t *testing.T) {
 			if code != test.code || !strings.Contains(said, test.says) || strings.Count(out, `"experiment": `) != test.count {
 				t.Errorf("%s, %s: %d %s\n%.900s", kind, name, code, said, out)
 			}
+		}
+	}
+}
+
+// TestAcceptKeepsTheName: what is added to a document keeps its name, its namespace and the benchmark in its label, or the gates that name
+// it would miss it.
+func TestAcceptKeepsTheName(t *testing.T) {
+	_, manifest, _ := called(t, storedBenchmark(t, nightly(), nil), "baseline", "accept", "nightly", "--name", "gate-baseline", "-n", "lab")
+	path := file(t, "gb.yaml", manifest)
+	later := nightly()
+	later.Experiment, later.Benchmark.Name, later.Benchmark.Namespace = "9a8b7c6d", "gate-12345", localNamespace
+	job := file(t, "results.json", encoded(t, later))
+	for name, test := range map[string]struct {
+		arguments []string
+		want      string
+	}{
+		"as it was": {nil, "  name: gate-baseline\n  namespace: lab\n  labels:\n    storagebench.dev/benchmark: nightly\n"},
+		"as asked": {[]string{"--name", "new", "-n", "prod"},
+			"  name: new\n  namespace: prod\n  labels:\n    storagebench.dev/benchmark: nightly\n"},
+	} {
+		code, out, said := called(t, newHub(t), append([]string{"baseline", "accept", "--from", job, "--add-to", path}, test.arguments...)...)
+		if code != ExitPassed || !strings.Contains(out, test.want) || !strings.Contains(said, "It has 2 experiments") {
+			t.Errorf("%s: %d %s\n%.300s", name, code, said, out)
+		}
+	}
+	h := storedBenchmark(t, later, &v1alpha1.Baseline{ConfigMap: v1alpha1.ConfigMapName{Name: "gate-baseline"}})
+	if code, out, said := called(t, h, "baseline", "accept", "nightly", "--add-to", path); code != ExitPassed ||
+		!strings.Contains(out, "name: gate-baseline\n") || strings.Contains(said, "add --name") {
+		t.Errorf("%d %s\n%.300s", code, said, out)
+	}
+}
+
+// TestAcceptOfOtherVariants: a baseline is of the same variants on other days. A calibration pools variants.
+func TestAcceptOfOtherVariants(t *testing.T) {
+	other := nightly()
+	other.Experiment = "9a8b7c6d"
+	for i := range other.Runs {
+		other.Runs[i].Variant += "-new"
+	}
+	other.Variants = results.Summarise(other.Runs)
+	from := file(t, "results.json", encoded(t, other))
+	for kind, want := range map[string]int{"baseline": ExitRefused, "calibration": ExitPassed} {
+		_, manifest, _ := called(t, storedBenchmark(t, nightly(), nil), kind, "accept", "nightly")
+		code, out, said := called(t, newHub(t), kind, "accept", "--from", from, "--add-to", file(t, "before.yaml", manifest))
+		if code != want || (out == "") != (want == ExitRefused) || (want == ExitRefused) != strings.Contains(said,
+			"have no variant in common: keep these in another file, or start over with --replace") {
+			t.Errorf("%s: %d %s", kind, code, said)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -32,12 +33,12 @@ func (a *App) compareCommand() *cobra.Command {
 		Short: "Compare the numbers of two finished experiments, without a verdict",
 		Long: `Compare two finished experiments, metric by metric: their medians, and how much B differs from A with an interval. Each of them is
 a StorageBenchmark, NAME@EXPERIMENT for one of its earlier experiments, or a results.json as 'run --local' and 'report --output-dir'
-write it.
+write it, or the folder with it.
 
 It gives no verdict: a gate does, with a tolerance that was chosen before.`,
 		Example: `  kubectl storagebench compare ageing-8k ageing-16k
   kubectl storagebench compare nightly@5c1f0a92 nightly
-  kubectl storagebench compare before/results.json after/results.json`,
+  kubectl storagebench compare before after`,
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) != 2 {
 				return exitf(ExitUsage, "compare needs two experiments: kubectl storagebench compare A B")
@@ -83,6 +84,12 @@ func (a *App) compare(ctx context.Context, nameA, nameB string, options compareO
 // experimentOf reads the results in a file, of a benchmark, or of NAME@EXPERIMENT.
 func (a *App) experimentOf(ctx context.Context, given string, connection Connection) (results.Experiment, error) {
 	options := acceptOptions{Connection: connection}
+	if file := resultsIn(given); file != given {
+		if !strings.ContainsRune(given, filepath.Separator) { // it might also be the name of a StorageBenchmark
+			_, _ = fmt.Fprintf(a.Err, "%s is a folder here: its results.json is used\n", clean(given))
+		}
+		given = file
+	}
 	name, of, earlier := strings.Cut(given, "@")
 	if isFile(given) {
 		options.from = given

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -107,6 +109,37 @@ func TestCompareOfOtherThings(t *testing.T) {
 	b = file(t, "results.json", encoded(t, bare))
 	if code, _, errors := called(t, newHub(t), "compare", a, b); code != ExitNotFound || !strings.Contains(errors, "add --all for the others") {
 		t.Errorf("%d %s", code, errors)
+	}
+}
+
+// TestFoldersOfResults: where a results.json can be named, its folder can be named too, and report says what is in it.
+func TestFoldersOfResults(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, folder := range []string{"before", "after"} {
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "results.json"), []byte(encoded(t, nightly())), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		arguments []string
+		code      int
+		says      string
+	}{
+		{[]string{"compare", "before", "after"}, ExitPassed, "after is a folder here: its results.json is used"},
+		{[]string{"compare", "./before", "after/"}, ExitPassed, "+0.0%"},
+		{[]string{"baseline", "accept", "--from", "before"}, ExitPassed, "name: nightly-baseline"},
+		{[]string{"baseline", "show", "before"}, ExitRefused, "kubectl storagebench baseline accept --from before"},
+		{[]string{"report", "before"}, ExitUsage, "before/results.json is a file, and this command prints reports from the cluster"},
+		{[]string{"report", "before/results.json"}, ExitUsage, "run --local has written report.html"},
+	} {
+		app, out, problem := testApp()
+		app.Connect = func(Connection) (*Cluster, error) { return nil, errNoCluster }
+		if code := app.Main(t.Context(), test.arguments); code != test.code || !strings.Contains(out.String()+problem.String(), test.says) {
+			t.Errorf("%v: %d %s%s", test.arguments, code, out, problem)
+		}
 	}
 }
 

@@ -93,6 +93,9 @@ func readFile(file string, stdin io.Reader) ([]byte, error) {
 			return nil, exit(ExitError, err)
 		}
 		defer func() { _ = opened.Close() }()
+		if info, err := opened.Stat(); err == nil && info.IsDir() {
+			return nil, exitf(ExitRefused, "%s is a folder: name a file in it", file)
+		}
 		source = opened
 	}
 	text, err := io.ReadAll(io.LimitReader(source, maxManifestBytes+1))

@@ -61,6 +61,10 @@ func (a *App) reportCommand() *cobra.Command {
 
 func (a *App) report(ctx context.Context, name string, options reportOptions) error {
 	cluster, err := a.connect(options.Connection)
+	if file := resultsIn(name); isFile(file) && (errors.Is(err, errNoCluster) || strings.ContainsRune(name, filepath.Separator)) {
+		return exitf(ExitUsage, "%s is a file, and this command prints reports from the cluster: run --local has written report.html, report.md "+
+			"and junit.xml beside results.json", file)
+	}
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func TestReportOfAnotherName(t *testing.T) {
 		says string
 	}{
 		"absent":           {ExitNotFound, `"absent" not found: see kubectl storagebench list -A`},
-		"out/results.json": {ExitUsage, "write the name of a StorageBenchmark in the cluster. For files, there are compare A B"},
+		"out/results.json": {ExitUsage, "run --local has written report.html, report.md and junit.xml beside results.json"},
 		"nightly@12345e67": {ExitUsage, "write the name of a StorageBenchmark in the cluster"},
 	} {
 		if code, out, errors := called(t, newHub(t), "report", name); code != want.code || !strings.Contains(errors, want.says) {
