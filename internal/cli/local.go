@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -17,6 +18,7 @@ import (
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/verdict"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
@@ -151,7 +153,16 @@ func (a *App) localExperiment(ctx context.Context, file string, options runOptio
 	if err != nil {
 		return nil, verdict.Standards{}, err
 	}
-	standards, err := verdict.ReadStandards(&checked.benchmark.Spec, func(name string) (map[string]string, bool, error) {
+	if slices.ContainsFunc(checked.benchmark.Spec.Gates, gate.AsksHistory) {
+		_, _ = fmt.Fprintln(a.Err, "A local run keeps no history: gates to History will not pass. Compare with a baseline: to: Baseline")
+	}
+	standards, err := a.standardsIn(manifests, &checked.benchmark.Spec)
+	return checked, standards, err
+}
+
+// standardsIn reads the documents that the gates use. One that is in none of the files can only be named: nothing is applied here.
+func (a *App) standardsIn(manifests []*manifest, spec *v1alpha1.StorageBenchmarkSpec) (verdict.Standards, error) {
+	standards, err := verdict.ReadStandards(spec, func(name string) (map[string]string, bool, error) {
 		for _, one := range manifests {
 			if one.isConfigMap() && one.object.GetName() == name {
 				return one.configMapData(), true, nil
@@ -161,7 +172,14 @@ func (a *App) localExperiment(ctx context.Context, file string, options runOptio
 			"ConfigMap %s of the benchmark is in no file: gates that need it will not pass. Name its file with --with\n", clean(name))
 		return nil, false, nil
 	})
-	return checked, standards, err
+	for what, refused := range map[string]*gate.Refusal{"baseline": standards.BaselineRefused, "calibration": standards.CalibrationRefused} {
+		if refused != nil && !refused.Invalid { // it is missing
+			absent, _, _ := strings.Cut(refused.Message, ":")
+			refused.Message = fmt.Sprintf("%s in the files: make it with 'kubectl storagebench %s accept --from', and name its file with --with",
+				absent, what)
+		}
+	}
+	return standards, err
 }
 
 // localBenchmark validates the only benchmark of the manifests.

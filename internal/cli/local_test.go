@@ -379,6 +379,15 @@ func TestLocalKilledBefore(t *testing.T) {
 	}
 }
 
+// TestLocalHistory: a local run has no history, however often it is repeated, and says so before it measures.
+func TestLocalHistory(t *testing.T) {
+	_, said, _, _ := runHere(t, &executor{}, here(t, "  gates:\n"+
+		"  - {name: not-slower, compare: {metric: read.readOperationsPerSecond, to: History, tolerance: 10%}}\n"))
+	if !strings.Contains(said, "A local run keeps no history: gates to History will not pass. Compare with a baseline: to: Baseline\n") {
+		t.Error(said)
+	}
+}
+
 // TestLocalBaseline: gates of a local run compare with a baseline in a file.
 func TestLocalBaseline(t *testing.T) {
 	const gated = "  baseline: {configMap: {name: accepted}}\n  gates:\n" +
@@ -397,7 +406,8 @@ func TestLocalBaseline(t *testing.T) {
 		return measured(request, rate+runs%7), nil
 	}
 	_, said, volume, output := runHere(t, e, many(gated))
-	if !strings.Contains(said, "ConfigMap accepted of the benchmark is in no file") || !strings.Contains(said, "BaselineMissing") {
+	if !strings.Contains(said, "ConfigMap accepted of the benchmark is in no file") || !strings.Contains(said, "BaselineMissing") ||
+		!strings.Contains(said, "does not exist in the files: make it with 'kubectl storagebench baseline accept --from', and name its file with --with") {
 		t.Errorf("without the file:\n%s", said)
 	}
 	accept := func(folder string) string {
