@@ -159,7 +159,7 @@ spec.baseline.allowDifferences does not allow, gates cannot compare with the bas
 		},
 	}
 	options.addFlags(command.Flags())
-	command.Flags().StringVar(&options.from, "from", "", 
+	command.Flags().StringVar(&options.from, "from", "",
 		"use the results.json in `FILE`, or in a folder that run --local has written, instead of those of a StorageBenchmark")
 	command.Flags().StringVar(&options.baseline, "baseline", "",
 		"compare with the baseline in this `FILE|NAME` instead of the one in spec.baseline")

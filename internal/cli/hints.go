@@ -89,7 +89,12 @@ func (k *kindSchema) messageOf(wrong *field.Error) string {
 		return typeMessage(wrong)
 	case field.ErrorTypeNotSupported:
 		return wrong.ErrorBody() + supported(wrong)
+	case field.ErrorTypeDuplicate:
+		return duplicate(wrong)
 	case field.ErrorTypeInvalid:
+		if hint := nameLike(wrong); hint != "" {
+			return fmt.Sprintf("Invalid value: %q: %s", wrong.BadValue, hint)
+		}
 		if hint := k.bounds(wrong); hint != "" {
 			return fmt.Sprintf("Invalid value: %v: %s", wrong.BadValue, hint)
 		}
@@ -106,6 +111,13 @@ var (
 	vdevsOnly = regexp.MustCompile(`\.(vdevs|log|special)\[[0-9]+\]$`)
 )
 
+// mapsOfFields are examples of fields that have fields of their own, where users write a single value or a list.
+var mapsOfFields = map[string]string{
+	"adaptive": "{maxRepetitions: 12}", "baseline": "{configMap: {name: nightly-baseline}}", "configMap": "{name: nightly-baseline}",
+	"fill": "{to: 80%}", "matrix": "{storageClass.name: [fast, slow]}", "schedule": `{cron: "0 3 * * *"}`,
+	"storageClass": "{name: fast, size: 20Gi}", "target": "{storageClass: {name: fast, size: 20Gi}}", "workload": "{oltp: {duration: 60s}}",
+}
+
 // typeMessage returns the message for a value of the wrong type.
 func typeMessage(wrong *field.Error) string {
 	_, types, found := strings.Cut(wrong.Detail, "must be of type ")
@@ -120,8 +132,36 @@ func typeMessage(wrong *field.Error) string {
 	if list := vdevsOnly.FindStringSubmatch(wrong.Field); list != nil {
 		return fmt.Sprintf("write a map of fields instead of %s, such as %s: [{type: stripe, devices: [DISK]}]", given, list[1])
 	}
-	return fmt.Sprintf("write %s instead of %s", wanted, given)
+	message, name := fmt.Sprintf("write %s instead of %s", wanted, given), wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:]
+	if example := mapsOfFields[name]; example != "" && wanted == namesOfTypes["object"] {
+		message += fmt.Sprintf(", such as %s: %s", name, example)
+	}
+	return message
 }
+
+// duplicate returns the message for an entry of a list that has another one with the same name or value.
+func duplicate(wrong *field.Error) string {
+	keys, _ := wrong.BadValue.(map[string]any)
+	if name, is := keys["name"].(string); is && len(keys) == 1 {
+		return fmt.Sprintf("%s is the name of another one: give each a name of its own", name)
+	}
+	return wrong.ErrorBody() + ": remove one of them"
+}
+
+// nameLike returns a valid name that is like the given one, if the name of an object is not valid. Otherwise it returns an empty string.
+func nameLike(wrong *field.Error) string {
+	given, _ := wrong.BadValue.(string)
+	if wrong.Field != "metadata.name" && wrong.Field != "metadata.namespace" || !strings.Contains(wrong.Detail, "RFC 1123") {
+		return ""
+	}
+	hint := "write lower-case letters, digits and -, with a letter or digit at both ends"
+	if like := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(given), "-"), "-"); like != "" {
+		hint += ", such as " + like
+	}
+	return hint
+}
+
+var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
 var inQuotes = regexp.MustCompile(`"([^"]*)"`)
 

@@ -67,6 +67,16 @@ func TestHints(t *testing.T) {
 			dataset + `.type: Unsupported value: "filesystem": supported values: "Filesystem", "Volume": write Filesystem`}},
 		"list of operations": {phase: "{name: r, measure: {workload: {oltp: {}}, operate: [{snapshot: {dataset: data, name: s}}]}}", want: []string{
 			"spec.phases[1].measure.operate: write a map of fields instead of a list"}},
+		"one value for fields": {more: "adaptive: true", want: []string{
+			"spec.adaptive: write a map of fields instead of true or false, such as adaptive: {maxRepetitions: 12}"}},
+		"list for fields": {more: "matrix: [a]", want: []string{
+			"spec.matrix: write a map of fields instead of a list, such as matrix: {storageClass.name: [fast, slow]}"}},
+		"percent of a percentage": {phase: "{name: r, measure: {workload: {oltp: {updatePercent: 25%}}}}", want: []string{
+			"spec.phases[1].measure.workload.oltp.updatePercent: write 25 instead of 25%: it is in percent"}},
+		"names twice": {phase: "{name: fill, measure: {workload: {oltp: {}}}}", want: []string{
+			"spec.phases[1]: fill is the name of another one: give each a name of its own"}},
+		"values twice": {more: "baseline: {configMap: {name: b}, allowDifferences: [kernel, kernel]}", want: []string{
+			`spec.baseline.allowDifferences[1]: Duplicate value: "kernel": remove one of them`}},
 		"unknown operation": {phase: "{name: r, operate: {rollback: {}}}", want: []string{
 			"spec.phases[1].operate.rollback: unknown field: write one of "}},
 		"settings of PostgreSQL": {phase: "{name: r, measure: {workload: {postgres: {settings: {full_page_write: 'off', max_wal_size: 8Gi}}}}}",

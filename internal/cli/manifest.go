@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -73,6 +74,9 @@ func readManifests(file string, stdin io.Reader) ([]*manifest, error) {
 			all = append(all, one)
 		}
 	}
+	if len(wrong) > 0 && jobFile.Match(text) {
+		return nil, exitf(ExitRefused, "%s: it is a job file of fio: make a manifest of it with kubectl storagebench init --from %[1]s", file)
+	}
 	if len(wrong) > 0 {
 		return all, exit(ExitRefused, errors.Join(wrong...))
 	}
@@ -81,6 +85,9 @@ func readManifests(file string, stdin io.Reader) ([]*manifest, error) {
 	}
 	return all, nil
 }
+
+// jobFile matches the beginning of a job file of fio: a section with an option, perhaps after comments.
+var jobFile = regexp.MustCompile(`^\s*(?:[#;][^\n]*\s+)*\[[^\]\n]+\]\s+(?:[#;][^\n]*\s+)*[a-z_0-9]+(?:=|\s)`)
 
 func readFile(file string, stdin io.Reader) ([]byte, error) {
 	source := stdin
@@ -132,7 +139,7 @@ var documentStart = regexp.MustCompile(`^---\s*(#|$)`)
 
 // parseManifest returns nil for an empty document.
 func parseManifest(file string, text []byte) (*manifest, error) {
-	wrong := func(err error) error { return exit(ExitRefused, errors.New(notYAML(file, err))) }
+	wrong := func(err error) error { return exit(ExitRefused, errors.New(notYAML(file, text, err))) }
 	asJSON, err := sigsyaml.YAMLToJSONStrict(text)
 	if err != nil {
 		return nil, wrong(err)
@@ -153,7 +160,9 @@ func parseManifest(file string, text []byte) (*manifest, error) {
 	}
 	var fields map[string]any
 	if err := utiljson.Unmarshal(asJSON, &fields); err != nil {
-		return nil, exitf(ExitRefused, "%s: a manifest is a map of apiVersion, kind, metadata and spec: %w", file, err)
+		is := map[byte]string{'"': "text", '[': "a list"}[asJSON[0]]
+		return nil, exitf(ExitRefused, "%s: it is %s: a manifest is a map of apiVersion, kind, metadata and spec", file,
+			cmp.Or(is, "a single value"))
 	}
 	one := &manifest{file: file, object: &unstructured.Unstructured{Object: fields}, positions: &positions}
 	for _, field := range []string{"apiVersion", "kind"} {
@@ -168,16 +177,43 @@ func parseManifest(file string, text []byte) (*manifest, error) {
 // yamlError matches the message of the parser, with its line number if known.
 var yamlError = regexp.MustCompile(`(?s)^(?:error converting YAML to JSON: )?yaml: (?:unmarshal errors:\s+)?(?:line (\d+): )?(.*)$`)
 
-// notYAML formats the message "FILE:LINE: it is not YAML: ...".
-func notYAML(file string, err error) string {
+// notYAML formats the message "FILE:LINE: it is not YAML: ...". If the message of the parser does not say what to write, notYAML does.
+func notYAML(file string, text []byte, err error) string {
 	parts := yamlError.FindStringSubmatch(err.Error())
-	if parts == nil {
-		return fmt.Sprintf("%s: it is not YAML: %v", file, err)
+	message, line := err.Error(), 0
+	if parts != nil {
+		message = parts[2]
+		line, _ = strconv.Atoi(parts[1])
 	}
-	if parts[1] != "" {
-		file += ":" + parts[1]
+	lines := strings.Split(string(text), "\n")
+	inLine := func(what string) bool { return line > 0 && line <= len(lines) && strings.Contains(lines[line-1], what) }
+	switch {
+	case strings.HasPrefix(message, "invalid map key: map"):
+		message = "a map cannot be the name of a field: write { instead of {{, and render a template first"
+		var positions yaml.Node
+		if yaml.Unmarshal(text, &positions) == nil {
+			line = lineOfMapKey(&positions)
+		}
+	case strings.Contains(message, "cannot start any token") && inLine("\t"):
+		message = "there is a tab: write spaces instead"
 	}
-	return fmt.Sprintf("%s: it is not YAML: %s", file, parts[2])
+	if line > 0 {
+		file = fmt.Sprintf("%s:%d", file, line)
+	}
+	return fmt.Sprintf("%s: it is not YAML: %s", file, message)
+}
+
+// lineOfMapKey returns the line of the first field whose name is a map, or 0.
+func lineOfMapKey(node *yaml.Node) int {
+	for i, child := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 0 && child.Kind == yaml.MappingNode {
+			return child.Line
+		}
+		if line := lineOfMapKey(child); line > 0 {
+			return line
+		}
+	}
+	return 0
 }
 
 // at returns FILE:LINE of a field, or of the existing part of its path.

@@ -101,18 +101,23 @@ func TestPathSteps(t *testing.T) {
 
 func TestFilesThatAreNoManifests(t *testing.T) {
 	for text, says := range map[string]string{
-		"":                        "it contains no manifest",
-		"# nothing\n---\n":        "it contains no manifest",
-		"a: b\n":                  "apiVersion is missing: write apiVersion: storagebench.dev/v1alpha1",
-		"apiVersion: v1\n":        ":1: kind is missing",
-		"- a\n":                   "a manifest is a map",
-		"a: [\n":                  ":1: it is not YAML: did not find",
-		"a: 1\na: 2\n":            `:2: it is not YAML: key "a" already set in map`,
-		"a: \t1\n\tb: 2\n":        "it is not YAML",
-		strings.Repeat("#", 9e6):  "is larger than 8 MiB",
-		"apiVersion: 1\nkind: 2":  "apiVersion is missing",
-		"a: &a [*a]\nkind: ":      "it is not YAML",
-		"apiVersion: {}\nkind: x": "apiVersion is missing",
+		"":                          "it contains no manifest",
+		"# nothing\n---\n":          "it contains no manifest",
+		"a: b\n":                    "apiVersion is missing: write apiVersion: storagebench.dev/v1alpha1",
+		"apiVersion: v1\n":          ":1: kind is missing",
+		"- a\n":                     ": it is a list: a manifest is a map",
+		"a: [\n":                    ":1: it is not YAML: did not find",
+		"a: 1\na: 2\n":              `:2: it is not YAML: key "a" already set in map`,
+		"a: \t1\n\tb: 2\n":          "it is not YAML",
+		"a:\n\t- {b: c}\n":          ":2: it is not YAML: there is a tab: write spaces instead",
+		"a: {b: '{{'}\nc: {{d: 1}}": ":2: it is not YAML: a map cannot be the name of a field: write { instead of {{",
+		"hello world\n":             ": it is text: a manifest is a map",
+		"12\n":                      ": it is a single value: a manifest is a map",
+		"# a\n[global]\n; b\nrw=read\n[a]\nsize=1m\n": ": it is a job file of fio: make a manifest of it with kubectl storagebench init --from /",
+		strings.Repeat("#", 9e6):                      "is larger than 8 MiB",
+		"apiVersion: 1\nkind: 2":                      "apiVersion is missing",
+		"a: &a [*a]\nkind: ":                          "it is not YAML",
+		"apiVersion: {}\nkind: x":                     "apiVersion is missing",
 	} {
 		path := file(t, "file.yaml", text)
 		_, err := readManifests(path, nil)

@@ -10,6 +10,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+
+	"github.com/storagebench/storagebench/internal/results"
 )
 
 // quotes corrects scalars that YAML reads as another type than the schema requires, such as off in place of a string. Otherwise the API
@@ -103,12 +105,51 @@ func (q *quotes) text(at string, value any, want *schema.Structural, readAs stri
 		q.unitless = append(q.unitless, problem{at, readAs + instead})
 		return written
 	}
-	instead := fmt.Sprintf("write %q in quotes", written)
-	if strings.HasSuffix(at, ".bound.min") || strings.HasSuffix(at, ".bound.max") { // 10 of a latency would be 10 nanoseconds
-		instead = fmt.Sprintf(`write it with a unit, such as "10ms", or %q in quotes, which is in the unit of the metric`, written)
-	}
+	instead, meant := q.limit(at, written)
 	q.problems = append(q.problems, problem{at, readAs + instead})
-	return written
+	return meant
+}
+
+// exampleBounds are bounds of metrics in a unit in which nobody thinks: 10 of a latency would be 10 nanoseconds.
+var exampleBounds = map[string]string{results.UnitNanoseconds: "10ms", results.UnitBytesPerSecond: "100MB/s", results.UnitBytes: "10GB",
+	results.UnitPartsPerMillion: "1.5%", results.UnitMilli: "1.5x"}
+
+// limit says how to write a number that the schema requires as text, and what was probably meant. For the limit of a gate, that depends on
+// the metric.
+func (q *quotes) limit(at, written string) (instead, meant string) {
+	instead = fmt.Sprintf("write %q in quotes", written)
+	number, err := strconv.ParseFloat(written, 64)
+	parent, side, _ := cutLast(at, ".")
+	if err != nil || number == 0 || side != "min" && side != "max" { // 0 is the same in each unit
+		return instead, written
+	}
+	if strings.HasSuffix(parent, ".ratio") && number >= 10 { // 80 would be 80 times as much
+		return "write " + written + "%", written + "%"
+	}
+	if !strings.HasSuffix(parent, ".bound") {
+		return instead, written
+	}
+	path, _ := valueAt(q.positions, parent+".metric")
+	_, name, _ := cutLast(path, ".")
+	metric, known := results.LookupMetric(name)
+	switch example := exampleBounds[metric.Unit]; {
+	case !known:
+		instead = "write it with the unit of the metric, such as 10ms, 100MB/s or 5k/s, or, if it is a count, in quotes"
+	case example != "":
+		instead = "write it with a unit, such as " + example
+	case metric.Unit == results.UnitPerSecond:
+		instead = fmt.Sprintf("write %s/s, or with another unit, such as 5k/s", written)
+	}
+	return instead, written
+}
+
+// cutLast cuts a text around the last separator.
+func cutLast(text, separator string) (before, after string, found bool) {
+	at := strings.LastIndex(text, separator)
+	if at < 0 {
+		return text, "", false
+	}
+	return text[:at], text[at+len(separator):], true
 }
 
 // withUnit says how to write a number with its unit, if the schema requires one. The rules of the field say which one.
@@ -158,6 +199,11 @@ func (q *quotes) bare(at, value string, want *schema.Structural) any {
 	var err error
 	switch want.Type {
 	case "integer":
+		share, percent := strings.CutSuffix(value, "%")
+		if meant, err = strconv.ParseInt(share, 10, 64); err == nil && percent && strings.HasSuffix(strings.ToLower(at), "percent") {
+			q.problems = append(q.problems, problem{at, fmt.Sprintf("write %s instead of %s: it is in percent", share, value)})
+			return meant
+		}
 		meant, err = strconv.ParseInt(value, 10, 64)
 	case "boolean":
 		meant, err = strconv.ParseBool(value)

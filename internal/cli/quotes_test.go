@@ -36,7 +36,7 @@ spec:
 		`b.yaml:10: spec.target.zfs.moduleParameters.zfs_arc_maxx: 0x10 is read as a number: write "0x10" in quotes`,
 		`b.yaml:12: spec.phases[0].fill.to: 80 is read as a number: write 80%`,
 		`b.yaml:13: spec.phases[1].measure.workload.oltp.workers: "4" is read as text: write 4 without quotes`,
-		`b.yaml:15: spec.gates[0].bound.max: 0.8 is read as a number: write it with a unit, such as "10ms", or "0.8" in quotes, which is in the unit of the metric`,
+		`b.yaml:15: spec.gates[0].bound.max: 0.8 is read as a number: write 0.8/s, or with another unit, such as 5k/s`,
 		`b.yaml:17: spec.matrix[pool.ashift][0]: 9 is read as a number: write "9" in quotes`,
 	} {
 		if !strings.Contains(said, "\n  "+line) {
@@ -71,6 +71,33 @@ spec:
 	}
 	if code != ExitFailed {
 		t.Error(code)
+	}
+}
+
+// TestLimitsWithoutUnits: how to write the limit of a gate depends on its metric, and no hint contradicts another.
+func TestLimitsWithoutUnits(t *testing.T) {
+	for gate, want := range map[string]string{
+		"bound: {metric: read.readBytesPerSecond, min: 100}":                                 "bound.min: 100 is read as a number: write it with a unit, such as 100MB/s",
+		"bound: {metric: read.readLatencyP99Nanoseconds, max: 10}":                           "bound.max: 10 is read as a number: write it with a unit, such as 10ms",
+		"bound: {metric: read.readOperationsPerSecond, min: 500}":                            "bound.min: 500 is read as a number: write 500/s, or with another unit, such as 5k/s",
+		"bound: {metric: read.ioErrors, max: 5}":                                             `bound.max: 5 is read as a number: write "5" in quotes`,
+		"bound: {metric: read.readLatencyP99Nanoseconds, max: 0}":                            `bound.max: 0 is read as a number: write "0" in quotes`,
+		"ratio: {of: read.readBytesPerSecond, to: fill.writeBytesPerSecond, min: 80}":        "ratio.min: 80 is read as a number: write 80%",
+		"ratio: {of: read.readBytesPerSecond, to: fill.writeBytesPerSecond, min: 0.8}":       `ratio.min: 0.8 is read as a number: write "0.8" in quotes`,
+		"bound: {metric: read.readBytesPersecond, min: 100}":                                 "bound.min: 100 is read as a number: write it with the unit of the metric, such as 10ms, 100MB/s or 5k/s, or, if it is a count, in quotes",
+		"compare: {metric: read.readBytesPerSecond, to: Variant, variant: a, tolerance: 10}": "compare.tolerance: 10 is read as a number: write 10%",
+	} {
+		code, said := validate(t, file(t, "b.yaml", `apiVersion: storagebench.dev/v1alpha1
+kind: StorageBenchmark
+metadata: {name: it}
+spec:
+  target: {storageClass: {size: 1Gi}}
+  phases: [{name: fill, fill: {to: 50%}}, {name: read, measure: {workload: {oltp: {duration: 10s}}}}]
+  gates: [{name: g, `+gate+`}]
+`))
+		if code != ExitFailed || !strings.Contains(said, "  b.yaml:7: spec.gates[0]."+want+"\n") || strings.Contains(said, "times as much") {
+			t.Errorf("%s: %d %s", gate, code, said)
+		}
 	}
 }
 
