@@ -393,7 +393,7 @@ func TestGatesOnKeptPools(t *testing.T) {
 		"a variant":    {kept(compare), "warning: spec.gates[0].compare.metric: (NotIndependent): write reset: Pool"},
 		"a history":    {kept(history), "warning: spec.gates[0].compare.metric: (NotIndependent): add acceptAgeing: true"},
 		"the age":      {kept(aged), ""},
-		"a bound":      {kept(v1alpha1.Gate{Bound: &v1alpha1.BoundGate{Metric: "scan.readBytesPerSecond", Min: "1"}}), ""},
+		"a bound":      {kept(v1alpha1.Gate{Bound: &v1alpha1.BoundGate{Metric: "scan.readBytesPerSecond", Min: "1B/s"}}), ""},
 		"a new pool":   {func(s *spec) { kept(ratio)(s); s.Target.ZFS.Reset = v1alpha1.ResetPool }, ""},
 		"a single run": {func(s *spec) { kept(ratio)(s); s.Repetitions = 1 }, ""},
 		"of the rest": {func(s *spec) {

@@ -224,9 +224,9 @@ func TestUndecidable(t *testing.T) {
 		"histories": {append(gates(1, toVariant), gates(3, toHistory)...), interleaved, []Look{{6, 1}}, "at least 8 repetitions"},
 		"baseline":  {gates(3, toBaseline), interleaved, []Look{{3, 1}}, ""},
 		"history":   {gates(3, toHistory), interleaved, []Look{{1, 1}}, ""},
-		"bound":     {[]v1alpha1.Gate{boundGate(scanned, "1", "")}, interleaved, []Look{{4, 1}}, "bounds and ratios need at least 5 repetitions"},
+		"bound":     {[]v1alpha1.Gate{boundGate(scanned, "1B/s", "")}, interleaved, []Look{{4, 1}}, "bounds and ratios need at least 5 repetitions"},
 		"ratio":     {[]v1alpha1.Gate{ratioGate(scanned, unaged, "", "1", "")}, interleaved, []Look{{4, 1}}, "bounds and ratios need at least 5 repetitions"},
-		"bounded":   {[]v1alpha1.Gate{boundGate(scanned, "1", "")}, interleaved, []Look{{5, 1}}, ""},
+		"bounded":   {[]v1alpha1.Gate{boundGate(scanned, "1B/s", "")}, interleaved, []Look{{5, 1}}, ""},
 		"no gates":  {nil, interleaved, []Look{{1, 1}}, ""},
 	} {
 		set, err := Compile(c.gates, somePhases, []string{"new", "old"})

@@ -108,8 +108,8 @@ func TestCompileRefuses(t *testing.T) {
 		"nothing set":         {v1alpha1.Gate{Name: "g"}, []string{"0 of expression, bound, ratio, compare and preflight", "exactly one"}},
 		"two set":             {v1alpha1.Gate{Name: "g", Expression: "true", Bound: &v1alpha1.BoundGate{}}, []string{"2 of expression"}},
 
-		"bound: metric":        {boundGate("aged-scan.readBytesPerSecnd", "1", ""), []string{`did you mean "readBytesPerSecond"`}},
-		"bound: phase":         {boundGate("old-scan.readBytesPerSecond", "1", ""), []string{`phase "old-scan"`, "use one of fill, fresh-scan"}},
+		"bound: metric":        {boundGate("aged-scan.readBytesPerSecnd", "1B/s", ""), []string{`did you mean "readBytesPerSecond"`}},
+		"bound: phase":         {boundGate("old-scan.readBytesPerSecond", "1B/s", ""), []string{`phase "old-scan"`, "use one of fill, fresh-scan"}},
 		"bound: no metric":     {boundGate("aged-scan", "1", ""), []string{`metric "aged-scan"`}},
 		"bound: min over max":  {boundGate("aged-scan.readBytesPerSecond", "2G", "1G"), []string{"min 2G", "max 1G", "swap"}},
 		"bound: units":         {boundGate("aged-scan.readBytesPerSecond", "10ms", "1MB"), []string{"bound.min", "a duration", "bound.max", "data"}},

@@ -100,7 +100,7 @@ func FuzzCompile(f *testing.F) {
 
 func TestSetIsSafeForConcurrentUse(t *testing.T) {
 	gates := []v1alpha1.Gate{
-		expression(aged + " / " + fresh + " > 0.5"), boundGate("aged-scan.readBytesPerSecond", "1.5", "1e30"),
+		expression(aged + " / " + fresh + " > 0.5"), boundGate("aged-scan.readBytesPerSecond", "1.5B/s", "1e30"),
 		expression("[1.0, 2.0].all(x, x < " + aged + ")"), compareGate("aged-scan.readBytesPerSecond", "Baseline", ""),
 	}
 	set, err := Compile(gates, somePhases, matrix)

@@ -214,13 +214,13 @@ func TestJudgeBounds(t *testing.T) {
 			message: known("5001") + "above the maximum of 5k"},
 		"between": {gate: boundGate(metric, "1Ki", "2Ki"), summary: one(1024), verdict: passed, reason: ReasonHolds,
 			message: known("1024") + "between 1Ki and 2Ki"},
-		"fraction": {gate: boundGate(metric, "1.5", ""), summary: one(1), verdict: failed, reason: ReasonBelowMinimum},
+		"fraction": {gate: boundGate(metric, "1.5B/s", ""), summary: one(1), verdict: failed, reason: ReasonBelowMinimum},
 		"exact": {gate: boundGate(metric, "9223372036854775807", ""), summary: one(math.MaxInt64 - 1), verdict: failed,
 			reason: ReasonBelowMinimum},
 		"exact, just": {gate: boundGate(metric, "9223372036854775807", ""), summary: one(math.MaxInt64), verdict: passed, reason: ReasonHolds},
 		"huge":        {gate: boundGate(metric, "", "1e30"), summary: one(math.MaxInt64), verdict: passed, reason: ReasonHolds},
 		"zero":        {gate: boundGate(metric, "", "0"), summary: one(0), verdict: passed, reason: ReasonHolds},
-		"no data":     {gate: boundGate(metric, "1", ""), summary: one(-1), verdict: inconclusive, reason: ReasonNoData},
+		"no data":     {gate: boundGate(metric, "1B/s", ""), summary: one(-1), verdict: inconclusive, reason: ReasonNoData},
 	}, "default")
 }
 
@@ -234,14 +234,14 @@ func TestBoundsAskForTheIntervalOfTheMedian(t *testing.T) {
 		reason   string
 		message  string
 	}{
-		"all above":     {"100", "", []int64{101, 105, 110, 120, 103, 104}, 1, passed, ReasonHolds, "between 101 and 120 with a confidence of 96.9%: at least"},
-		"one below":     {"100", "", []int64{99, 105, 110, 120, 103, 104}, 1, inconclusive, ReasonUnclear, "either side of the minimum of 100"},
-		"one above":     {"100", "", []int64{99, 95, 90, 80, 93, 101}, 1, inconclusive, ReasonUnclear, "either side of the minimum of 100"},
-		"all below":     {"100", "", []int64{99, 95, 90, 80, 93, 94}, 1, failed, ReasonBelowMinimum, "below the minimum of 100"},
-		"over the top":  {"1", "100", []int64{99, 95, 90, 80, 93, 101}, 1, inconclusive, ReasonUnclear, "either side of the maximum of 100"},
-		"eight, one up": {"", "100", []int64{99, 95, 90, 80, 93, 94, 96, 1000}, 1, passed, ReasonHolds, "between 90 and 99 with a confidence of 93%"},
-		"four":          {"1", "", []int64{99, 95, 90, 80}, 1, inconclusive, ReasonTooFewRuns, "use at least 5 repetitions"},
-		"a last look":   {"1", "", []int64{99, 95, 90, 80, 93, 94}, 0.2, inconclusive, ReasonTooFewRuns, "use at least 7 repetitions"},
+		"all above":     {"100B/s", "", []int64{101, 105, 110, 120, 103, 104}, 1, passed, ReasonHolds, "between 101 and 120 with a confidence of 96.9%: at least"},
+		"one below":     {"100B/s", "", []int64{99, 105, 110, 120, 103, 104}, 1, inconclusive, ReasonUnclear, "either side of the minimum of 100"},
+		"one above":     {"100B/s", "", []int64{99, 95, 90, 80, 93, 101}, 1, inconclusive, ReasonUnclear, "either side of the minimum of 100"},
+		"all below":     {"100B/s", "", []int64{99, 95, 90, 80, 93, 94}, 1, failed, ReasonBelowMinimum, "below the minimum of 100"},
+		"over the top":  {"1B/s", "100B/s", []int64{99, 95, 90, 80, 93, 101}, 1, inconclusive, ReasonUnclear, "either side of the maximum of 100"},
+		"eight, one up": {"", "100B/s", []int64{99, 95, 90, 80, 93, 94, 96, 1000}, 1, passed, ReasonHolds, "between 90 and 99 with a confidence of 93%"},
+		"four":          {"1B/s", "", []int64{99, 95, 90, 80}, 1, inconclusive, ReasonTooFewRuns, "use at least 5 repetitions"},
+		"a last look":   {"1B/s", "", []int64{99, 95, 90, 80, 93, 94}, 0.2, inconclusive, ReasonTooFewRuns, "use at least 7 repetitions"},
 	} {
 		evidence := evidenceOf(measured("new", scanned, c.values...))
 		evidence.Share = c.share
@@ -287,9 +287,9 @@ func TestJudgeSeveralVariants(t *testing.T) {
 			parts: []string{"all 2 variants", of(large) + " = 90 (6 runs)"}},
 		"mixed fails for one": {gate: mixed, summary: summary(44, 90), verdict: failed, reason: ReasonDoesNotHold,
 			parts: []string{"1 of 2 variants: " + small}},
-		"bound": {gate: boundGate("aged-scan.readBytesPerSecond", "50", "95"), summary: summary(45, 90), verdict: failed,
+		"bound": {gate: boundGate("aged-scan.readBytesPerSecond", "50B/s", "95B/s"), summary: summary(45, 90), verdict: failed,
 			reason: ReasonBelowMinimum, parts: []string{"1 of 2 variants: " + small, "below the minimum of 50"}},
-		"bound, both ways": {gate: boundGate("aged-scan.readBytesPerSecond", "50", "85"), summary: summary(45, 90), verdict: failed,
+		"bound, both ways": {gate: boundGate("aged-scan.readBytesPerSecond", "50B/s", "85B/s"), summary: summary(45, 90), verdict: failed,
 			reason: ReasonBelowMinimum, parts: []string{"none of the 2 variants", "below the minimum of 50", "above the maximum of 85"}},
 	}, small, large)
 }

@@ -77,6 +77,9 @@ func parseLimit(bound v1alpha1.Bound, metric results.Metric) (*limit, error) {
 			return nil, fmt.Errorf("%q is a fraction of a %s, because of its suffix %s: write one such as %s", text, metric.Unit, last, own.example)
 		}
 		value, _ := new(big.Rat).SetString(quantity.AsDec().String())
+		if value.Sign() < 0 {
+			return nil, fmt.Errorf("%q is negative, and no metric is: write one such as %s", text, own.example)
+		}
 		if meant := own.meant(value); meant != "" {
 			return nil, fmt.Errorf("%q is in %s: %s", text, metric.Unit, meant)
 		}
@@ -99,22 +102,32 @@ func parseLimit(bound v1alpha1.Bound, metric results.Metric) (*limit, error) {
 	return &limit{value, text}, nil
 }
 
-// meant says what to write instead of a share or ratio without a unit, if it is so small that the unit was probably forgotten. Otherwise it
-// returns an empty text. 0 needs no unit.
+// smallest are the units in which a small number without a unit was probably meant, each with the number from which on it is plausible in
+// the metric's own unit, and how to write it in that unit nevertheless.
+var smallest = map[string]struct {
+	below     int64
+	unit, own string
+}{
+	results.UnitPartsPerMillion: {100, "%", "%"},
+	results.UnitMilli:           {10, "x", "x"},
+	results.UnitNanoseconds:     {1000, "ms", "ns"},
+	results.UnitBytes:           {1000, "MB", "B"},
+	results.UnitBytesPerSecond:  {1000, "MB/s", "B/s"},
+}
+
+// meant says what to write instead of a number without a unit, if it is so small that the unit was probably forgotten. Otherwise it returns
+// an empty text. 0 needs no unit.
 func (m measure) meant(value *big.Rat) string {
-	unit, below := map[string]string{results.UnitPartsPerMillion: "%", results.UnitMilli: "x"}[m.of], int64(10)
-	if m.of == results.UnitPartsPerMillion {
-		below = 100
-	}
-	if unit == "" || value.Sign() <= 0 || value.Cmp(big.NewRat(below, 1)) >= 0 {
+	small, has := smallest[m.of]
+	if !has || value.Sign() <= 0 || value.Cmp(big.NewRat(small.below, 1)) >= 0 {
 		return ""
 	}
 	share, one := value, big.NewRat(1, 1)
-	if unit == "%" && value.Cmp(one) <= 0 { // a part of 1
+	if small.unit == "%" && value.Cmp(one) <= 0 { // a part of 1
 		share = new(big.Rat).Mul(value, big.NewRat(100, 1))
 	}
-	as := new(big.Rat).Quo(value, new(big.Rat).SetInt64(m.units[unit]))
-	return fmt.Sprintf("write %s%s, or %s%s if that is meant", decimal(share), unit, decimal(as), unit)
+	as := new(big.Rat).Quo(value, new(big.Rat).SetInt64(m.units[small.own]))
+	return fmt.Sprintf("write %s%s, or %s%s if that is meant", decimal(share), small.unit, decimal(as), small.own)
 }
 
 // kindOfUnit says what a unit measures. It returns an empty text for an unknown unit.

@@ -41,6 +41,8 @@ func TestLimitsInUnits(t *testing.T) {
 		{slow, "1.04%", "10400", "1.04% (10400)"}, {slow, "0.00005%", "1/2", "0.00005% (0.5)"},
 		{"databaseMemoryPartsPerMillion", "3x", "3000000", "3x (3000000)"},
 		{squeezed, "1.5x", "1500", "1.5x (1500)"}, {squeezed, "104%", "1040", "104% (1040)"},
+		{reading, "100B/s", "100", "100B/s"}, {reading, "1000", "1000", "1000"}, {reading, "0", "0", "0"}, {filling, "20B", "20", "20B"},
+		{latency, "10ns", "10", "10ns"}, {latency, "0", "0", "0"}, {reads, "10", "10", "10"}, {slow, "10400", "10400", "10400"},
 		{broken, "0", "0", "0"}, {broken, "5k", "5000", "5k"}, {"jobs." + latency, "10ms", "10000000", "10ms (10000000)"},
 	} {
 		metric, known := results.LookupMetric(test.metric)
@@ -94,6 +96,13 @@ func TestLimitsInOtherUnitsAreRefused(t *testing.T) {
 		{slow, "0.5", `"0.5" is in ppm: write 50%, or 0.00005% if that is meant`},
 		{slow, "50", `"50" is in ppm: write 50%, or 0.005% if that is meant`},
 		{squeezed, "1.5", `"1.5" is in 1/1000: write 1.5x, or 0.0015x if that is meant`},
+		{reading, "100", `"100" is in bytes/s: write 100MB/s, or 100B/s if that is meant`},
+		{reading, "0.5k", `"0.5k" is in bytes/s: write 500MB/s, or 500B/s if that is meant`},
+		{filling, "20", `"20" is in bytes: write 20MB, or 20B if that is meant`},
+		{latency, "10", `"10" is in ns: write 10ms, or 10ns if that is meant`},
+		{"jobs." + latency, "999", `write 999ms, or 999ns if that is meant`},
+		{latency, "-5", `"-5" is negative, and no metric is: write one such as 10ms`}, {broken, "-1", `"-1" is negative`},
+		{reads, "-5k", `"-5k" is negative`},
 	} {
 		metric, _ := results.LookupMetric(test.metric)
 		if got, err := parseLimit(test.bound, metric); err == nil || !strings.Contains(err.Error(), test.wants) {

@@ -55,7 +55,7 @@ func TestGatesWithinAMatrix(t *testing.T) {
 			}
 		})
 	}
-	set, err := Compile([]v1alpha1.Gate{limited(boundGate(scanned, "1", ""), "dataset.recordsize=8k")}, somePhases, variants)
+	set, err := Compile([]v1alpha1.Gate{limited(boundGate(scanned, "1B/s", ""), "dataset.recordsize=8k")}, somePhases, variants)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,9 +70,9 @@ func TestGatesLimitedToVariantsRefused(t *testing.T) {
 		gate v1alpha1.Gate
 		want string
 	}{
-		"no such variant": {limited(boundGate(scanned, "1", ""), "odl"), `variants: there is no variant "odl": did you mean "old"?`},
+		"no such variant": {limited(boundGate(scanned, "1B/s", ""), "odl"), `variants: there is no variant "odl": did you mean "old"?`},
 		"the rival alone": {limited(ratioGate(scanned, "", "old", "1", ""), "old"), `ratio.toVariant: no other variant with phase "aged-scan" is compared with "old"`},
-		"another phase":   {limited(boundGate("fill.writeBytesPerSecond", "1", ""), "old"), "no variant has all of its phases fill"},
+		"another phase":   {limited(boundGate("fill.writeBytesPerSecond", "1B/s", ""), "old"), "no variant has all of its phases fill"},
 		"an expression that names variants": {limited(expression("variant('old').phase('fresh-scan').readBytes > 1.0"), "new"),
 			"variants: the expression names its variants itself: remove variants"},
 	} {
@@ -80,7 +80,7 @@ func TestGatesLimitedToVariantsRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want ...%s...", name, err, test.want)
 		}
 	}
-	if got := Definition(limited(boundGate(scanned, "1", ""), "old", "new")); got != "aged-scan.readBytesPerSecond is at least 1, in old and new" {
+	if got := Definition(limited(boundGate(scanned, "1B/s", ""), "old", "new")); got != "aged-scan.readBytesPerSecond is at least 1B/s, in old and new" {
 		t.Error(got)
 	}
 }

@@ -24,9 +24,9 @@ func TestGatesJudgeVariantsWithTheirPhases(t *testing.T) {
 		gate v1alpha1.Gate
 		want []string
 	}{
-		"all":                  {boundGate("fresh-scan.readBytesPerSecond", "1", ""), []string{old, young, blank}},
-		"bound":                {boundGate("aged-scan.readBytesPerSecond", "1", ""), []string{old, young}},
-		"bound of one":         {boundGate("fill.readBytesPerSecond", "1", ""), []string{blank}},
+		"all":                  {boundGate("fresh-scan.readBytesPerSecond", "1B/s", ""), []string{old, young, blank}},
+		"bound":                {boundGate("aged-scan.readBytesPerSecond", "1B/s", ""), []string{old, young}},
+		"bound of one":         {boundGate("fill.readBytesPerSecond", "1B/s", ""), []string{blank}},
 		"expression":           {expression(aged + " > 0.5 * " + fresh), []string{old, young}},
 		"expression with name": {expression(fresh + " > 0.5 * variant('" + old + "')." + aged), []string{old, young, blank}},
 		"baseline":             {compareGate(scanned, "Baseline", ""), []string{old, young}},
@@ -64,7 +64,7 @@ func TestGatesOnPhasesOfOthersAreRefused(t *testing.T) {
 
 // TestVariantsWithoutThePhaseAreNoComparisons: they neither make a gate Inconclusive nor take a share of the level.
 func TestVariantsWithoutThePhaseAreNoComparisons(t *testing.T) {
-	set, err := Compile([]v1alpha1.Gate{compareGate(scanned, "Variant", "old"), boundGate("aged-scan.readBytesPerSecond", "50", "")}, partly,
+	set, err := Compile([]v1alpha1.Gate{compareGate(scanned, "Variant", "old"), boundGate("aged-scan.readBytesPerSecond", "50B/s", "")}, partly,
 		partlyVariants)
 	if err != nil {
 		t.Fatal(err)

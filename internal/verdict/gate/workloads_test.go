@@ -71,7 +71,7 @@ func TestGatesOfWorkloads(t *testing.T) {
 			t.Errorf("%s: %v, want %q", text, err, says)
 		}
 	}
-	if _, err := Compile([]v1alpha1.Gate{boundGate("busy.lgo.readBytes", "1", "")}, busyPhases, []string{"a"}); err == nil ||
+	if _, err := Compile([]v1alpha1.Gate{boundGate("busy.lgo.readBytes", "1B", "")}, busyPhases, []string{"a"}); err == nil ||
 		!strings.Contains(err.Error(), `phase "busy" has no workload "lgo"`) {
 		t.Error(err)
 	}
@@ -79,7 +79,7 @@ func TestGatesOfWorkloads(t *testing.T) {
 		!strings.Contains(err.Error(), `phase "busy" has no workload "lgo"`) {
 		t.Error(err)
 	}
-	if _, err := Compile([]v1alpha1.Gate{boundGate("alone.job1.readBytes", "1", "")}, busyPhases, []string{"a"}); err != nil {
+	if _, err := Compile([]v1alpha1.Gate{boundGate("alone.job1.readBytes", "1B", "")}, busyPhases, []string{"a"}); err != nil {
 		t.Errorf("a job of a job file: %v", err)
 	}
 }

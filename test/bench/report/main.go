@@ -151,7 +151,7 @@ func newEvidence(runs []v1alpha1.BenchmarkRun) (experiment.Evidence, error) {
 		Order: v1alpha1.OrderInterleaved, Repetitions: repetitions,
 		Phases: []v1alpha1.Phase{{Name: "read", Measure: &v1alpha1.MeasurePhase{}}},
 		Gates: []v1alpha1.Gate{
-			{Name: "fast", Bound: &v1alpha1.BoundGate{Metric: "read.readBytesPerSecond", Min: "1"}},
+			{Name: "fast", Bound: &v1alpha1.BoundGate{Metric: "read.readBytesPerSecond", Min: "1B/s"}},
 			{Name: "prompt", Expression: "phase('read').readLatencyP99Nanoseconds < 1e9"},
 			{Name: "not-slower", Compare: &v1alpha1.CompareGate{Metric: "read.readBytesPerSecond", To: "Variant", Variant: "old", Tolerance: "5%"}},
 			{Name: "tail", Compare: &v1alpha1.CompareGate{Metric: "read.readLatencyP99Nanoseconds", To: "Variant", Variant: "old", Tolerance: "20%"}},
