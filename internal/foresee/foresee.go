@@ -39,7 +39,7 @@ func (f *Foresight) warn(field, message string) {
 var (
 	specChecks = []func(*v1alpha1.StorageBenchmarkSpec, *Foresight){foreseeSettings}
 	slotChecks = []func(*v1alpha1.StorageBenchmarkSpec, *design.Slot) error{checkKinds, checkDevices, checkFills, checkDatabases,
-		checkDeadlines, checkProvisioners, checkCaches}
+		checkDeadlines, checkProvisioners, checkCaches, checkWritable}
 )
 
 // Spec checks a well-formed spec for what cannot work. Do not use it for an experiment that has begun: a newer release may know more,
@@ -49,7 +49,13 @@ func Spec(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gates *gate.
 	for _, check := range specChecks {
 		check(spec, f)
 	}
-	variants := design.OneOfEach(slots)
+	variants, before := design.OneOfEach(slots), len(f.mistakes)
+	for i := range variants {
+		f.mistakes = append(f.mistakes, f.seen.Of(&variants[i], checkSizes(spec, &variants[i]))...)
+	}
+	if len(f.mistakes) > before { // the other checks would compute nonsense
+		return f
+	}
 	foreseeGates(spec, variants, gates, f)
 	foreseeEffects(spec, variants, f)
 	for i := range variants {
