@@ -156,7 +156,7 @@ func TestAcceptRefuses(t *testing.T) {
 		{[]string{"baseline", "accept", "--from", "/none/results.json"}, ExitNotFound, "no such file"},
 		{[]string{"baseline", "accept", "--from", t.TempDir()}, ExitRefused, "is a folder: name a file in it"},
 		{[]string{"baseline", "show", filepath.Dir(of(nightly()))}, ExitRefused,
-			"is a folder with results, of which accept makes a document: kubectl storagebench baseline accept --from /"},
+			"is a folder with results. To make a document from them: kubectl storagebench baseline accept --from /"},
 		{[]string{"baseline", "accept", "--from", file(t, "x", "[]")}, ExitRefused, "use a results.json"},
 		{[]string{"baseline", "accept", "--from", file(t, "x", "{}")}, ExitRefused, "of this release"},
 		{[]string{"baseline", "accept", "--from", of(failed)}, ExitRefused, "is Failed: too slow; results worse than allowed"},

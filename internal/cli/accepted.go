@@ -56,7 +56,7 @@ func (a *App) findAccepted(ctx context.Context, nameOrFile string, connection Co
 // acceptedData returns the data of a ConfigMap, which is in a file or in the cluster, and where it was found.
 func (a *App) acceptedData(ctx context.Context, nameOrFile string, connection Connection) (map[string]string, *acceptedIn, error) {
 	if resultsIn(nameOrFile) != nameOrFile {
-		return nil, nil, exitf(ExitRefused, "%s is a folder with results, of which accept makes a document: kubectl storagebench baseline accept "+
+		return nil, nil, exitf(ExitRefused, "%s is a folder with results. To make a document from them: kubectl storagebench baseline accept "+
 			"--from %[1]s", nameOrFile)
 	}
 	if isFile(nameOrFile) {

@@ -110,7 +110,7 @@ func (q *quotes) text(at string, value any, want *schema.Structural, readAs stri
 	return meant
 }
 
-// exampleBounds are bounds of metrics in a unit in which nobody thinks: 10 of a latency would be 10 nanoseconds.
+// exampleBounds are bounds of metrics in a unit that is too small for people: 10 of a latency would be 10 nanoseconds.
 var exampleBounds = map[string]string{results.UnitNanoseconds: "10ms", results.UnitBytesPerSecond: "100MB/s", results.UnitBytes: "10GB",
 	results.UnitPartsPerMillion: "1.5%", results.UnitMilli: "1.5x"}
 

@@ -67,7 +67,7 @@ func (n *Node) search(disk *Disk, file io.ReaderAt, now func() time.Time) error 
 	if disk.AfterPool { // the data that a pool leaves may look like anything
 		found = ends{data: unknownEnds}
 	}
-	if err := errors.Join(n.labels(disk, file, found), areas(disk, file, found.data)); err != nil || len(disk.Findings) > 0 {
+	if err := errors.Join(n.labels(disk, file, found), areas(disk, file, found.data)); err != nil || !onlyStale(disk.Findings) {
 		return err
 	}
 	if disk.AfterPool {
@@ -260,6 +260,11 @@ func (d *Disk) forgotten() {
 // staleTable is the type of a finding about the kernel's view, not about the disk.
 const staleTable = "kernel"
 
+// onlyStale reports whether nothing was found on the disk itself.
+func onlyStale(findings []Finding) bool {
+	return !slices.ContainsFunc(findings, func(f Finding) bool { return f.Type != staleTable })
+}
+
 // forgive blanks the marker of a wipe, or the part of it that lies in the data. start is the offset of the data on the disk.
 func (d *Disk) forgive(data []byte, start int64) {
 	at := markerPlace(d.LogicalSectorBytes) - start
@@ -369,7 +374,7 @@ func nonZero(data []byte, from, to int64) int64 {
 
 // wayOut says what to do if only the contents of a disk prevent its use.
 func (e *RefusedError) wayOut() string {
-	if !slices.ContainsFunc(e.Findings, func(f Finding) bool { return f.Type != staleTable }) {
+	if onlyStale(e.Findings) {
 		return ""
 	}
 	blank := fmt.Sprintf("blank it yourself: 'blkdiscard %[1]s', or 'blkdiscard --zeroout %[1]s' if it does not return zeros then "+

@@ -18,7 +18,7 @@ const (
 	unknownEnds = -2
 )
 
-// endsSeed is secret, so that nobody can write other data with the same checksum.
+// endsSeed is secret, so that no program can write other data with the same checksum.
 var endsSeed = maphash.MakeSeed()
 
 // searchEnds reads both ends of a disk. It notes their checksum on the disk.

@@ -63,6 +63,14 @@ func TestWhatANamespaceMayGiveUp(t *testing.T) {
 		}
 	}
 	before := kept
+	try("data in the middle of partitions that only the kernel remembers", newLargeNode(t), func(n *fakeNode) {
+		n.partition("vdb", "vdb1", "254:17", 1, 1<<20, largeSize-(2<<20))
+		n.write("vdb", 64<<20, unpacked(n.t, "xfs-group.gz"))
+	}, Wish{})
+	if kept == before {
+		t.Error("data in the middle is given up because its table is gone")
+	}
+	before = kept
 	try("ext with its journal on another disk", newFakeNode(t), func(n *fakeNode) {
 		n.superblock(0x5c, 0x4)  // it has a journal
 		n.superblock(0xe4, 0x10) // on this device

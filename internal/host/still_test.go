@@ -33,7 +33,7 @@ func TestUsersAfterTheCheck(t *testing.T) {
 		want  Reason
 		path  string
 	}{
-		"nobody":                             {comes: func(*fakeNode) {}},
+		"no user":                            {comes: func(*fakeNode) {}},
 		"virtual machine":                    {func(n *fakeNode) { n.opened("vdb", "0100002") }, InUse, freePath},
 		"virtual machine on the second disk": {func(n *fakeNode) { n.opened("vdc", "0100002") }, InUse, secondPath},
 		"raw block volume of a pod": {func(n *fakeNode) {
