@@ -60,6 +60,7 @@ func (s *session) measure(ctx context.Context, measured func(string)) (measureme
 		return measurement{}, err
 	}
 	result := measurement{counted: &transactions{latencies: newHistogram()}, series: &series{}, threads: s.threads()}
+	measured(Ready)
 	before, err := s.statistics(ctx)
 	if err != nil {
 		return measurement{}, s.explain("measure", err)

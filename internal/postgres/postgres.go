@@ -21,8 +21,12 @@ const (
 	Script     = "Script"
 )
 
-// The events that Run reports, once each, immediately before and after the measured part.
+// The events that Run reports, once each and in this order.
 const (
+	// Ready is after the ramp-up, before the server's counters are read. A caller who waits for others waits here, so that what the server
+	// does meanwhile is not counted.
+	Ready = "ready"
+	// Begin and End are immediately before and after the measured part.
 	Begin = "begin"
 	End   = "end"
 )
@@ -81,8 +85,8 @@ type session struct {
 	details  Details
 }
 
-// Run measures. It calls measured with Begin and End. When it returns, no process that it has started is left, unless its error says so;
-// the stopped cluster stays in Folder for inspection.
+// Run measures. It calls measured with Ready, Begin and End. When it returns, no process that it has started is left, unless its error says
+// so; the stopped cluster stays in Folder for inspection.
 func Run(ctx context.Context, options Options, measured func(event string)) (Outcome, error) {
 	if err := options.check(); err != nil {
 		return Outcome{}, err

@@ -165,6 +165,45 @@ func TestRealModes(t *testing.T) {
 	}
 }
 
+// TestRealWait: what the server does while a caller waits for other nodes is not counted, and what it does afterwards is.
+func TestRealWait(t *testing.T) {
+	t.Parallel()
+	folder, here := asUser(t, unprivileged)
+	if !here {
+		return
+	}
+	programs, err := findPrograms(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const written = 1 << 20
+	for event, counted := range map[string]bool{Ready: false, Begin: true} {
+		t.Run(event, func(t *testing.T) {
+			t.Parallel()
+			options := small(t, filepath.Join(folder, event))
+			options.Mode, options.DatabaseBytes = SelectOnly, 1
+			outcome, err := Run(t.Context(), options, func(now string) {
+				if now != event {
+					return
+				}
+				scratch, _ := filepath.Glob(filepath.Join(options.Scratch, "*"))
+				beside := &session{programs: programs, scratch: strings.Join(scratch, "")}
+				if _, err := beside.ask(t.Context(), queryPatience, "CREATE TABLE public.filler AS SELECT generate_series(1, 100000)", "CHECKPOINT"); err != nil {
+					t.Error(err)
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := outcome.Metrics
+			if m["walBytes"] > written != counted || m["checkpoints"] > 0 != counted {
+				t.Errorf("%d checkpoints, and %d bytes of write-ahead log", m["checkpoints"], m["walBytes"])
+			}
+			nothingLeft(t, options)
+		})
+	}
+}
+
 // TestRealKeep: a kept database is the same one, with the settings of the second phase, and without settings that SQL has made permanent.
 func TestRealKeep(t *testing.T) {
 	t.Parallel()
@@ -321,7 +360,7 @@ func measureOnce(t *testing.T, options Options) Outcome {
 	if err != nil {
 		t.Fatalf("%s: %v", options.Mode, err)
 	}
-	if fmt.Sprint(events) != "[begin end]" {
+	if fmt.Sprint(events) != "[ready begin end]" {
 		t.Errorf("%s: events %v", options.Mode, events)
 	}
 	nothingLeft(t, options)

@@ -77,19 +77,7 @@ func (d *database) round(ctx context.Context, s *session, _ int) (figures, error
 	}
 	s.progress.stretch("postgres", 0, 1, 0, 0)
 	var early error
-	outcome, err := postgres.Run(ctx, options, func(event string) {
-		if event == postgres.Begin { // without a sync: writing out what the server still has in memory is part of the measurement
-			early = s.awaitStart(ctx, 0)
-			s.wal.begin()
-			s.watchMemory()
-			s.bracket.before, s.bracket.began = s.counters.Take(), s.clock.start()
-			return
-		}
-		s.bracket.ended = s.clock.start()
-		s.bracket.after = s.counters.Take()
-		s.unwatchMemory()
-		s.wal.end()
-	})
+	outcome, err := postgres.Run(ctx, options, func(event string) { early = errors.Join(early, s.databaseEvent(ctx, event)) })
 	if err := errors.Join(early, err); err != nil {
 		return figures{}, err
 	}
@@ -111,6 +99,27 @@ func (d *database) round(ctx context.Context, s *session, _ int) (figures, error
 	return figures{sum: sum, operations: outcome.Metrics["transactions"], metrics: outcome.Metrics, waited: waited,
 			throughput: float64(outcome.Metrics["transactionsPerSecond"]), seed: seed},
 		s.compareClocks(sum.Duration, wall, 1, expectation{free: true})
+}
+
+// databaseEvent waits for the other nodes before the server's counters are read, and takes the other counters around the measured part.
+func (s *session) databaseEvent(ctx context.Context, event string) error {
+	switch event {
+	case postgres.Ready:
+		return s.awaitStart(ctx, 0)
+	case postgres.Begin: // without a sync: writing out what the server still has in memory is part of the measurement
+		if at := s.request.StartAt; at != nil {
+			s.lags(*at) // reading the server's counters takes a moment
+		}
+		s.wal.begin()
+		s.watchMemory()
+		s.bracket.before, s.bracket.began = s.counters.Take(), s.clock.start()
+	case postgres.End:
+		s.bracket.ended = s.clock.start()
+		s.bracket.after = s.counters.Take()
+		s.unwatchMemory()
+		s.wal.end()
+	}
+	return nil
 }
 
 // takes is the space that a folder takes on the volume.

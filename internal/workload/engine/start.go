@@ -32,6 +32,11 @@ func (s *session) awaitStart(ctx context.Context, ramp time.Duration) error {
 			return ctx.Err()
 		}
 	}
-	s.metrics[results.MetricStartLag] = max(0, s.clock.day().Sub(at).Nanoseconds())
+	s.lags(at)
 	return nil
+}
+
+// lags records how much later than agreed it is.
+func (s *session) lags(at time.Time) {
+	s.metrics[results.MetricStartLag] = max(0, s.clock.day().Sub(at).Nanoseconds())
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storagebench/storagebench/internal/observe"
+	"github.com/storagebench/storagebench/internal/postgres"
 	"github.com/storagebench/storagebench/internal/results"
 	"github.com/storagebench/storagebench/internal/workload"
 )
@@ -59,5 +61,31 @@ func TestWaitEnds(t *testing.T) {
 	s.clock.day = func() time.Time { looks++; return at.Add(time.Duration(looks-2) * 10 * time.Millisecond) }
 	if err := s.awaitStart(t.Context(), 0); err != nil || looks != 3 || s.metrics[results.MetricStartLag] != int64(10*time.Millisecond) {
 		t.Errorf("%v after %d looks, lag %d", err, looks, s.metrics[results.MetricStartLag])
+	}
+}
+
+// TestDatabaseAwaitsStart: a database waits for the other nodes before its counters are read, and not while they are taken.
+func TestDatabaseAwaitsStart(t *testing.T) {
+	at := time.Now().Add(time.Hour)
+	s := Executor{}.newSession(workload.Request{StartAt: &at}, results.KindMeasure, func(results.Progress) {})
+	var err error
+	if s.counters, err = observe.New(observe.Target{Path: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	s.clock, s.bracket = newClock(), &bracket{}
+	day := at.Add(-20 * time.Millisecond)
+	s.clock.day = func() time.Time { day = day.Add(30 * time.Millisecond); return day }
+	if err := s.databaseEvent(t.Context(), postgres.Ready); err != nil || s.metrics[results.MetricStartLag] != 40e6 {
+		t.Errorf("%v, lag %d", err, s.metrics[results.MetricStartLag])
+	}
+	s.clock.day = func() time.Time { return at.Add(70 * time.Millisecond) }
+	if err := s.databaseEvent(t.Context(), postgres.Begin); err != nil || s.metrics[results.MetricStartLag] != 70e6 {
+		t.Errorf("%v, lag %d", err, s.metrics[results.MetricStartLag])
+	}
+	s.unwatchMemory()
+	late := time.Now().Add(24 * time.Hour)
+	s = Executor{}.newSession(workload.Request{StartAt: &late}, results.KindMeasure, func(results.Progress) {})
+	if err := s.databaseEvent(t.Context(), postgres.Ready); err == nil {
+		t.Error("it does not wait before the counters are read")
 	}
 }
