@@ -145,7 +145,8 @@ func configuration(options Options, socket string) string {
 		"restart_after_crash":     "off", // a crash ends the phase; a server that comes back would hide it
 		"log_destination":         "stderr",
 		"logging_collector":       "off",
-		"log_checkpoints":         "on",
+		"log_checkpoints":         "on", // the server counts complete checkpoints only from version 18 on
+		"log_line_prefix":         "%m [%p] ",
 		"log_min_error_statement": "panic",
 		"log_timezone":            "UTC",
 		"timezone":                "UTC",

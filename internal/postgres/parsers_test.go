@@ -152,14 +152,39 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestStatisticsQuery: only from version 18 on does the server count the checkpoints that it has done. Its other counters contain those that
+// were due and skipped.
 func TestStatisticsQuery(t *testing.T) {
 	for major, want := range map[int]string{
-		13: "checkpoints_timed + checkpoints_req", 16: "wal_fpi", 17: "(num_timed + num_requested)::text FROM pg_stat_checkpointer",
-		18: "(num_done)::text FROM pg_stat_checkpointer",
+		13: "SELECT 'checkpointsTimed', (checkpoints_timed)::text", 16: "wal_fpi", 17: "(buffers_written)::text FROM pg_stat_checkpointer",
+		18: "SELECT 'checkpoints', (num_done)::text FROM pg_stat_checkpointer",
 	} {
-		if query := statisticsQuery(major); !strings.Contains(query, want) || major == 13 && strings.Contains(query, "pg_stat_wal") {
+		query := statisticsQuery(major)
+		if !strings.Contains(query, want) || major == 13 && strings.Contains(query, "pg_stat_wal") {
 			t.Errorf("version %d: %s", major, query)
 		}
+		if counted := strings.Contains(query, "'checkpoints'"); counted != (major >= 18) {
+			t.Errorf("version %d counts checkpoints: %v", major, counted)
+		}
+	}
+}
+
+// TestCheckpointsOfTheLog counts the checkpoints in the log of a server, which has no line for one that was skipped.
+func TestCheckpointsOfTheLog(t *testing.T) {
+	var s server
+	for _, line := range []string{
+		"2026-11-21 14:44:16.323 UTC [26584] LOG:  checkpoint starting: time",
+		"2026-11-21 14:44:46.323 UTC [26584] LOG:  checkpoint complete: wrote 46 buffers (0.3%); 0 WAL file(s) added, 0 removed, 0 recycled",
+		"2026-11-21 14:44:47.323 UTC [26584] LOG:  checkpoint complete: wrote 9 buffers (0.1%), wrote 2 SLRU buffers; 0 WAL file(s) added",
+		"2026-11-21 14:44:48.323 UTC [26599] WARNING:  checkpoint complete: wrote 1 buffers",
+		"2026-11-21 14:44:48.323 UTC [26599] WARNING:  2026-11-21 14:44:48.323 UTC [26599] LOG:  checkpoint complete: wrote 1 buffers",
+		"\t2026-11-21 14:44:48.323 UTC [26599] LOG:  checkpoint complete: wrote 1 buffers",
+		"2026-11-21 14:44:59.249 UTC [26620] PANIC:  could not write to file \"pg_wal/xlogtemp.26620\": No space left on device",
+	} {
+		s.look(line)
+	}
+	if got := s.checkpoints.Load(); got != 2 || s.trouble.err() == nil {
+		t.Errorf("%d checkpoints, and %v", got, s.trouble.err())
 	}
 }
 

@@ -107,10 +107,15 @@ func (s *session) statistics(ctx context.Context) (counters, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseCounters(answer)
+	numbers, err := parseCounters(answer)
+	if _, told := numbers["checkpoints"]; err == nil && !told {
+		numbers["checkpoints"] = s.server.checkpoints.Load()
+	}
+	return numbers, err
 }
 
-// statisticsQuery selects the counters from where each version keeps them.
+// statisticsQuery selects the counters from where each version keeps them. Before version 18, the counters of checkpoints contain those
+// that were skipped because nothing was written since the last one, so the checkpoints are counted in the log.
 func statisticsQuery(major int) string {
 	var parts []string
 	from := func(source string, columns ...string) { // pairs of label and column
@@ -119,15 +124,15 @@ func statisticsQuery(major int) string {
 		}
 	}
 	switch {
-	case major >= 18: // knows which checkpoints were skipped because there was nothing to write
+	case major >= 18:
 		from("pg_stat_checkpointer", "checkpoints", "num_done", "checkpointsTimed", "num_timed", "checkpointsRequested", "num_requested",
 			"checkpointBuffers", "buffers_written")
 	case major == 17:
-		from("pg_stat_checkpointer", "checkpoints", "num_timed + num_requested", "checkpointsTimed", "num_timed",
-			"checkpointsRequested", "num_requested", "checkpointBuffers", "buffers_written")
+		from("pg_stat_checkpointer", "checkpointsTimed", "num_timed", "checkpointsRequested", "num_requested",
+			"checkpointBuffers", "buffers_written")
 	default:
-		from("pg_stat_bgwriter", "checkpoints", "checkpoints_timed + checkpoints_req", "checkpointsTimed", "checkpoints_timed",
-			"checkpointsRequested", "checkpoints_req", "checkpointBuffers", "buffers_checkpoint")
+		from("pg_stat_bgwriter", "checkpointsTimed", "checkpoints_timed", "checkpointsRequested", "checkpoints_req",
+			"checkpointBuffers", "buffers_checkpoint")
 	}
 	if major >= 14 {
 		from("pg_stat_wal", "walRecords", "wal_records", "walFullPageImages", "wal_fpi", "walBytes", "wal_bytes", "walBuffersFull",

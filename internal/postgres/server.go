@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -26,6 +28,20 @@ type server struct {
 	process *process
 	data    string
 	trouble trouble
+	// checkpoints are those that the log reports as complete.
+	checkpoints atomic.Int64
+}
+
+// completed matches the line of a checkpoint in the server's log (log_checkpoints), with the prefix that configuration sets. Messages
+// of clients have another level.
+var completed = regexp.MustCompile(`^\S+ \S+ \S+ \[\d+\] LOG:  checkpoint complete: `)
+
+// look reads a line of the server's log.
+func (s *server) look(line string) {
+	s.trouble.look(line)
+	if completed.MatchString(line) {
+		s.checkpoints.Add(1)
+	}
 }
 
 // trouble is the first line of the server's log that reports failing storage. It may come from a background process while all transactions
@@ -65,7 +81,7 @@ func (s *session) startServer(ctx context.Context) error {
 	var err error
 	started.process, err = start(ctx, spec{argv: []string{s.programs.path("postgres"), "-D", s.data},
 		environment: minimalEnvironment(s.scratch),
-		line:        started.trouble.look, survives: true, deathSignal: syscall.SIGQUIT})
+		line:        started.look, survives: true, deathSignal: syscall.SIGQUIT})
 	if err != nil {
 		return err
 	}
