@@ -29,8 +29,9 @@ type measurement struct {
 	series    *series
 	threads   int
 	began     time.Time
-	// commit is the mean latency of commits in milliseconds; 0 if the script has none.
-	commit float64
+	// commit is the mean latency of commits in milliseconds; 0 if it is not known, and noCommit then says why, unless there are none.
+	commit   float64
+	noCommit string
 }
 
 func (s *session) rampUp(ctx context.Context) error {
@@ -83,7 +84,7 @@ func (s *session) measure(ctx context.Context, measured func(string)) (measureme
 	if result.summary, err = parseSummary(text); err != nil {
 		return measurement{}, err
 	}
-	result.commit, _ = commitMilliseconds(text)
+	result.commit, result.noCommit = commitMilliseconds(text)
 	if err := result.check(s.options.Clients); err != nil {
 		return measurement{}, err
 	}

@@ -72,6 +72,8 @@ type Outcome struct {
 	Series []Point
 	// Details is a Details document.
 	Details json.RawMessage
+	// Notes say which metrics are left out, and why.
+	Notes []string
 }
 
 // session is the state of one Run.
@@ -166,7 +168,11 @@ func (s *session) work(ctx context.Context, measured func(string)) (Outcome, err
 		metrics["initialiseNanoseconds"] = (loaded.load + loaded.checkpoint).Nanoseconds()
 	}
 	s.describe(loaded, measurement)
-	return Outcome{Metrics: metrics, Environment: environment, Series: s.details.Series}, nil
+	outcome := Outcome{Metrics: metrics, Environment: environment, Series: s.details.Series}
+	if measurement.noCommit != "" {
+		outcome.Notes = append(outcome.Notes, measurement.noCommit)
+	}
+	return outcome, nil
 }
 
 // stopped puts the cause of a cancelled context before the error that followed from it.

@@ -204,6 +204,27 @@ func TestRealWait(t *testing.T) {
 	}
 }
 
+// TestRealBranches: pgbench does not tell how often each COMMIT of a script ran.
+func TestRealBranches(t *testing.T) {
+	t.Parallel()
+	folder, here := asUser(t, unprivileged)
+	if !here {
+		return
+	}
+	options := small(t, folder)
+	options.Mode, options.DatabaseBytes = Script, 1
+	options.Script = []byte("BEGIN;\nUPDATE pgbench_branches SET bbalance = 1 WHERE bid = 1;\n" +
+		"\\if random(1, 100) = 101\nEND;\n\\else\nCOMMIT;\n\\endif\n")
+	outcome, err := Run(t.Context(), options, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit, told := outcome.Metrics["commitLatencyMeanNanoseconds"]
+	if notes := strings.Join(outcome.Notes, "\n"); told || !strings.Contains(notes, "ends transactions with 2 statements") {
+		t.Errorf("a commit takes %d ns, and the notes say %q", commit, notes)
+	}
+}
+
 // TestRealKeep: a kept database is the same one, with the settings of the second phase, and without settings that SQL has made permanent.
 func TestRealKeep(t *testing.T) {
 	t.Parallel()

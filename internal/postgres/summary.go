@@ -84,18 +84,21 @@ func (s *summary) take(line string) error {
 // 15 on there are numbers of failures and retries in between.
 var commitLine = regexp.MustCompile(`(?mi)^\s*(\d+\.\d+)(?:\s+\d+){0,2}\s+(?:end|commit)\b`)
 
-// commitMilliseconds is the mean latency of the statements that end a transaction; false if the script has none.
-func commitMilliseconds(text string) (float64, bool) {
+// commitMilliseconds is the mean latency of the statement that ends transactions. It is 0 if the script has none. pgbench does not print
+// how often each statement ran, so the mean of several is not known; why then says so. It prints 0 for a statement that never ran.
+func commitMilliseconds(text string) (mean float64, why string) {
 	found := commitLine.FindAllStringSubmatch(text, -1)
-	var sum float64
-	for _, match := range found {
-		number, ok := parseNumber(match[1])
-		if !ok {
-			return 0, false
-		}
-		sum += number
+	if len(found) > 1 {
+		return 0, fmt.Sprintf("there is no latency of commits: the script ends transactions with %d statements, and pgbench does not tell how "+
+			"often each of them ran: write one COMMIT that all transactions reach", len(found))
 	}
-	return sum / float64(max(len(found), 1)), len(found) > 0
+	for _, match := range found {
+		mean, _ = parseNumber(match[1])
+		if mean == 0 {
+			why = "there is no latency of commits: the statement of the script that ends transactions never ran"
+		}
+	}
+	return mean, why
 }
 
 // parseNumber reads a number that is neither negative nor infinite. C prints the result of 0/0 as nan or -nan: that counts as 0.

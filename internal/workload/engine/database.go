@@ -84,6 +84,9 @@ func (d *database) round(ctx context.Context, s *session, _ int) (figures, error
 	for name, value := range outcome.Environment {
 		s.environment[name] = value
 	}
+	for _, note := range outcome.Notes {
+		s.note("%s", note)
+	}
 	s.details.Postgres = outcome.Details
 	s.recorder.addDatabase(outcome.Series, s.bracket.began)
 	wall := s.bracket.ended.elapsed - s.bracket.began.elapsed
