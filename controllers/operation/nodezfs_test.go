@@ -160,6 +160,9 @@ func (d *fakeDisk) json(now time.Time) map[string]any {
 		states := map[string]string{"SCANNING": "ACTIVE", "FINISHED": "COMPLETE", "CANCELED": "CANCELED"}
 		document["trim_state"], document["trim_time"], document["trimmed"], document["to_trim"] = states[d.trim.state(now)], d.trim.start.Unix(),
 			1000, 1000
+		if d.trim.state(now) != "SCANNING" {
+			document["trim_time"] = d.trim.end.Unix()
+		}
 	}
 	return document
 }

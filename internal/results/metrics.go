@@ -96,7 +96,8 @@ func (m Metric) Step() int64 {
 }
 
 // Ends returns the smallest and the largest value that a number of the metric may stand for: a percentile may be anywhere in its bin, a
-// duration of whole seconds is the difference of two of them, and a power of two was rounded down. Steps are not included.
+// duration of whole seconds is the difference of two of them, whose end may have been seen a second late, and a power of two was rounded
+// down. Steps are not included.
 func (m Metric) Ends(value int64) (low, high int64) {
 	switch {
 	case value <= 0:
@@ -107,7 +108,7 @@ func (m Metric) Ends(value int64) (low, high int64) {
 		from, width := stats.Bin(value)
 		return from, from + width
 	case m.WholeSeconds(value):
-		return max(1, value-second), value + second
+		return max(1, value-2*second), value + second
 	}
 	return value, value
 }

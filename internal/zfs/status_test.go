@@ -160,8 +160,8 @@ func TestProgress(t *testing.T) {
 	for file, want := range map[string]Progress{
 		"2.3.9/paused.txt":    {Function: "scrub", State: Paused, DoneBytes: 35744676, TotalBytes: 102655590, Start: at(1)},
 		"2.3.9/cancelled.txt": {Function: "scrub", State: Stopped, End: at(6)},
-		"2.3.9/scrubbed.txt":  {Function: "scrub", State: Finished, End: at(12)},
-		"2.3.9/trimming.txt":  {Function: "resilver", State: Finished, RepairedBytes: 131 << 20, End: at(36)},
+		"2.3.9/scrubbed.txt":  {Function: "scrub", State: Finished, Start: at(7), End: at(12)},
+		"2.3.9/trimming.txt":  {Function: "resilver", State: Finished, RepairedBytes: 131 << 20, Start: at(31), End: at(36)},
 		"2.1/scrubbing.txt":   {Function: "scrub", State: Running, DoneBytes: 71812251, TotalBytes: 405 << 20, Start: july(7, 49)},
 		"2.1/lost.txt": {Function: "resilver", State: Running, DoneBytes: 768 << 20, TotalBytes: 3 << 30, RepairedBytes: 512 << 20,
 			Start: july(7, 49)},
@@ -175,6 +175,22 @@ func TestProgress(t *testing.T) {
 		}
 		if diff := cmp.Diff(&want, status.Scan); diff != "" {
 			t.Errorf("%s: %s", file, diff)
+		}
+	}
+}
+
+// TestHowLongAScanTook: the text has the time of the end, and how long it took.
+func TestHowLongAScanTook(t *testing.T) {
+	for took, want := range map[string]time.Duration{"00:00:05": 5 * time.Second, "1 days 02:03:04": 26*time.Hour + 3*time.Minute + 4*time.Second,
+		"10 days 00:00:00": 240 * time.Hour, "0h5m": -1, "": -1, "a while": -1} {
+		for _, text := range []string{"scrub repaired 0B in %s with 0 errors on Sat Nov 21 16:29:12 2026",
+			"resilvered 131M in %s with 0 errors on Sat Nov 21 16:29:12 2026",
+			"resilvered (mirror-0) 131M in %s with 0 errors on Sat Nov 21 16:29:12 2026"} {
+			got := scanText(fmt.Sprintf(text, took))
+			if got == nil || got.State != Finished || got.End.IsZero() || got.Start.IsZero() != (want < 0) ||
+				want >= 0 && got.End.Sub(got.Start) != want {
+				t.Errorf(text+": %+v, want %s", took, got, want)
+			}
 		}
 	}
 }

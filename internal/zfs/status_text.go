@@ -153,7 +153,8 @@ func typeOf(name string) string {
 var (
 	trimPattern     = regexp.MustCompile(`\(([0-9]{1,3})% trimmed, (started|suspended, started|completed) at ([^)]+)\)`)
 	donePattern     = regexp.MustCompile(`(\S+) (?:repaired|resilvered), ([0-9.]+)% done`)
-	finishedPattern = regexp.MustCompile(`^(?:scrub repaired|resilvered)(?: \(\S+\))? (\S+) in .* with ([0-9]+) errors on (.*)$`)
+	finishedPattern = regexp.MustCompile(`^(?:scrub repaired|resilvered)(?: \(\S+\))? (\S+) in (.*) with ([0-9]+) errors on (.*)$`)
+	tookPattern     = regexp.MustCompile(`^(?:([0-9]{1,5}) days )?([0-9]{2}):([0-9]{2}):([0-9]{2})$`)
 	totalPattern    = regexp.MustCompile(`([0-9.]+[BKMGTPEZ])(?:/s)?,? (?:total|issued(?: at \S+)?)$`)
 	sincePattern    = regexp.MustCompile(`(?:since|started on|canceled on) (.*)$`)
 	copiedPattern   = regexp.MustCompile(`copied ([0-9.]+[BKMGTPE]?) in `)
@@ -192,9 +193,12 @@ func scanText(text string) *Progress {
 		scan.Function = "resilver"
 	}
 	if match := finishedPattern.FindStringSubmatch(first); match != nil {
-		scan.State, scan.RepairedBytes, scan.End = Finished, amount(match[1]), date(match[3])
+		scan.State, scan.RepairedBytes, scan.End = Finished, amount(match[1]), date(match[4])
 		// The pattern admits digits only.
-		scan.Errors, _ = strconv.ParseInt(match[2], 10, 64)
+		scan.Errors, _ = strconv.ParseInt(match[3], 10, 64)
+		if took, known := tookText(match[2]); known && !scan.End.IsZero() {
+			scan.Start = scan.End.Add(-took)
+		}
 		return scan
 	}
 	if match := sincePattern.FindStringSubmatch(first); match != nil {
@@ -225,6 +229,20 @@ func scanText(text string) *Progress {
 		}
 	}
 	return scan
+}
+
+// tookText reads the time from the start of a scan to its end, such as "1 days 02:03:04".
+func tookText(text string) (took time.Duration, known bool) {
+	match := tookPattern.FindStringSubmatch(text)
+	if match == nil {
+		return 0, false
+	}
+	for at, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute, time.Second} {
+		// The pattern admits a few digits only; without days there are none.
+		number, _ := strconv.Atoi(match[1+at])
+		took += time.Duration(number) * unit
+	}
+	return took, true
 }
 
 // removalText reads the removal of a vdev.

@@ -1,6 +1,10 @@
 package operations
 
-import "github.com/storagebench/storagebench/api/v1alpha1"
+import (
+	"time"
+
+	"github.com/storagebench/storagebench/api/v1alpha1"
+)
 
 // sizeOf returns a function for the size of the work: the space that destroying a dataset or snapshot frees. What is only reserved, as for
 // a volume that is not full, holds nothing to free.
@@ -29,9 +33,19 @@ func destroys(what string, object func(State) Object) func(State) operationStage
 			stage = state.timed(done([]v1alpha1.OperationMetric{metric("freedBytes", total), state.seconds()},
 				"%s %s is destroyed and its space is free", what, name))
 		}
-		stage.progress = progressOf(total-state.Live.FreeingBytes, total)
+		stage.progress, stage.recheck = progressOf(total-state.Live.FreeingBytes, total), state.freeingPace(total)
 		return stage
 	}
+}
+
+// freeingPace returns when to check again while a pool frees space: more often towards the end, because no watch reports it.
+func (s State) freeingPace(total int64) time.Duration {
+	freed := total - s.Live.FreeingBytes
+	if s.Job == nil || s.Job.Running || freed <= 0 {
+		return s.pace()
+	}
+	left := s.Now.Sub(s.Job.EndedAt).Seconds() * float64(s.Live.FreeingBytes) / float64(freed)
+	return time.Duration(min(s.pace().Seconds(), max(left/4, 1)) * float64(time.Second))
 }
 
 // stillThere returns the stage while the object still exists.

@@ -40,11 +40,19 @@ func TestDurationsOfOtherAgents(t *testing.T) {
 		}, 30, 30},
 		"scrub without a start": {scrubAction, "", func(s *State) {
 			s.Live.Status.Scan = scan("scrub", zfs.Finished, 0, 31*time.Second)
-		}, 60, -1},
-		"trim": {trimAction, "", trimmed(zfs.Finished, time.Second), 60, -1},
+		}, 31, -1},
+		"trim": {trimAction, "", trimmed(zfs.Finished, 31*time.Second), 31, -1},
+		"trim of two disks": {trimAction, "", func(s *State) {
+			for at, took := range []time.Duration{41 * time.Second, 31 * time.Second} {
+				s.Live.Status.Vdevs[0].Children[at].Trim = scan("trim", zfs.Finished, 0, took)
+			}
+		}, 41, -1},
 		"replace": {replaceAction, diskA + "-part1", func(s *State) { s.Live.Status.Vdevs[0].Children[0] = leaf(diskD) },
 			60, -1},
 		"removal": {removeAction, "mirror-7", func(*State) {}, 60, -1},
+		"removal with an end": {removeAction, "mirror-7", func(s *State) {
+			s.Live.Status.Removal = scan("removal", zfs.Finished, 0, 31*time.Second)
+		}, 31, -1},
 		"vdev added": {addAction, "", func(s *State) {
 			s.Live.Status.Vdevs[0].Children = []zfs.VdevStatus{leaf(diskC), leaf(diskD)}
 		}, 60, -1},
@@ -70,6 +78,38 @@ func TestDurationsOfOtherAgents(t *testing.T) {
 			if decision.Outcome != v1alpha1.OutcomeSucceeded || got != want {
 				t.Errorf("%s, begun by this agent: %v: %s %q after %d s, want %d", name, begun, decision.Outcome, decision.Message, got, want)
 			}
+		}
+	}
+}
+
+// TestTheEndOfFreeingIsSeen: the end is seen at most a second late if a pool frees at a constant rate, and without many more looks.
+func TestTheEndOfFreeingIsSeen(t *testing.T) {
+	for _, seconds := range []int64{3, 30, 300, 3000} {
+		state, looks := begun(destroyAction, "5"), 0
+		dataset("6", 0)(&state)
+		began := state.Operation.Status.StartedAt.Time
+		state.Operation.Status.Progress.TotalBytes = seconds << 30
+		// The command itself takes as long.
+		state.Job = &Job{EndedAt: began.Add(time.Duration(seconds) * time.Second)}
+		end := state.Job.EndedAt.Add(time.Duration(seconds) * time.Second)
+		for state.Now = state.Job.EndedAt; ; looks++ {
+			state.Live.FreeingBytes = max(int64(end.Sub(state.Now).Seconds()*(1<<30)), 0)
+			decision := Plan(state)
+			if decision.Outcome != "" {
+				break
+			}
+			state.Now = state.Now.Add(decision.Recheck)
+		}
+		if late := state.Now.Sub(end); late > time.Second || looks > int(seconds)/10+20 {
+			t.Errorf("after %d s it is seen %s late, with %d looks", seconds, late, looks)
+		}
+	}
+	state := begun(destroyAction, "5")
+	dataset("6", 100)(&state)
+	state.Job, state.Operation.Status.Progress.TotalBytes = &Job{EndedAt: state.Now.Add(-time.Minute)}, 1<<60
+	for _, freeing := range []int64{1 << 60, 1<<60 - 1} {
+		if state.Live.FreeingBytes = freeing; Plan(state).Recheck != state.pace() {
+			t.Errorf("of %d bytes, %d are left: the next look is after %s", int64(1<<60), freeing, Plan(state).Recheck)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func removeVdevStage(state State) operationStage {
 		metrics := []v1alpha1.OperationMetric{state.seconds()}
 		var progress *v1alpha1.OperationProgress
 		if mine {
-			metrics = []v1alpha1.OperationMetric{durationOf(*removal, state.seconds())}
+			metrics = []v1alpha1.OperationMetric{state.durationOf(*removal)}
 			if removal.DoneBytes > 0 {
 				metrics = append(metrics, metric("copiedBytes", removal.DoneBytes))
 			}

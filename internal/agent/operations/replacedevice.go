@@ -64,7 +64,7 @@ func replaceStage(state State) operationStage {
 	metrics := []v1alpha1.OperationMetric{state.seconds()}
 	if mine {
 		metrics = []v1alpha1.OperationMetric{metric("resilveredBytes", scan.RepairedBytes), metric("errorsFound", scan.Errors),
-			durationOf(*scan, state.seconds())}
+			state.durationOf(*scan)}
 	}
 	return done(metrics, "%s has replaced %s in pool %s: change the BenchmarkPool's spec too, or it reports drift", action.With,
 		action.Device, state.Live.Name)

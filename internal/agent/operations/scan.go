@@ -51,9 +51,15 @@ func (s State) progress(of zfs.Progress) *v1alpha1.OperationProgress {
 	return &v1alpha1.OperationProgress{Percent: percent, DoneBytes: of.DoneBytes, TotalBytes: of.TotalBytes}
 }
 
-func durationOf(of zfs.Progress, otherwise v1alpha1.OperationMetric) v1alpha1.OperationMetric {
-	if of.Start.IsZero() || of.End.IsZero() {
-		return otherwise
+// durationOf returns how long work of ZFS took. Where ZFS reports only its end, it is the time from the start of this operation until then.
+// Otherwise it is the time until the agent sees the end, which may be much later.
+func (s State) durationOf(of zfs.Progress) v1alpha1.OperationMetric {
+	start := of.Start
+	if start.IsZero() && s.Begun {
+		start = s.Operation.Status.StartedAt.Time
 	}
-	return metric(operate.MetricDuration, max(int64(of.End.Sub(of.Start)/time.Second), 0))
+	if start.IsZero() || of.End.IsZero() {
+		return s.seconds()
+	}
+	return metric(operate.MetricDuration, max(int64(of.End.Sub(start)/time.Second), 0))
 }

@@ -52,7 +52,7 @@ func scrubbed(state State, scan zfs.Progress) operationStage {
 			state.Live.Name, scan.Errors, scan.RepairedBytes, dataErrors)
 	}
 	metrics := []v1alpha1.OperationMetric{metric("repairedBytes", scan.RepairedBytes), metric("errorsFound", scan.Errors),
-		metric("dataErrors", dataErrors), durationOf(scan, state.seconds())}
+		metric("dataErrors", dataErrors), state.durationOf(scan)}
 	if scanned := max(scan.TotalBytes, scan.DoneBytes); scanned > 0 { // OpenZFS before 2.3 does not say
 		metrics = append(metrics, metric("scannedBytes", scanned))
 	}

@@ -53,6 +53,9 @@ func trimStage(state State) operationStage {
 		}
 		disks++
 		sum.DoneBytes, sum.TotalBytes, sum.Errors = sum.DoneBytes+trim.DoneBytes, sum.TotalBytes+trim.TotalBytes, sum.Errors+trim.Errors
+		if trim.End.After(sum.End) {
+			sum.End = trim.End
+		}
 		switch trim.State {
 		case zfs.Running:
 			active++
@@ -77,7 +80,7 @@ func trimStage(state State) operationStage {
 		stage = stopped("the trim of %s of pool %s was stopped outside of this operation", spelling.Count(halted, "disk"), state.Live.Name)
 	default:
 		sum.State = zfs.Finished
-		metrics := []v1alpha1.OperationMetric{metric("trimmedDisks", int64(disks)), state.seconds()}
+		metrics := []v1alpha1.OperationMetric{metric("trimmedDisks", int64(disks)), state.durationOf(sum)}
 		with := ""
 		if !percents {
 			metrics = append(metrics, metric("errorsFound", sum.Errors), metric("trimmedBytes", sum.DoneBytes))

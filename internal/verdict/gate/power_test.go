@@ -67,8 +67,8 @@ func TestPowersOfTwo(t *testing.T) {
 	}
 }
 
-// TestInexactTimes: a percentile may be anywhere in its bin, and a duration of whole seconds may be a second more or less. Equal runs do not
-// make them exact.
+// TestInexactTimes: a percentile may be anywhere in its bin, and a duration of whole seconds may be a second more, or two less. Equal runs do
+// not make them exact.
 func TestInexactTimes(t *testing.T) {
 	const p99, lasted, millisecond, second = "readLatencyP99Nanoseconds", "durationNanoseconds", 1_000_000, 1_000_000_000
 	slower := func(metric, times string) v1alpha1.Gate {
@@ -94,6 +94,8 @@ func TestInexactTimes(t *testing.T) {
 		"expression beyond two bins":    {slower(p99, "1.9"), percentiles(50, 100), passed, ReasonHolds},
 		"a mean is exact":               {slower("readLatencyMeanNanoseconds", "2.0"), freshThenAged("readLatencyMeanNanoseconds", 50, 100), passed, ReasonHolds},
 		"limit within a second":         {boundGate("aged."+lasted, "", "10500ms"), durations(5, 10), inconclusive, ReasonTooCoarse},
+		"limit within two seconds":      {boundGate("aged."+lasted, "8500ms", ""), durations(5, 10), inconclusive, ReasonTooCoarse},
+		"limit two seconds below":       {boundGate("aged."+lasted, "8s", ""), durations(5, 10), passed, ReasonHolds},
 		"limit farther than a second":   {boundGate("aged."+lasted, "", "11s"), durations(5, 10), passed, ReasonHolds},
 		"a measured duration":           {boundGate("aged."+lasted, "", "10500ms"), freshThenAged(lasted, 5, 10_123_456_789), passed, ReasonHolds},
 		"one second may be nearly none": {ratioGate("aged."+lasted, "fresh."+lasted, "", "", "10x"), durations(1, 2), inconclusive, ReasonTooCoarse},
