@@ -47,7 +47,7 @@ const exitHelp = `Exit codes:
   3    Invalid: the measurements cannot be used
   4    --timeout expired before the verdict
   64   the command line is wrong
-  65   refused: the manifest, the device; or the benchmark is stalled
+  65   refused: the manifest, the folder or the device; or the benchmark is stalled
   66   a file or a benchmark does not exist
   69   ` + unavailable + `
   70   any other error

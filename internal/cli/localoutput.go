@@ -26,13 +26,13 @@ func newLocalOutput(folder string, checked *validated) (*localOutput, error) {
 	}
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, exit(ExitError, err)
+		return nil, exitf(ExitError, "look into the folder for the results: %w: name another one with --output DIR", err)
 	}
 	if len(entries) > 0 {
 		return nil, exitf(ExitRefused, "--output %s is not empty: use a new folder, so that earlier results stay", folder)
 	}
 	if err := os.MkdirAll(filepath.Join(folder, "phases"), 0o755); err != nil {
-		return nil, exit(ExitError, err)
+		return nil, exitf(ExitError, "make the folder for the results: %w: name one that you may write to with --output DIR", err)
 	}
 	return &localOutput{folder}, nil
 }

@@ -80,6 +80,18 @@ func TestLocalRunWithoutAReader(t *testing.T) {
 	}
 }
 
+// TestLocalOutputThatCannotBeWritten: the message names the flag for another folder.
+func TestLocalOutputThatCannotBeWritten(t *testing.T) {
+	for _, output := range []string{filepath.Join(file(t, "file", ""), "inside"), "/proc/results"} {
+		app, _, said := testApp()
+		app.Local.Executor = &executor{}
+		code := app.Main(t.Context(), []string{"run", here(t, ""), "--local", t.TempDir(), "--output", output})
+		if code != ExitError || !strings.Contains(said.String(), "the folder for the results: ") || !strings.Contains(said.String(), " with --output DIR") {
+			t.Errorf("%s: %d %s", output, code, said)
+		}
+	}
+}
+
 // TestClosedPipe: the signal of a closed pipe does not kill a local run. It needs a process of its own, whose standard output is the pipe.
 func TestClosedPipe(t *testing.T) {
 	const variable = "STORAGEBENCH_TEST_CLOSED_PIPE"

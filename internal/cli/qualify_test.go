@@ -83,6 +83,13 @@ func TestQualifyFromFiles(t *testing.T) {
 			t.Errorf("%s: exit code %d %s%s", name, code, out, errors)
 		}
 	}
+	for _, dry := range []string{"--from=" + slow, "--dry-run"} {
+		app, _, errors := testApp()
+		if code := app.Main(t.Context(), []string{"qualify", "local:/mnt/disk", dry}); code != ExitUsage || !strings.Contains(errors.String(),
+			`"local:/mnt/disk" is the name of local storage in results: a card is about storage in a cluster`) {
+			t.Errorf("local: exit code %d %s", code, errors)
+		}
+	}
 	empty := file(t, "empty.json", suiteResults(t, qualified("a", nil)))
 	app, out, _ := testApp()
 	if code := app.Main(t.Context(), []string{"qualify", "fast", "--from", empty}); code != ExitInconclusive || !strings.Contains(out.String(), "UNKNOWN") {

@@ -410,8 +410,10 @@ func TestAcceptsOnlyItsSuite(t *testing.T) {
 		"nothing":       {suiteOf("fast"), []results.Experiment{of("fast", "a", "fill", 0)}, "a has 0 variants"},
 		"twice":         {suiteOf("fast"), []results.Experiment{of("fast", "a", "fill", 1), of("fast", "b", "fill", 1)}, "phase fill is in a and in b"},
 		"another class": {suiteOf("fast"), []results.Experiment{of("slow", "a", "fill", 1)}, `on StorageClass "slow", and not on "fast"`},
-		"target":        {suiteOf("target/m"), []results.Experiment{of("", "qualify-target-m-storage", "fill", 1)}, ""},
-		"another":       {suiteOf("target/m"), []results.Experiment{of("", "qualify-target-n-storage", "fill", 1)}, "does not belong to the suite of target/m"},
+		"local": {suiteOf("fast"), []results.Experiment{of("local:/mnt/disk", "a", "fill", 1)},
+			"a was measured by run --local, on /mnt/disk: a card is about storage in a cluster; for a local run, see report.html"},
+		"target":  {suiteOf("target/m"), []results.Experiment{of("", "qualify-target-m-storage", "fill", 1)}, ""},
+		"another": {suiteOf("target/m"), []results.Experiment{of("", "qualify-target-n-storage", "fill", 1)}, "does not belong to the suite of target/m"},
 	} {
 		if err := test.suite.Accepts(test.given...); test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
 			t.Errorf("%s: %v", name, err)

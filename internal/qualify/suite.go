@@ -30,6 +30,9 @@ const (
 	DefaultRepetitions = 3
 	// targetPrefix begins the name of a StorageTarget.
 	targetPrefix = "target/"
+	// localPrefix begins the StorageClass in the results of a local run.
+	localPrefix = "local:"
+	noLocal     = "a card is about storage in a cluster; for a local run, see report.html beside its results.json"
 	// databaseShare divides the size of the volume to give the initial size of the database, which grows and needs room for its log.
 	databaseShare = 4
 	// leastSize is large enough for a database that pgbench can work on.
@@ -100,6 +103,9 @@ func (s Suite) Accepts(experiments ...results.Experiment) error {
 		case len(e.Variants) != 1:
 			return fmt.Errorf("%s has %d variants, but the suite of qualify has one: name the results of its StorageBenchmarks", e.Benchmark.Name,
 				len(e.Variants))
+		case strings.HasPrefix(e.StorageClass, localPrefix):
+			return fmt.Errorf("%s was measured by run --local, on %s: %s", e.Benchmark.Name, strings.TrimPrefix(e.StorageClass, localPrefix),
+				noLocal)
 		case !s.isTarget() && e.StorageClass != s.Of:
 			return fmt.Errorf("%s was measured on StorageClass %q, and not on %q: name the StorageClass that it was measured on",
 				e.Benchmark.Name, e.StorageClass,
@@ -121,6 +127,9 @@ func (s Suite) Accepts(experiments ...results.Experiment) error {
 // Manifests returns the StorageBenchmarks of the suite as YAML.
 func (s Suite) Manifests() (string, error) {
 	of := strings.TrimPrefix(s.Of, targetPrefix)
+	if strings.HasPrefix(of, localPrefix) {
+		return "", fmt.Errorf("%q is the name of local storage in results: %s", s.Of, noLocal)
+	}
 	if problems := validation.IsDNS1123Subdomain(of); len(problems) > 0 {
 		return "", fmt.Errorf("%q is no StorageClass, and no target/NAME of a StorageTarget: %s", s.Of, problems[0])
 	}
