@@ -138,9 +138,9 @@ func (r *Reconciler) release(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 	return reconcile.Result{}, r.leave(ctx, pool, decision)
 }
 
-// leave removes the finalizer of an object whose pool stays behind. Before that, it records on the node that the pool stays: after a restore
-// of the cluster, the object may be back without the annotation or the policy by which it goes now. If the node cannot record it, the object
-// goes nevertheless, because its release is the way out when a node is broken.
+// leave removes the finalizer of an object whose pool stays behind. Before that, it records on the node that the pool stays: after a
+// restore of the cluster, the object may be back without the annotation or the policy by which it goes now. If the node cannot record it,
+// the object goes nevertheless, because its release is the way out when a node is broken.
 func (r *Reconciler) leave(ctx context.Context, pool *v1alpha1.BenchmarkPool, decision pools.Decision) error {
 	told := spelling.Shorten(decision.Message, 700)
 	if err := r.Releases.Record(pool.UID); err != nil {

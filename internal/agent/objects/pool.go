@@ -53,8 +53,8 @@ func ReleaseCommand(pool *v1alpha1.BenchmarkPool) string {
 // node has no record of the release.
 func Disown(pool *v1alpha1.BenchmarkPool) string {
 	name := naming.PoolName(pool)
-	return fmt.Sprintf("run 'zfs inherit %s %s' on node %s, so that no restored backup of the cluster destroys pool %s", naming.PropertyUID, name,
-		pool.Spec.NodeName, name)
+	return fmt.Sprintf("run 'zfs inherit %s %s' on node %s, so that no restored backup of the cluster destroys pool %s",
+		naming.PropertyUID, name, pool.Spec.NodeName, name)
 }
 
 // LeftBehind describes which pool may be left behind, and where.
