@@ -11,7 +11,8 @@ func postgres(w *v1alpha1.Workload) (Traits, bool) {
 		return Traits{}, false
 	}
 	return Traits{
-		Name: "postgres", Spec: w.Postgres, Duration: length(w.Postgres.Duration), RampUp: length(w.Postgres.RampUp),
+		// Since version 2, checkpoints and the WAL are those of the measurement only.
+		Name: "postgres", Version: 2, Spec: w.Postgres, Duration: length(w.Postgres.Duration), RampUp: length(w.Postgres.RampUp),
 		Files: true, RefusesRoot: true, HidesCache: noReads, File: w.Postgres.Script, Postgres: true, Yields: transactions,
 		Once: "each round of postgres would reload its data: remove it, and set postgres.duration",
 		Moves: func(int64) int64 {
