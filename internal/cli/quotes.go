@@ -119,7 +119,7 @@ var exampleBounds = map[string]string{results.UnitNanoseconds: "10ms", results.U
 func (q *quotes) limit(at, written string) (instead, meant string) {
 	instead = fmt.Sprintf("write %q in quotes", written)
 	number, err := strconv.ParseFloat(written, 64)
-	parent, side, _ := cutLast(at, ".")
+	parent, side := cutLast(at, ".")
 	if err != nil || number == 0 || side != "min" && side != "max" { // 0 is the same in each unit
 		return instead, written
 	}
@@ -130,7 +130,7 @@ func (q *quotes) limit(at, written string) (instead, meant string) {
 		return instead, written
 	}
 	path, _ := valueAt(q.positions, parent+".metric")
-	_, name, _ := cutLast(path, ".")
+	_, name := cutLast(path, ".")
 	metric, known := results.LookupMetric(name)
 	switch example := exampleBounds[metric.Unit]; {
 	case !known:
@@ -144,12 +144,12 @@ func (q *quotes) limit(at, written string) (instead, meant string) {
 }
 
 // cutLast cuts a text around the last separator.
-func cutLast(text, separator string) (before, after string, found bool) {
+func cutLast(text, separator string) (before, after string) {
 	at := strings.LastIndex(text, separator)
 	if at < 0 {
-		return text, "", false
+		return text, ""
 	}
-	return text[:at], text[at+len(separator):], true
+	return text[:at], text[at+len(separator):]
 }
 
 // withUnit says how to write a number with its unit, if the schema requires one. The rules of the field say which one.

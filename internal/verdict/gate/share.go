@@ -18,7 +18,8 @@ var (
 		"use freeSegments"}
 	binned = doubt{ReasonTooCoarse, "a percentile is only as exact as its bin, which is up to 1.6% wide",
 		"use a mean, or a limit that is farther away"}
-	wholeSeconds = doubt{ReasonTooCoarse, "the duration is the difference of two times in whole seconds, and its end may be known a second late",
+	wholeSeconds = doubt{ReasonTooCoarse,
+		"the duration is the difference of two times in whole seconds, and its end may be known a second late",
 		"let it take longer, or use a limit that is farther away"}
 )
 
