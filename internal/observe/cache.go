@@ -109,6 +109,12 @@ func (a *arcEvidence) vague() bool {
 	return a != nil && mulDiv(a.cachedMost-a.cachedLeast, million, a.demanded) > tolerance
 }
 
+// doubt says why there is no share.
+func (a *arcEvidence) doubt() string {
+	return fmt.Sprintf("cacheHitPartsPerMillion is left out: ZFS does not say whether the hits of cache devices were data or metadata, so "+
+		"between %d and %d of the %d blocks of data may have come from them", a.cachedLeast, a.cachedMost, a.demanded)
+}
+
 // fewestHits returns the same delta as if all hits of cache devices were of metadata, as far as they can be. Only the remaining ones
 // contradict an expectation that data comes from the pool.
 func (d Delta) fewestHits() Delta {

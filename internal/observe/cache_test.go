@@ -216,7 +216,7 @@ func TestHitsOfCacheDevices(t *testing.T) {
 		if warm, words := JudgeCache("Warm", read, delta); warm != c.warm {
 			t.Errorf("%s: warm is %v: %s", name, warm, words)
 		}
-		if noted := strings.Contains(strings.Join(delta.Unavailable, "\n"), "hits of cache devices"); share != c.share || noted != (c.share < 0) {
+		if noted := strings.Contains(strings.Join(delta.Notes, "\n"), "hits of cache devices"); share != c.share || noted != (c.share < 0) {
 			t.Errorf("%s: %d, want %d; noted: %v", name, share, c.share, noted)
 		}
 	}

@@ -27,6 +27,8 @@ type Delta struct {
 	Details json.RawMessage
 	// Unavailable has a sentence for everything that is unknown, with the reason.
 	Unavailable []string
+	// Notes has a sentence for each metric that is left out although there are counters for it. A person should read them.
+	Notes []string
 	// Load is the other activity in this time.
 	Load Load
 	// Commits is how many syncs of the volume's dataset waited for the intent log: none with sync=disabled. Before OpenZFS 2.2, which does
@@ -34,6 +36,8 @@ type Delta struct {
 	Commits int64
 
 	evidence evidence
+	// unwritten is what the node held in memory at the beginning and had not written to its disks yet.
+	unwritten Level
 	// requests are the requests of the disks of a plain volume, by the metric that relates them to the requests of the workload.
 	requests map[string]int64
 	// overTime are amounts of work of the disks, by the metric that divides them by the time of the workload.
@@ -135,20 +139,19 @@ func (o *Observer) Between(before, after Snapshot) Delta {
 	c.fillCPU(before.exclusive && after.exclusive)
 	c.fillNodeCPU()
 	c.fillDisks(o)
+	var notes []string
 	found := o.collectEvidence(c.details.Sources)
 	if found.doubt != "" {
 		c.missing = append(c.missing, "The share of reads that came from memory is not available: "+found.doubt+".")
 	} else if found.arc.vague() {
-		c.missing = append(c.missing, fmt.Sprintf("The share of reads that came from memory is not available: ZFS does not say whether the "+
-			"hits of cache devices were data, and between %d and %d of the %d blocks of data may have come from them.", found.arc.cachedLeast,
-			found.arc.cachedMost, found.arc.demanded))
+		notes = append(notes, found.arc.doubt())
 	} else if share, ok := found.arcShare(); ok {
 		c.metrics["cacheHitPartsPerMillion"] = million - share
 		c.details.MetricSources["cacheHitPartsPerMillion"] = "zfs.arc"
 	}
-	return Delta{Metrics: c.metrics, Details: encodeDetails(c.details), Unavailable: bounded(c.missing),
+	return Delta{Metrics: c.metrics, Details: encodeDetails(c.details), Unavailable: bounded(c.missing), Notes: notes,
 		Load: o.collectLoad(c.details.Sources, elapsed), Commits: c.details.Sources["zfs.dataset"].Changes["zil_commit_count"],
-		evidence: found, requests: c.requests, overTime: c.overTime}
+		evidence: found, unwritten: unwrittenAt(c.details.Sources), requests: c.requests, overTime: c.overTime}
 }
 
 // compare notes the changes of one source.
@@ -297,6 +300,8 @@ type Application struct {
 	Operations, Transactions int64
 	// Lasting is the time in which they happened. Without it, the disks have no rates.
 	Lasting time.Duration
+	// Ramped says that a ramp came directly before. What it had not written to the disks yet was written during this time.
+	Ramped bool
 }
 
 // WithApplication adds the metrics that relate the counters to what the workload itself did.
@@ -320,6 +325,7 @@ func (d Delta) WithApplication(own Application) Delta {
 		relate(side+"PerMebibyte", side, 1<<20, plus(own.ReadBytes, own.WrittenBytes))
 	}
 	d.relateDisks(own)
+	d = d.withoutRamp(own)
 	if verdict := judgeMemory(own.ReadBytes, d); verdict.known && verdict.doubt == "" && !d.evidence.arc.vague() {
 		d.Metrics["cacheHitPartsPerMillion"] = million - verdict.fromDevices
 	}

@@ -1,6 +1,8 @@
 package observe
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -117,6 +119,37 @@ func (d Delta) relateDisks(own Application) {
 			d.Metrics[metric] = nearest(requests, 1000, operations)
 		}
 	}
+}
+
+// rampShare is the part of the written bytes, 1%, that may have been in memory before: so much does not change the ratios noticeably.
+const rampShare = 100
+
+// withoutRamp leaves out how much the disks wrote for each write of the workload if a visible part may be of the ramp before it. The kernel
+// does not say whose data it holds in memory, so that part cannot be subtracted.
+func (d Delta) withoutRamp(own Application) Delta {
+	written, known := d.Metrics["deviceWrittenBytes"]
+	if !own.Ramped || !known || own.WrittenBytes <= 0 || d.unwritten.Known && d.unwritten.Bytes <= written/rampShare {
+		return d
+	}
+	const bytes = "writtenBytesPerApplicationByteMilli"
+	delete(d.Metrics, bytes)
+	delete(d.Metrics, metricDiskWrites)
+	held := "an unknown amount"
+	if d.unwritten.Known {
+		held = size(d.unwritten.Bytes)
+	}
+	d.Notes = append(slices.Clip(d.Notes), fmt.Sprintf("%s and %s are left out: when the ramp had ended, the node held %s of data in memory "+
+		"that was not on its disks yet, and the disks wrote %s until the end: measure longer, or without rampUp, or with direct or "+
+		"synchronous writes", bytes, metricDiskWrites, held, size(written)))
+	return d
+}
+
+// unwrittenAt returns what the node had in memory at the beginning and not on its disks.
+func unwrittenAt(sources map[string]sourceDetail) Level {
+	levels := sources["node.memory"].Levels
+	dirty, found := levels["dirtyBytes"]
+	underWay, known := levels["writebackBytes"]
+	return Level{Bytes: plus(dirty[0], underWay[0]), Known: found && known}
 }
 
 // told returns the disks of the pool that the request names.

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +9,48 @@ import (
 
 	"github.com/storagebench/storagebench/internal/results"
 )
+
+// TestWritesOfARamp: a ramp leaves data in memory, which the disks write while the workload after it is measured.
+func TestWritesOfARamp(t *testing.T) {
+	sys := plant(t, map[string]string{"/sys/dev/block/8:16/uevent": "DEVNAME=sdb\n", "/sys/dev/block/8:16/dev": "8:16\n",
+		"/proc/self/mountinfo": "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"})
+	sys.probe = placeProbe{place{path: "/dev/storagebench", block: true, device: "8:16"}}
+	o, err := newObserver(sys, Target{Path: "/dev/storagebench", Block: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		ramped       bool
+		levels       map[string]uint64
+		known, noted bool
+	}{
+		"no ramp":           {false, map[string]uint64{"dirtyBytes": 50 << 20, "writebackBytes": 0}, true, false},
+		"buffered":          {true, map[string]uint64{"dirtyBytes": 50 << 20, "writebackBytes": 0}, false, true},
+		"being written":     {true, map[string]uint64{"dirtyBytes": 0, "writebackBytes": 2 << 20}, false, true},
+		"hardly anything":   {true, map[string]uint64{"dirtyBytes": 1 << 20, "writebackBytes": 0}, true, false},
+		"an unknown amount": {true, nil, false, true},
+		"a part is unknown": {true, map[string]uint64{"dirtyBytes": 0}, false, true},
+	} {
+		disk := map[string]uint64{"writeOperations": 0, "writtenBytes": 0}
+		before, after := Snapshot{groups: map[string]group{}}, Snapshot{groups: map[string]group{}}
+		before.groups["device.sdb"] = group{counters: disk}
+		before.groups["node.memory"] = group{levels: c.levels}
+		after.groups["device.sdb"] = group{counters: map[string]uint64{"writeOperations": 300, "writtenBytes": 100 << 20}}
+		after.groups["node.memory"] = group{levels: map[string]uint64{"dirtyBytes": 0, "writebackBytes": 0}}
+		own := Application{WrittenBytes: 50 << 20, WriteOperations: 100, Ramped: c.ramped}
+		delta := o.Between(before, after).WithApplication(own)
+		_, bytes := delta.Metrics["writtenBytesPerApplicationByteMilli"]
+		_, writes := delta.Metrics[metricDiskWrites]
+		noted := len(delta.Notes) > 0 && strings.Contains(delta.Notes[0], "when the ramp had ended")
+		if bytes != c.known || writes != c.known || noted != c.noted || delta.Metrics["deviceWrittenBytes"] != 100<<20 {
+			t.Errorf("%s: %v, notes %q", name, delta.Metrics, delta.Notes)
+		}
+		own.WrittenBytes = 0 // it only read
+		if notes := o.Between(before, after).WithApplication(own).Notes; len(notes) > 0 {
+			t.Errorf("%s, of reads: %q", name, notes)
+		}
+	}
+}
 
 // TestDisksOfAPlainVolume: in the minute between the snapshots, the disk has 600 reads of 16 KiB in 3 s, and 300 writes of 4 KiB in 6 s;
 // the workload has asked for 300 reads and 600 writes, within 30 s of that minute.

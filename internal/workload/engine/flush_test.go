@@ -61,11 +61,24 @@ func TestMetadataFlushCounts(t *testing.T) {
 	}
 }
 
+// onDisks are counters of disks, of a node that does not say how much it holds in memory.
+type onDisks struct{ counters }
+
+func (c onDisks) Between(observe.Snapshot, observe.Snapshot) observe.Delta {
+	delta := c.counters.Between(observe.Snapshot{}, observe.Snapshot{})
+	delta.Metrics["deviceWrittenBytes"] = 1 << 30
+	return delta
+}
+
 // TestRampIsKept: the data that a ramp has left in caches is still there when the measurement begins, and the ramp ends at the agreed time.
 func TestRampIsKept(t *testing.T) {
 	b := newBench(t)
 	b.executor.judge = func(string, int64, observe.Delta) (bool, string) { return true, "not judged here" }
 	b.valid(fillPhase("50%"))
+	b.executor.observe = func(target observe.Target) (counters, error) {
+		observer, err := observe.New(target)
+		return onDisks{observer}, err
+	}
 	phase := oltpPhase(2, 50, 0.3)
 	for name, c := range map[string]struct {
 		ramp *v1alpha1.Duration
@@ -85,6 +98,12 @@ func TestRampIsKept(t *testing.T) {
 		}
 		if kept := strings.Contains(details.JobFiles[len(details.JobFiles)-1], "invalidate=0"); kept != (c.ramp != nil) {
 			t.Errorf("%s: the last job keeps the page cache: %v", name, kept)
+		}
+		// The disks write what the ramp has left in memory, too.
+		_, known := document.Metrics["writtenBytesPerApplicationByteMilli"]
+		noted := strings.Contains(strings.Join(document.Notes, "\n"), "when the ramp had ended")
+		if known != (c.ramp == nil) || noted != (c.ramp != nil) {
+			t.Errorf("%s: there are the bytes per byte: %v, and notes %q", name, known, document.Notes)
 		}
 	}
 }

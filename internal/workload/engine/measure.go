@@ -45,9 +45,10 @@ type figures struct {
 type bracket struct {
 	began, ended  watch
 	before, after observe.Snapshot
-	// staged says that jobs wait for each other, and fio pauses in between. startup is how long fio takes before the first job begins.
-	staged  bool
-	startup time.Duration
+	// staged says that jobs wait for each other, and fio pauses in between; ramped, that it follows a ramp directly. startup is how long fio
+	// takes before the first job begins.
+	staged, ramped bool
+	startup        time.Duration
 	// workers is the maximum number of workers that are active at the same time; 0 if unknown.
 	workers int
 	loop    loop
@@ -166,7 +167,7 @@ func (s *session) begin(ctx context.Context) error {
 	if err := ready(ctx); err != nil {
 		return err
 	}
-	s.ramped = false
+	s.bracket.ramped, s.ramped = s.ramped, false
 	s.watchMemory()
 	s.bracket.before = s.counters.Take()
 	s.bracket.began = s.clock.start()
@@ -254,8 +255,8 @@ func (s *session) summarise(ctx context.Context, chosen load, m *measurement, wi
 	s.delta, s.workers, s.memory = delta, counting[0].workers, memoryOf(seen...)
 	delta = delta.WithApplication(observe.Application{ReadBytes: sum.Read.Bytes, WrittenBytes: sum.Write.Bytes,
 		ReadOperations: sum.Read.Operations, WriteOperations: sum.Write.Operations, Operations: operations,
-		Transactions: s.metrics["transactions"], Lasting: s.lasting()})
-	s.details.Counters, s.details.Unavailable = delta.Details, delta.Unavailable
+		Transactions: s.metrics["transactions"], Lasting: s.lasting(), Ramped: counting[0].ramped})
+	s.details.Counters, s.details.Unavailable, s.notes = delta.Details, delta.Unavailable, append(s.notes, delta.Notes...)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
