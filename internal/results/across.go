@@ -94,7 +94,7 @@ func (a Across) join(values []int64) int64 {
 // groupMetrics returns the metrics of phases that several nodes start together.
 func groupMetrics() []Metric {
 	return []Metric{{Name: MetricStartLag, Unit: UnitNanoseconds, Better: Lower,
-		Description: "How late the workload started, for several nodes that start together."}}
+		Description: "How much later than agreed the workload began, of several nodes that begin together."}}
 }
 
 // MetricStartLag is the name of the metric that says how late a workload started.

@@ -2,6 +2,7 @@ package results
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -28,6 +29,15 @@ func TestVocabulary(t *testing.T) {
 	}
 	if primary > 10 {
 		t.Errorf("%d primary metrics are more than a handful", primary)
+	}
+}
+
+// TestRoundedBytesSaySo: before OpenZFS 2.3, ZFS prints three digits of these amounts.
+func TestRoundedBytesSaySo(t *testing.T) {
+	for _, name := range []string{"copiedBytes", "repairedBytes", "resilveredBytes"} {
+		if metric, _ := LookupMetric(name); !strings.Contains(metric.Description, "ounded to three digits before OpenZFS 2.3") {
+			t.Errorf("%s: %s", name, metric.Description)
+		}
 	}
 }
 
