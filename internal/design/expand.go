@@ -33,6 +33,9 @@ type Slot struct {
 	written []int
 }
 
+// Complete reports whether all fields of the slot were set as the spec says. It is false for the slots that Expand returns with an error.
+func (s *Slot) Complete() bool { return s.Repetition > 0 }
+
 // Expand computes the runs of a single experiment in the order of execution, with all repetitions that adaptive may add. With an error, it
 // may also return one slot for each variant, for further checks.
 func Expand(spec *v1alpha1.StorageBenchmarkSpec, seed int64) ([]Slot, error) {

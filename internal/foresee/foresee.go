@@ -58,6 +58,7 @@ func Spec(spec *v1alpha1.StorageBenchmarkSpec, slots []design.Slot, gates *gate.
 	}
 	foreseeGates(spec, variants, gates, f)
 	foreseeEffects(spec, variants, f)
+	foreseeTwins(spec, variants, f)
 	for i := range variants {
 		for _, check := range slotChecks {
 			f.mistakes = append(f.mistakes, f.seen.Of(&variants[i], check(spec, &variants[i]))...)

@@ -162,3 +162,31 @@ func orWords(names []string) string {
 	}
 	return ", or " + listed(names)
 }
+
+// Plain returns a value of a property in the one form that all spellings of it have: sizes in bytes, such as 8192 for 8k and 8K.
+func Plain(name, value string) string {
+	switch properties[name].values.(type) {
+	case power, size:
+		if bytes, valid := Bytes(value); valid {
+			return strconv.FormatUint(bytes, 10)
+		}
+	}
+	return value
+}
+
+// alias holds values that are other names of a value.
+var alias = map[string]map[string]string{
+	"compression": {"on": "lz4", "gzip": "gzip-6", "zstd": "zstd-3", "zstd-fast": "zstd-fast-1"},
+	"checksum":    {"on": "fletcher4"},
+	"dedup":       {"on": "sha256"},
+	"acltype":     {"noacl": "off", "disabled": "off", "posixacl": "posix"},
+}
+
+// Alias returns the value that acts as the given one in the versions that this release knows. A later version may give the name to another
+// value.
+func Alias(name, value string) string {
+	if other := alias[name][value]; other != "" {
+		return other
+	}
+	return Plain(name, value)
+}
