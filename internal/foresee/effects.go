@@ -20,6 +20,7 @@ var effectRules = []func(c *comparison, on places) (field, message string){
 	intentLog, unflushed, attributes, accessTimes, specialUnused, specialTakesAll, specialAlike, cacheUnused, cacheCold,
 	nothingTwice, nothingSmaller, recordsStay, zerosWritten, blockRepeated, fillOverwritten, algorithmsAlike, blankRows, directAlike,
 	clonesAlike, smallFiles, levelsOfVolume, sameBytes, holesWritten, wholeDevice, queueBelowLeast, justWritten, readFromMemory, readAgain,
+	secondaryUnused, nothingPrefetched, paddedBlocks,
 }
 
 // foreseeEffects warns once for each rule.

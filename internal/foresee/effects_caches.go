@@ -143,9 +143,8 @@ func (p *place) readsMemory() bool {
 	return bytes > 0 && bytes <= inMemory && p.caches() && !emptied && p.does(readsData) && !p.does(elsewhere)
 }
 
-// diskSetting returns the field of the first setting that differs and acts only on reads from disks. Empty if there is none. Checksums and
-// layouts act on writes too, so they count only if no phase measures writes.
-func (on places) diskSetting(spec *v1alpha1.StorageBenchmarkSpec) string {
+// prefetchSetting returns the field of the first setting of prefetching that differs. Empty if there is none.
+func (on places) prefetchSetting(spec *v1alpha1.StorageBenchmarkSpec) string {
 	names := map[string]bool{}
 	for i := range on {
 		for name := range on[i].slot.Target.ZFS.ModuleParameters {
@@ -159,17 +158,26 @@ func (on places) diskSetting(spec *v1alpha1.StorageBenchmarkSpec) string {
 			return at.field(spec, name)
 		}
 	}
-	properties := []string{"prefetch"}
-	if !on.does(writesData) {
-		properties = append(properties, "checksum")
+	if at := on.differs("prefetch"); at != nil {
+		return at.field(spec, "prefetch")
 	}
-	for _, name := range properties {
-		if at := on.differs(name); at != nil {
-			return at.field(spec, name)
-		}
+	return ""
+}
+
+// diskSetting returns the field of the first setting that differs and acts only on reads from disks. Empty if there is none. Checksums and
+// layouts act on writes too, so they count only if no phase measures writes.
+func (on places) diskSetting(spec *v1alpha1.StorageBenchmarkSpec) string {
+	if field := on.prefetchSetting(spec); field != "" {
+		return field
+	}
+	if on.does(writesData) {
+		return ""
+	}
+	if at := on.differs("checksum"); at != nil {
+		return at.field(spec, "checksum")
 	}
 	layout := func(p *place) string { return layoutOf(p.Pool.Vdevs) }
-	if at := on.first(func(p *place) bool { return layout(p) != layout(&on[0]) }); at != nil && !on.does(writesData) {
+	if at := on.first(func(p *place) bool { return layout(p) != layout(&on[0]) }); at != nil {
 		return at.poolField(spec, "vdevs")
 	}
 	return ""

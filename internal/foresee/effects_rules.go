@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/workload"
 	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
@@ -66,11 +68,18 @@ func unflushed(c *comparison, on places) (field, message string) {
 		"longer, or type: Filesystem"
 }
 
-// attributes: no workload sets extended attributes.
+// attributes: no workload sets extended attributes. They are what a larger dnode has room for.
 func attributes(c *comparison, on places) (field, message string) {
+	const only = "no workload sets extended attributes (only nodes with SELinux do, for its labels): "
 	if at := on.differs("xattr"); at != nil {
-		return at.field(c.spec, "xattr"), "it has almost no effect, because no workload sets extended attributes (only nodes with SELinux " +
-			"do, for its labels): remove it"
+		return at.field(c.spec, "xattr"), "it has almost no effect, because " + only + "remove it"
+	}
+	files := func(one *task) bool { // larger dnodes of many files are more metadata
+		return isMetadata(one) || one.file.does(func(j job) bool { return j.has("nrfiles") })
+	}
+	if at := on.differs("dnodesize"); at != nil && !on.does(files) {
+		return at.field(c.spec, "dnodesize"), "it has almost no effect, because no phase works on many files, and " + only + "add a metadata " +
+			"phase, or remove it"
 	}
 	return "", ""
 }
@@ -158,6 +167,74 @@ func cacheUnused(c *comparison, on places) (field, message string) {
 		}
 	}
 	return "", ""
+}
+
+// secondaryUnused: secondarycache says what cache devices hold. It is enough if one variant has one.
+func secondaryUnused(c *comparison, on places) (field, message string) {
+	all := c.sharing(on)
+	at := on.differs("secondarycache")
+	if at == nil || len(all) == 0 || all.any(func(p *place) bool { return len(p.Pool.Cache) > 0 }) {
+		return "", ""
+	}
+	return at.field(c.spec, "secondarycache"), "it has no effect, because the pool has no cache device: add pool.cache, or remove it"
+}
+
+// nothingPrefetched: only reads are prefetched. When ZFS reads a record to change a part of it, it prefetches nothing.
+func nothingPrefetched(c *comparison, on places) (field, message string) {
+	reads := func(one *task) bool { return readsData(one) || isMetadata(one) || one.Archives != "" }
+	measures := func(one *task) bool { return one.Phase.Measure != nil }
+	if c.arrives || !on.does(measures) || on.does(reads) {
+		return "", ""
+	}
+	field = on.prefetchSetting(c.spec)
+	if field == "" {
+		return "", ""
+	}
+	return field, "it has almost no effect, because only reads are prefetched, and no phase measures reads: add a scan or oltp"
+}
+
+// paddedBlocks finds volumes whose blocks take at least twice the space on raidz that large blocks take: each block has its own parity, and
+// is padded. If variants differ in that, they probably measure it.
+func paddedBlocks(c *comparison, on places) (field, message string) {
+	at := &on[0]
+	differs := func(p *place) bool {
+		return p.isFiles() || p.sector() != at.sector() || layoutOf(p.Pool.Vdevs) != layoutOf(at.Pool.Vdevs)
+	}
+	block := at.record()
+	if block == 0 || len(at.slot.Target.ZFS.PerNode) > 0 || on.differs("volblocksize") != nil || on.any(differs) {
+		return "", ""
+	}
+	large := 2 * at.onRaidz(16<<20)
+	takes, enough := at.onRaidz(block), 2*block
+	if large == 0 || takes < large {
+		return "", ""
+	}
+	for at.onRaidz(enough) >= large {
+		enough *= 2
+	}
+	return at.field(c.spec, "volblocksize"), fmt.Sprintf("on %s with sectors of %s, parity and padding make a block %.3g times as large, "+
+		"and a large block only %.3g times: write volblocksize: %s or larger, or use mirrors", layoutOf(at.Pool.Vdevs[:1]),
+		settings.Size(at.sector()), takes, large/2, settings.Size(enough))
+}
+
+// onRaidz returns how much space a block takes on raidz, as a multiple of its size: each row of data sectors has its parity sectors, and
+// the block is padded to a multiple of the parity and one sector. 0 if the pool has no raidz, or uneven ones.
+func (p *place) onRaidz(block uint64) float64 {
+	vdevs := p.Pool.Vdevs
+	if len(vdevs) == 0 || !strings.HasPrefix(string(vdevs[0].Type), "raidz") ||
+		slices.ContainsFunc(vdevs, func(one v1alpha1.Vdev) bool {
+			return one.Type != vdevs[0].Type || len(one.Devices) != len(vdevs[0].Devices)
+		}) {
+		return 0
+	}
+	parity, disks := uint64(vdevs[0].Type[len("raidz")]-'0'), uint64(len(vdevs[0].Devices))
+	if disks <= parity {
+		return 0
+	}
+	sectors := p.inSectors(block) / p.sector()
+	all := sectors + parity*((sectors+disks-parity-1)/(disks-parity))
+	all = (all + parity) / (parity + 1) * (parity + 1)
+	return float64(all*p.sector()) / float64(block)
 }
 
 // nothingTwice: dedup stores a record once that is written twice.

@@ -162,6 +162,9 @@ func TestEffectsOfProperties(t *testing.T) {
 	foresee(t, map[string]foreseen{
 		"xattr":           {comparing("xattr", values{"sa", "dir"}, ofSmall), "warning: spec.matrix[dataset.xattr]: no workload sets extended attributes"},
 		"xattr, the same": {having(func(*effectSpec) {}, properties{"xattr": "sa"}), ""},
+		"dnodesize":       {comparing("dnodesize", values{"legacy", "auto"}, ofOLTP), "warning: spec.matrix[dataset.dnodesize]: no phase works on many files"},
+		"dnodesize, many": {comparing("dnodesize", values{"legacy", "auto"}, ofSmall), ""},
+		"dnodesize, fio":  {comparing("dnodesize", values{"legacy", "auto"}, jobFile("rw=write", "nrfiles=1000")), ""},
 		"relatime":        {having(comparing("relatime", values{"on", "off"}, ofOLTP), properties{"atime": "off"}), "warning: spec.matrix[dataset.relatime]: write atime: on"},
 		"relatime counts": {comparing("relatime", values{"on", "off"}, ofOLTP), ""},
 
@@ -199,6 +202,13 @@ func TestEffectsOfProperties(t *testing.T) {
 			cache(nil, ofOLTP)(s)
 			s.Matrix = v1alpha1.Matrix{"dataset.secondarycache": {"all", "none"}}
 		}, ""},
+		"secondarycache, no cache": {comparing("secondarycache", values{"all", "none"}, ofOLTP),
+			"warning: spec.matrix[dataset.secondarycache]: it has no effect, because the pool has no cache device: add pool.cache"},
+		"secondarycache, a cache in one variant": {func(s *effectSpec) {
+			cache(nil, ofOLTP)(s)
+			s.Variants = []v1alpha1.Variant{{Name: "with"}, {Name: "without", Pool: &v1alpha1.PoolOverride{Cache: []v1alpha1.DevicePath{}},
+				Dataset: &v1alpha1.DatasetOverride{Properties: properties{"secondarycache": "none"}}}}
+		}, "warning: spec.target.zfs.pool.cache: the cache devices are empty at first"},
 		"no cache":                {having(func(*effectSpec) {}, properties{"secondarycache": "none"}), ""},
 		"dedup":                   {deduped(ofOLTP, ofRedo, ofSmall), at + "dedup: it only costs"},
 		"dedup, fio":              {deduped(jobFile("rw=write")), at + "dedup: it only costs"},
