@@ -9,7 +9,6 @@ import (
 	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/operate"
-	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/verdict/gate"
 	"github.com/storagebench/storagebench/internal/workload"
 )
@@ -207,7 +206,7 @@ func does(phase *v1alpha1.Phase) string {
 func instead(metric string, names []string) string {
 	const shown = 8
 	text := "it has "
-	if meant := spelling.Nearest(metric, names); meant != "" {
+	if meant := gate.MeantMetric(metric, names); meant != "" {
 		text = fmt.Sprintf("did you mean %s? It has ", meant)
 	}
 	text += strings.Join(names[:min(shown, len(names))], ", ")

@@ -160,10 +160,6 @@ func (s scope) checkVariant(name string) string {
 // statistic matches the end of a name that is meant to be a statistic of a distribution.
 var statistic = regexp.MustCompile(`^(share.*|mode|count)$`)
 
-// commonWords replaces the words that other tools use in the names of metrics.
-var commonWords = strings.NewReplacer("readsPer", "readOperationsPer", "writesPer", "writeOperationsPer", "IOPS", "OperationsPerSecond",
-	"Iops", "OperationsPerSecond", "Bandwidth", "BytesPerSecond", "Throughput", "BytesPerSecond")
-
 func (s scope) checkMetric(phase, name string) string {
 	if _, known := results.LookupMetric(name); known {
 		return ""
@@ -174,7 +170,11 @@ func (s scope) checkMetric(phase, name string) string {
 			return err.Error()
 		}
 	}
-	return fmt.Sprintf("there is no metric %q: %s", name, remedy(commonWords.Replace(name), s.metricsOf(phase)))
+	names := s.metricsOf(phase)
+	if meant := MeantMetric(name, names); meant != "" {
+		return fmt.Sprintf("there is no metric %q: did you mean %q?", name, meant)
+	}
+	return fmt.Sprintf("there is no metric %q: use one of %s", name, list(names))
 }
 
 // metricsOf returns the metrics that a phase can have. For an unknown phase, it returns all metrics.
