@@ -167,6 +167,10 @@ func TestMeantPaths(t *testing.T) {
 		"pool.autotrim": "pool.properties.autotrim", "pool.properties.recordsize": "dataset.recordsize",
 		"zfs_arc_max": "moduleParameters.zfs_arc_max", "volumes.log.pool.recordsize": "volumes.log.dataset.recordsize",
 		"spec.target.zfs.pool.ashift": "pool.ashift", "fill.to": "phases.fill.to",
+		"target.storageClass.name": "storageClass.name", "spec.storageClass.size": "storageClass.size",
+		"target.zfs.dataset.properties.recordsize": "dataset.recordsize", "spec.phases.fill.to": "phases.fill.to",
+		"phases.scan.measure.workload.scan.regions": "phases.scan.regions", "phases.scan.measure.cache": "phases.scan.cache",
+		"phases.fill.fill.to": "phases.fill.to", "spec.repetitions": "", "target": "", "spec.target": "",
 		"dataset.recordsize": "", "pool.ashift": "", "pool.properties.autotrim": "", "phases.fill.to": "", "phases.scan.recordsize": "",
 		"volumes.log.dataset.sync": "", "storageClass.size": "", "dataset.new": "", "something": "", "moduleParameters.zfs_new": "",
 	} {

@@ -2,6 +2,7 @@ package foresee
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -73,6 +74,12 @@ func ofVolume(path string) (prefix, below string) {
 // meantPath suggests the right path for one that has a setting or phase in the wrong place. The rules of the API can only list all forms of
 // paths. Empty if the path is right, or if it is not similar to any.
 func meantPath(spec *v1alpha1.StorageBenchmarkSpec, path string) string {
+	if shorter := shortPath(spec, path); shorter != path {
+		if other := meantPath(spec, shorter); other != "" {
+			return other
+		}
+		return "did you mean " + shorter + "?"
+	}
 	volume, path := ofVolume(path)
 	head, rest, _ := strings.Cut(path, ".")
 	if head == "phases" || head == "storageClass" {
@@ -92,4 +99,28 @@ func meantPath(spec *v1alpha1.StorageBenchmarkSpec, path string) string {
 		return "did you mean phases." + path + "?"
 	}
 	return ""
+}
+
+// inPhase matches the parts of a field of a phase that a path leaves out: what the phase does, and its workload.
+var inPhase = regexp.MustCompile(
+	`^(phases[.][^.]+)[.](?:measure[.]workload[.][^.]+|measure[.]workload|measure|workload|fill|fragment|free)[.](.+)$`)
+
+// shortPath removes the parts of a field of the spec that a path to it leaves out, such as spec.target.
+func shortPath(spec *v1alpha1.StorageBenchmarkSpec, path string) string {
+	whole := path
+	for _, prefix := range []string{"spec.", "target.", "zfs."} {
+		path = strings.TrimPrefix(path, prefix)
+	}
+	parts := inPhase.FindStringSubmatch(path)
+	named := slices.ContainsFunc(spec.Phases, func(one v1alpha1.Phase) bool { // it may have a workload of that name
+		return strings.HasPrefix(path, "phases."+string(one.Name)+".") && one.Measure != nil && len(one.Measure.Workloads) > 0
+	})
+	if parts != nil && !named {
+		return parts[1] + "." + parts[2]
+	}
+	head, _, _ := strings.Cut(path, ".")
+	if !slices.Contains([]string{"storageClass", "pool", "dataset", "volumes", "moduleParameters", "phases"}, head) {
+		return whole
+	}
+	return path
 }

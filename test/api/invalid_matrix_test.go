@@ -82,6 +82,8 @@ var invalidMatrices = []invalid{
 		"spec.matrix", "at least 1 properties"},
 	{"matrix-path", "zfs", "spec.matrix = {recordsize: [8k]}",
 		"spec.matrix", "write each path as"},
+	{"matrix-path-on-class", "benchmark", `spec.matrix = {read.workers: ["1"]}`,
+		"spec.matrix", "write each path as"},
 	{"matrix-path-spec", "zfs", "spec.matrix = {spec.target: [a]}",
 		"spec.matrix", "write each path as"},
 	{"matrix-path-deep", "zfs", "spec.matrix = {phases.fill.fill.to.of: [80%]}",

@@ -152,3 +152,14 @@ func TestVdevsMayChange(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownPathsAreNotThoseOfPools: on a storageClass target, only the paths of a zfs target get the advice to use one.
+func TestUnknownPathsAreNotThoseOfPools(t *testing.T) {
+	for path, ofPools := range map[string]bool{"read.workers": false, "repetitions": false, "storageClass.nam": false, "dataset.recordsize": true,
+		"moduleParameters.zfs_arc_max": true} {
+		err := dryCreate(t, patched(t, "benchmark", `spec.matrix = {`+path+`: ["8"]}`))
+		if err == nil || strings.Contains(err.Error(), "use them with target.zfs") != ofPools {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
