@@ -251,7 +251,7 @@ func setField(target any, field, value string, more ...string) error {
 			failure = err
 		}
 	}
-	return unfitBecause(failure, field)
+	return unfitBecause(failure, field, reflect.TypeOf(target))
 }
 
 // decodeAt decodes a JSON value into the field at the given path of a struct.
@@ -266,8 +266,19 @@ func decodeAt(target any, path string, value []byte) error {
 	return decoder.Decode(target)
 }
 
-// unfitBecause returns an error that says what kind of value the field needs.
-func unfitBecause(failure error, field string) error {
+// texts says what to write into fields whose types read text. It says what the rules of these types say.
+var texts = map[reflect.Type]string{
+	reflect.TypeFor[v1alpha1.Duration]():  "write a duration as whole numbers of at most six digits with units, such as 90s, 5m or 1h30m",
+	reflect.TypeFor[v1alpha1.Size]():      "write a size of at least 16Mi, such as 20Gi",
+	reflect.TypeFor[v1alpha1.Amount]():    "write an amount of whole bytes greater than zero, such as 10Gi",
+	reflect.TypeFor[v1alpha1.BlockSize](): "write a block size that is a power of two between 512 and 16Mi, such as 8Ki or 128Ki",
+}
+
+// unfitBecause returns an error that says what kind of value the field of a type needs.
+func unfitBecause(failure error, field string, of reflect.Type) error {
+	if text := texts[typeAt(of, field)]; text != "" {
+		return unfitf("%s", text)
+	}
 	ofType, isType := errors.AsType[*json.UnmarshalTypeError](failure)
 	if !isType {
 		return unfitf("the value does not fit the field: %w", failure)
@@ -296,6 +307,19 @@ func insteadOf(of reflect.Type, field string, more []string) string {
 		return insteadOf(below, rest, nil)
 	}
 	return spelling.Instead(name, slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(fields)), more...))))
+}
+
+// typeAt returns the type of the field at a path of a type. It is nil if there is none.
+func typeAt(of reflect.Type, path string) reflect.Type {
+	name, rest, more := strings.Cut(path, ".")
+	field := fieldsOf(of)[name]
+	for field != nil && field.Kind() == reflect.Pointer {
+		field = field.Elem()
+	}
+	if more && field != nil {
+		return typeAt(field, rest)
+	}
+	return field
 }
 
 // fieldsOf returns the types of the fields of a struct, by their JSON names. Other types have none.
