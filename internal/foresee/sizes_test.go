@@ -19,21 +19,21 @@ func TestSizes(t *testing.T) {
 	filled := func(s *spec, text string) {
 		s.Phases[0].Fill = &v1alpha1.FillPhase{Size: &v1alpha1.Amount{Quantity: resource.MustParse(text)}}
 	}
-	const says = `it is larger than any storage (variant "default"): write at most 256Pi`
+	const says = `it is larger than any storage (variant "default"): write at most 1Ei`
 	foresee(t, map[string]foreseen{
 		"a class":            {func(s *spec) { class(s, "8Ei") }, "spec.target.storageClass.size: " + says},
 		"beyond 64 bits":     {func(s *spec) { class(s, "900Ei") }, "spec.target.storageClass.size: " + says},
-		"a class that fits":  {func(s *spec) { class(s, "256Pi") }, ""},
-		"a dataset":          {func(s *spec) { dataset(s, "1Ei") }, "spec.target.zfs.dataset.size: " + says},
+		"a class that fits":  {func(s *spec) { class(s, "1Ei") }, ""},
+		"a dataset":          {func(s *spec) { dataset(s, "2Ei") }, "spec.target.zfs.dataset.size: " + says},
 		"a fill":             {func(s *spec) { filled(s, "7Ei") }, "spec.phases[0].fill.size: " + says},
-		"the largest, twice": {func(s *spec) { dataset(s, "256Pi"); filled(s, "256Pi") }, ""},
+		"the largest, twice": {func(s *spec) { dataset(s, "1Ei"); filled(s, "1Ei") }, ""},
 		"a database": {func(s *spec) {
-			s.Phases[1].Measure.Workload = v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{DatabaseSize: new(size("300Pi"))}}
+			s.Phases[1].Measure.Workload = v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{DatabaseSize: new(size("3Ei"))}}
 		}, "spec.phases[1].measure.workload.postgres.databaseSize: " + says},
 		"of the matrix": {func(s *spec) {
 			class(s, "1Gi")
-			s.Matrix = v1alpha1.Matrix{"storageClass.size": {"1Gi", "1Ei"}}
-		}, `spec.target.storageClass.size: it is larger than any storage (variant "storageClass.size=1Ei")`},
+			s.Matrix = v1alpha1.Matrix{"storageClass.size": {"1Gi", "2Ei"}}
+		}, `spec.target.storageClass.size: it is larger than any storage (variant "storageClass.size=2Ei")`},
 	})
 }
 
