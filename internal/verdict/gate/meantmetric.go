@@ -42,7 +42,7 @@ func MeantMetric(given string, names []string) string {
 	for _, one := range otherWords {
 		name = one.word.ReplaceAllString(name, one.ours)
 	}
-	if strings.HasPrefix(name, "Latency") { // of which requests?
+	if strings.HasPrefix(name, "Latency") { // reads or writes?
 		ends := slices.DeleteFunc(slices.Clone(names), func(one string) bool { return !strings.Contains(one, name) })
 		if len(ends) == 0 {
 			return ""
