@@ -141,7 +141,7 @@ func TestDocumentationIsComplete(t *testing.T) {
 	}
 	for _, metric := range results.Metrics() {
 		want = append(want, metric.Name)
-		if !strings.Contains(page.String(), "| `"+metric.Name+"` | "+string(metric.Unit)+" | "+string(metric.Better)+" |") ||
+		if !strings.Contains(page.String(), "| `"+metric.Name+"` | "+metric.Unit+" | "+string(metric.Better)+" |") ||
 			!strings.Contains(page.String(), " | "+metric.Description+" |") {
 			t.Errorf("docs/reference/metrics.md does not say of %s: %s, %s, %s", metric.Name, metric.Unit, metric.Better, metric.Description)
 		}
