@@ -107,7 +107,7 @@ func (p *place) filled() (bytes int64) {
 		share, err := fill.To.Percent()
 		switch {
 		case fill.Size != nil:
-			bytes += fill.Size.Value()
+			bytes = plus(bytes, fill.Size.Value())
 		case err != nil || p.Dataset.Size == nil || fill.Of == "Pool":
 			return 0
 		default:

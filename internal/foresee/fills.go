@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -145,20 +146,28 @@ func (l *level) fill(phase *v1alpha1.Phase, hasSize bool) string {
 		return fmt.Sprintf("it fills to %s, which are %s at most, and %s were written before: write a larger share, or remove the phase",
 			fill.To, quantity(wanted), quantity(l.taken))
 	}
-	l.taken, l.data = max(l.taken, part(share, l.least)*99/100), wanted+l.most/100
+	l.taken, l.data = max(l.taken, part(share, l.least)/100*99), wanted+l.most/100
 	return ""
 }
 
 func (l *level) fillSize(bytes int64) string {
-	l.data += bytes
+	l.data = plus(l.data, bytes)
 	if l.compressible {
 		return ""
 	}
-	if l.taken += bytes; l.most > 0 && l.taken > l.most {
+	if l.taken = plus(l.taken, bytes); l.most > 0 && l.taken > l.most {
 		return fmt.Sprintf("with what was written before, the volume would hold %s at least, and it has %s at most%s: write less, or make it "+
 			"larger", quantity(l.taken), quantity(l.most), l.larger())
 	}
 	return ""
+}
+
+// plus adds sizes of which each is at most largest, up to the largest number.
+func plus(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 func part(share float64, of int64) int64 { return int64(share / 100 * float64(of)) }

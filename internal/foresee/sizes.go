@@ -12,8 +12,8 @@ import (
 	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
 
-// largest is more than any pool has, and so small that the sums of a check do not overflow.
-var largest = resource.MustParse("1Ei")
+// largest is more than any pool has, and a volume that is a quarter larger can still be counted.
+var largest = resource.MustParse("4Ei")
 
 // checkSizes refuses sizes with which the other checks would compute nonsense.
 func checkSizes(spec *v1alpha1.StorageBenchmarkSpec, slot *design.Slot) error {

@@ -19,21 +19,26 @@ func TestSizes(t *testing.T) {
 	filled := func(s *spec, text string) {
 		s.Phases[0].Fill = &v1alpha1.FillPhase{Size: &v1alpha1.Amount{Quantity: resource.MustParse(text)}}
 	}
-	const says = `it is larger than any storage (variant "default"): write at most 1Ei`
+	const says = `it is larger than any storage (variant "default"): write at most 4Ei`
 	foresee(t, map[string]foreseen{
 		"a class":            {func(s *spec) { class(s, "8Ei") }, "spec.target.storageClass.size: " + says},
 		"beyond 64 bits":     {func(s *spec) { class(s, "900Ei") }, "spec.target.storageClass.size: " + says},
-		"a class that fits":  {func(s *spec) { class(s, "1Ei") }, ""},
-		"a dataset":          {func(s *spec) { dataset(s, "2Ei") }, "spec.target.zfs.dataset.size: " + says},
+		"a class that fits":  {func(s *spec) { class(s, "4Ei") }, ""},
+		"a dataset":          {func(s *spec) { dataset(s, "5Ei") }, "spec.target.zfs.dataset.size: " + says},
 		"a fill":             {func(s *spec) { filled(s, "7Ei") }, "spec.phases[0].fill.size: " + says},
-		"the largest, twice": {func(s *spec) { dataset(s, "1Ei"); filled(s, "1Ei") }, ""},
+		"the largest, twice": {func(s *spec) { dataset(s, "4Ei"); filled(s, "4Ei") }, ""},
+		"too many fills": {func(s *spec) {
+			dataset(s, "4Ei")
+			filled(s, "4Ei")
+			s.Phases = append(s.Phases, v1alpha1.Phase{Name: "more", Fill: s.Phases[0].Fill})
+		}, "spec.phases[2]: with what was written before, the volume would hold"},
 		"a database": {func(s *spec) {
-			s.Phases[1].Measure.Workload = v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{DatabaseSize: new(size("3Ei"))}}
+			s.Phases[1].Measure.Workload = v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{DatabaseSize: new(size("5Ei"))}}
 		}, "spec.phases[1].measure.workload.postgres.databaseSize: " + says},
 		"of the matrix": {func(s *spec) {
 			class(s, "1Gi")
-			s.Matrix = v1alpha1.Matrix{"storageClass.size": {"1Gi", "2Ei"}}
-		}, `spec.target.storageClass.size: it is larger than any storage (variant "storageClass.size=2Ei")`},
+			s.Matrix = v1alpha1.Matrix{"storageClass.size": {"1Gi", "5Ei"}}
+		}, `spec.target.storageClass.size: it is larger than any storage (variant "storageClass.size=5Ei")`},
 	})
 }
 
