@@ -38,8 +38,8 @@ func TestOfflineValidationIsThatOfTheAPIServer(t *testing.T) {
 }
 
 // saidBetter reports whether validate names the field of a cause in a more helpful sentence of its own. It has such sentences for a field
-// that does not exist, for a value of another type or out of bounds, and for a rule of the whole spec or of a list or map in it: it names
-// the item that breaks the rule.
+// that does not exist, for a value of another type or out of bounds, for a name that exists twice, and for a rule of the whole spec or of a
+// list or map in it: it names the item that breaks the rule.
 func saidBetter(said, cause string) bool {
 	if _, unknown, is := strings.Cut(cause, "unknown field \""); is {
 		return strings.Contains(said, strings.TrimSuffix(unknown, "\"")+": unknown field: ")
@@ -51,6 +51,8 @@ func saidBetter(said, cause string) bool {
 		return strings.Contains(points.Replace(said), points.Replace(field)+": ")
 	case strings.Contains(words, " in body should be "):
 		return strings.Contains(said, ": "+field+": Invalid value: ") && strings.Contains(said, ": write a number ")
+	case strings.HasPrefix(words, "Duplicate value: "):
+		return strings.Contains(said, ": "+field+": ") && strings.Contains(said, " is the name of another one: ")
 	case strings.Contains(words, "as a quantity"):
 		return strings.Contains(said, ": "+field+": Invalid value: ") && strings.Contains(said, " is not a valid unit: write ")
 	case field == "spec":
