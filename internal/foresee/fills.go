@@ -162,7 +162,7 @@ func (l *level) fillSize(bytes int64) string {
 	return ""
 }
 
-// plus adds sizes of which each is at most largest, up to the largest number.
+// plus adds sizes up to largest each, and stops at the largest number.
 func plus(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
