@@ -53,6 +53,8 @@ type fakeNode struct {
 	// swapAfter is the command after which the paths lead to other disks: then they are swapped.
 	swapAfter string
 	swapped   bool
+	// blocked are disks that were opened while they were offline: they could not come back in that moment.
+	blocked []string
 	// usedSince says that the disks got users after they were checked.
 	usedSince bool
 	// meanwhile happens before each look for the users of a pool.
@@ -358,6 +360,9 @@ func (n *fakeNode) Check(wish host.Wish) (host.Disk, error) {
 	}
 	for _, pool := range n.pools {
 		if _, taken := pool.disk(wish.Path); taken != nil {
+			if taken.offline {
+				n.blocked = append(n.blocked, wish.Path)
+			}
 			return disk, &host.RefusedError{Path: wish.Path,
 				Findings: []host.Finding{{Reason: host.RunningPool, Detail: "it belongs to pool " + pool.name}}}
 		}

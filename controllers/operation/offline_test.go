@@ -37,3 +37,24 @@ func TestADiskComesBackToADeletedPool(t *testing.T) {
 		t.Errorf("%s is offline", disk.path)
 	}
 }
+
+// TestAnOfflineDiskIsNotOpened: a check opens a disk exclusively, for seconds. If the disk came back in that moment, ZFS could not open it,
+// and the pool would stay degraded.
+func TestAnOfflineDiskIsNotOpened(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["offlineDevice"].action))
+	away := 0
+	for range 40 {
+		if _, err := w.turn("op"); err != nil {
+			t.Fatal(err)
+		}
+		w.rest("op")
+		if w.node.pools[0].offline() != nil {
+			away++
+		}
+		w.node.clock.Step(time.Second)
+	}
+	expect(t, w.settle("op"), "Succeeded", v1alpha1.ReasonSucceeded)
+	if len(w.node.blocked) > 0 || away < 2 {
+		t.Errorf("%v were opened in %d turns with a disk that is offline", w.node.blocked, away)
+	}
+}
