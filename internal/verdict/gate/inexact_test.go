@@ -23,6 +23,27 @@ func freshThenAged(metric string, fresh, aged int64) []results.RunResult {
 	return runs
 }
 
+// inexact is a gate on values that are only known within a range, and what it has to say.
+type inexact struct {
+	gate    v1alpha1.Gate
+	runs    []results.RunResult
+	verdict v1alpha1.Verdict
+	reason  string
+}
+
+func (i inexact) judge(t *testing.T) v1alpha1.GateStatus {
+	t.Helper()
+	set, err := Compile([]v1alpha1.Gate{i.gate}, freshAndAged, []string{"default"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := set.Judge(Evidence{Summary: results.Summarise(i.runs), Runs: i.runs})[0]
+	if got.Verdict != i.verdict || got.Reason != i.reason {
+		t.Errorf("%s, %s: %s", got.Verdict, got.Reason, got.Message)
+	}
+	return got
+}
+
 // TestPowersOfTwo: the largest piece of free space may be up to twice as large as its value. No kind of gate decides if that could change
 // the verdict.
 func TestPowersOfTwo(t *testing.T) {
@@ -32,12 +53,7 @@ func TestPowersOfTwo(t *testing.T) {
 	}
 	smaller := expression("phase('aged')." + largest + " < phase('fresh')." + largest)
 	halved := expression("phase('aged')." + largest + " * 2.0 <= phase('fresh')." + largest)
-	for name, test := range map[string]struct {
-		gate    v1alpha1.Gate
-		runs    []results.RunResult
-		verdict v1alpha1.Verdict
-		reason  string
-	}{
+	for name, test := range map[string]inexact{
 		"at least, which it is":           {boundGate("aged."+largest, "16Mi", ""), maps(64, 16), passed, ReasonHolds},
 		"at most, and it may be more":     {boundGate("aged."+largest, "", "16Mi"), maps(64, 16), inconclusive, ReasonTooCoarse},
 		"at most, and twice is less":      {boundGate("aged."+largest, "", "32Mi"), maps(64, 16), passed, ReasonHolds},
@@ -52,14 +68,7 @@ func TestPowersOfTwo(t *testing.T) {
 		"growth that may be none":         {ratioGate("aged."+largest, "fresh."+largest, "", "110%", ""), maps(16, 32), inconclusive, ReasonTooCoarse},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set, err := Compile([]v1alpha1.Gate{test.gate}, freshAndAged, []string{"default"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := set.Judge(Evidence{Summary: results.Summarise(test.runs), Runs: test.runs})[0]
-			if got.Verdict != test.verdict || got.Reason != test.reason {
-				t.Errorf("%s, %s: %s", got.Verdict, got.Reason, got.Message)
-			}
+			got := test.judge(t)
 			if doubtful := test.reason == ReasonTooCoarse; doubtful != strings.Contains(got.Message, "power of two") {
 				t.Error(got.Message)
 			}
@@ -78,12 +87,7 @@ func TestInexactTimes(t *testing.T) {
 		return freshThenAged(p99, fresh*millisecond, aged*millisecond)
 	}
 	durations := func(fresh, aged int64) []results.RunResult { return freshThenAged(lasted, fresh*second, aged*second) }
-	for name, test := range map[string]struct {
-		gate    v1alpha1.Gate
-		runs    []results.RunResult
-		verdict v1alpha1.Verdict
-		reason  string
-	}{
+	for name, test := range map[string]inexact{
 		"limit in the bin":              {boundGate("aged."+p99, "", "100100us"), percentiles(50, 100), inconclusive, ReasonTooCoarse},
 		"limit beyond the bin":          {boundGate("aged."+p99, "", "102ms"), percentiles(50, 100), passed, ReasonHolds},
 		"limit before the bin":          {boundGate("aged."+p99, "", "98ms"), percentiles(50, 100), failed, ReasonAboveMaximum},
@@ -104,14 +108,7 @@ func TestInexactTimes(t *testing.T) {
 		"expression of enough":          {slower(lasted, "1.9"), durations(60, 120), passed, ReasonHolds},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set, err := Compile([]v1alpha1.Gate{test.gate}, freshAndAged, []string{"default"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := set.Judge(Evidence{Summary: results.Summarise(test.runs), Runs: test.runs})[0]
-			if got.Verdict != test.verdict || got.Reason != test.reason {
-				t.Errorf("%s, %s: %s", got.Verdict, got.Reason, got.Message)
-			}
+			test.judge(t)
 		})
 	}
 }
