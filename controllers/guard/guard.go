@@ -259,39 +259,56 @@ func Unfinished(ctx context.Context, live client.Reader, node string) ([]v1alpha
 }
 
 // Survey checks the disks that a pool wants, and identifies those that others claim or that a live pool has: two paths may lead to one
-// disk. Only granted disks are opened, because the owner of a disk cannot mount it while it is open. For the same reason, no disk of the
-// live pool that is offline is opened: it could not come back meanwhile.
+// disk. Only granted disks are checked, because the owner of a disk cannot mount it while it is open. For the same reason, no disk of the
+// live pool that is offline is checked: it could not come back meanwhile.
 func Survey(disks Disks, pool *v1alpha1.BenchmarkPool, policy pools.DevicePolicy, wanted []string, granted func(path string) bool,
 	leaves []zfs.VdevStatus, rivals []v1alpha1.BenchmarkPool) map[string]pools.Disk {
-	seen, offline := map[string]pools.Disk{}, map[string]bool{}
-	know := func(path string) pools.Disk {
-		if _, known := seen[path]; !known {
-			seen[path] = identify(disks, path)
+	seen := map[string]pools.Disk{}
+	away := offline(disks, leaves)
+	check := func(path string) bool {
+		if !granted(path) || len(away) == 0 {
+			return granted(path)
 		}
-		return seen[path]
-	}
-	for _, leaf := range leaves {
-		for _, path := range pools.LeafPaths(leaf) {
-			if strings.HasPrefix(path, "/dev/disk/") && know(path).Number != "" && leaf.State == zfs.StateOffline {
-				offline[know(path).Number] = true
-			}
-		}
+		disk, _ := disks.Identify(path)
+		return !slices.Contains(away, disk.Number)
 	}
 	// Check them concurrently: sequential checks would wait for one silent disk after another. The results are collected below.
 	_ = Answering(disks, slices.DeleteFunc(slices.Clone(wanted), func(path string) bool { return !granted(path) }))
 	for _, path := range wanted {
-		if disk := know(path); granted(path) && !offline[disk.Number] {
+		if check(path) {
 			seen[path] = look(disks, path, pool.Spec.PoolTemplate, policy.Right(pool.Spec.Namespace, path))
+			continue
 		}
+		seen[path] = identify(disks, path)
+	}
+	var others []string
+	for _, leaf := range leaves {
+		others = append(others, pools.LeafPaths(leaf)...)
 	}
 	for i := range rivals {
-		for _, path := range objects.ClaimedDevices(&rivals[i]) {
-			if strings.HasPrefix(path, "/dev/disk/") {
-				know(path)
-			}
+		others = append(others, objects.ClaimedDevices(&rivals[i])...)
+	}
+	for _, path := range others {
+		if _, known := seen[path]; !known && strings.HasPrefix(path, "/dev/disk/") {
+			seen[path] = identify(disks, path)
 		}
 	}
 	return seen
+}
+
+// offline returns the numbers of the disks that are offline in a live pool.
+func offline(disks Disks, leaves []zfs.VdevStatus) (numbers []string) {
+	for _, leaf := range leaves {
+		if leaf.State != zfs.StateOffline {
+			continue
+		}
+		for _, path := range StablePaths(pools.LeafPaths(leaf)) {
+			if disk, _ := disks.Identify(path); disk.Number != "" {
+				numbers = append(numbers, disk.Number)
+			}
+		}
+	}
+	return numbers
 }
 
 // identify finds the disk that a path leads to, without checking it. The result always has a Refusal, so the disk is never taken.

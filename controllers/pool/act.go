@@ -60,7 +60,7 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []pools.A
 		case pools.ClearLeftLabels:
 			err = r.clearLeft(ctx, state, action)
 		case pools.RemovePoolFinalizer:
-			err = r.letGo(ctx, state)
+			err = r.letGo(ctx, state, action.Stays)
 		}
 		if err != nil {
 			return fmt.Errorf("%s for BenchmarkPool %s: %w", action.Kind, state.Pool.Name, err)
@@ -71,9 +71,9 @@ func (r *Reconciler) act(ctx context.Context, state *observed, actions []pools.A
 
 // letGo removes the mount point folders of the pool's datasets, and then the finalizer. A folder that cannot be removed is empty or belongs
 // to others, so it is no reason to keep the object. The folders of a pool that stays behind stay too.
-func (r *Reconciler) letGo(ctx context.Context, state *observed) error {
-	if state.Stays() {
-		return r.leave(ctx, state.Pool, pools.Leave(state.State))
+func (r *Reconciler) letGo(ctx context.Context, state *observed, stays string) error {
+	if stays != "" {
+		return r.leave(ctx, state.Pool, stays)
 	}
 	points := naming.MountPoints(state.Pool)
 	if state.Live != nil {

@@ -135,14 +135,14 @@ func (r *Reconciler) release(ctx context.Context, pool *v1alpha1.BenchmarkPool) 
 		status := summariseUnseen(pool, decision.Reason, decision.Message)
 		return reconcile.Result{RequeueAfter: decision.Recheck}, r.writeStatus(ctx, pool, status)
 	}
-	return reconcile.Result{}, r.leave(ctx, pool, decision)
+	return reconcile.Result{}, r.leave(ctx, pool, decision.Message)
 }
 
 // leave removes the finalizer of an object whose pool stays behind. Before that, it records on the node that the pool stays: after a
 // restore of the cluster, the object may be back without the annotation or the policy by which it goes now. If the node cannot record it,
 // the object goes nevertheless, because its release is the way out when a node is broken.
-func (r *Reconciler) leave(ctx context.Context, pool *v1alpha1.BenchmarkPool, decision pools.Decision) error {
-	told := spelling.Shorten(decision.Message, 700)
+func (r *Reconciler) leave(ctx context.Context, pool *v1alpha1.BenchmarkPool, stays string) error {
+	told := spelling.Shorten(stays, 700)
 	if err := r.Releases.Record(pool.UID); err != nil {
 		told += spelling.Shorten(fmt.Sprintf("; %s: %v", objects.Disown(pool), err), 250)
 	}
@@ -150,7 +150,7 @@ func (r *Reconciler) leave(ctx context.Context, pool *v1alpha1.BenchmarkPool, de
 		return client.IgnoreNotFound(err)
 	}
 	r.forgetAttempts(ctx, pool)
-	r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, decision.Reason, "Release", "%s", told)
+	r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, v1alpha1.ReasonPoolLeftBehind, "Release", "%s", told)
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/runs"
+	"github.com/storagebench/storagebench/internal/stats"
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
@@ -62,8 +63,8 @@ type spent struct {
 }
 
 func (s *spent) add(other spent) {
-	s.requested = sum(s.requested, other.requested)
-	s.bytes = sum(s.bytes, other.bytes)
+	s.requested = stats.Plus(s.requested, other.requested)
+	s.bytes = stats.Plus(s.bytes, other.bytes)
 }
 
 func (s *spent) on(storage speed) time.Duration {
@@ -71,23 +72,7 @@ func (s *spent) on(storage speed) time.Duration {
 	if moving >= math.MaxInt64 {
 		return math.MaxInt64
 	}
-	return sum(s.requested, time.Duration(moving))
-}
-
-// sum adds what is not negative. It stops at the largest number: an estimate that overflows would be a short time.
-func sum[T ~int64](a, b T) T {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
-}
-
-// times is sum for a product.
-func times[T ~int64](number, of T) T {
-	if number > 0 && of > math.MaxInt64/number {
-		return math.MaxInt64
-	}
-	return number * of
+	return stats.Plus(s.requested, time.Duration(moving))
 }
 
 // estimate describes the duration of the runs.
@@ -173,9 +158,9 @@ func estimateRun(slot *design.Slot) spent {
 		switch {
 		case phase.Fill != nil:
 			filled = fillBytes(phase.Fill, size)
-			all.bytes = sum(all.bytes, filled)
+			all.bytes = stats.Plus(all.bytes, filled)
 		case phase.Fragment != nil:
-			all.bytes = sum(all.bytes, times(int64(fragmentRounds(phase.Fragment)), filled))
+			all.bytes = stats.Plus(all.bytes, stats.Times(int64(fragmentRounds(phase.Fragment)), filled))
 		case phase.Free != nil:
 			filled -= shareOf(phase.Free.Share, filled)
 		case phase.Measure != nil:
@@ -217,7 +202,7 @@ func estimateMeasure(phase *v1alpha1.Phase, filled int64) spent {
 	}
 	all := spent{requested: traits.Setup + time.Duration(rounds)*(traits.RampUp+traits.Duration+traits.Guess)}
 	if traits.Moves != nil {
-		all.bytes = times(int64(rounds), traits.Moves(filled))
+		all.bytes = stats.Times(int64(rounds), traits.Moves(filled))
 	}
 	return all
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/zfs/settings"
 )
@@ -155,13 +156,11 @@ func nameLike(wrong *field.Error) string {
 		return ""
 	}
 	hint := "write lower-case letters, digits and -, with a letter or digit at both ends"
-	if like := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(given), "-"), "-"); like != "" {
+	if like := naming.Like(given); like != "" {
 		hint += ", such as " + like
 	}
 	return hint
 }
-
-var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
 var inQuotes = regexp.MustCompile(`"([^"]*)"`)
 

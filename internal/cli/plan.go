@@ -14,6 +14,7 @@ import (
 	"github.com/storagebench/storagebench/internal/foresee"
 	"github.com/storagebench/storagebench/internal/report"
 	"github.com/storagebench/storagebench/internal/spelling"
+	"github.com/storagebench/storagebench/internal/stats"
 )
 
 func (a *App) planCommand() *cobra.Command {
@@ -171,8 +172,8 @@ func (a *App) saySpace(checked *validated) {
 	largest, all := int64(0), int64(0)
 	for i := range checked.slots {
 		if checked.slots[i].Target.StorageClass != nil {
-			bytes := times(int64(checked.slots[i].NodeCount()), volumeBytes(&checked.slots[i]))
-			largest, all = max(largest, bytes), sum(all, bytes)
+			bytes := stats.Times(int64(checked.slots[i].NodeCount()), volumeBytes(&checked.slots[i]))
+			largest, all = max(largest, bytes), stats.Plus(all, bytes)
 		}
 	}
 	switch retain := checked.benchmark.Spec.Retain; {

@@ -12,6 +12,7 @@ import (
 	"github.com/storagebench/storagebench/internal/design"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/stats"
 	"github.com/storagebench/storagebench/internal/workload"
 )
 
@@ -107,7 +108,7 @@ func (p *place) filled() (bytes int64) {
 		share, err := fill.To.Percent()
 		switch {
 		case fill.Size != nil:
-			bytes = plus(bytes, fill.Size.Value())
+			bytes = stats.Plus(bytes, fill.Size.Value())
 		case err != nil || p.Dataset.Size == nil || fill.Of == "Pool":
 			return 0
 		default:

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -14,6 +13,7 @@ import (
 	"github.com/storagebench/storagebench/internal/fio"
 	"github.com/storagebench/storagebench/internal/naming"
 	"github.com/storagebench/storagebench/internal/operate"
+	"github.com/storagebench/storagebench/internal/stats"
 	"github.com/storagebench/storagebench/internal/volume"
 	"github.com/storagebench/storagebench/internal/workload"
 )
@@ -151,23 +151,15 @@ func (l *level) fill(phase *v1alpha1.Phase, hasSize bool) string {
 }
 
 func (l *level) fillSize(bytes int64) string {
-	l.data = plus(l.data, bytes)
+	l.data = stats.Plus(l.data, bytes)
 	if l.compressible {
 		return ""
 	}
-	if l.taken = plus(l.taken, bytes); l.most > 0 && l.taken > l.most {
+	if l.taken = stats.Plus(l.taken, bytes); l.most > 0 && l.taken > l.most {
 		return fmt.Sprintf("with what was written before, the volume would hold %s at least, and it has %s at most%s: write less, or make it "+
 			"larger", quantity(l.taken), quantity(l.most), l.larger())
 	}
 	return ""
-}
-
-// plus adds sizes up to largest each, and stops at the largest number.
-func plus(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
 }
 
 func part(share float64, of int64) int64 { return int64(share / 100 * float64(of)) }

@@ -286,8 +286,8 @@ func (d *Disk) mark(device part, mark mark) {
 		d.add(PartitionTable, mark.kind, device.start+at, fmt.Sprintf("%s has a partition table (%s)", device.kernel, mark.kind))
 		return
 	}
-	d.Findings = append(d.Findings, Finding{Reason: Signature, Type: mark.kind, Offset: device.start + at,
-		Detail: fmt.Sprintf("%s has the signature of %s", device.kernel, mark.kind), InPartition: device.kernel != d.Kernel})
+	d.add(Signature, mark.kind, device.start+at, fmt.Sprintf("%s has the signature of %s", device.kernel, mark.kind))
+	d.Findings[len(d.Findings)-1].InPartition = device.kernel != d.Kernel
 }
 
 // withDistant adds marks that lie beyond the parts of the head and the tail that were read.

@@ -94,9 +94,8 @@ func (d *Disk) searchMiddle(file io.ReaderAt, now func() time.Time) error {
 			return err
 		}
 		if spot.known(data) {
-			d.Findings = append(d.Findings, Finding{Reason: Signature, Type: spot.kind, Offset: spot.at,
-				Detail:      fmt.Sprintf("%s has a copy of the signature of %s at byte %d", d.Kernel, spot.kind, spot.at),
-				InPartition: spot.inPartition || len(d.partitions) > 0})
+			d.add(Signature, spot.kind, spot.at, fmt.Sprintf("%s has a copy of the signature of %s at byte %d", d.Kernel, spot.kind, spot.at))
+			d.Findings[len(d.Findings)-1].InPartition = spot.inPartition || len(d.partitions) > 0
 			return nil
 		}
 		if at := nonZero(data, 0, int64(len(data))); at >= 0 && unknown < 0 {

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/storagebench/storagebench/internal/naming"
 )
 
 // MaxBytes limits a file. Useful ones have a few hundred bytes.
@@ -121,11 +123,10 @@ var (
 	className     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 	selectorKey   = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
 	selectorValue = regexp.MustCompile(`^[\w.-]{0,63}$`)
-	notInLabels   = regexp.MustCompile(`[^a-z0-9]+`)
 )
 
 // label makes a DNS label from a name.
 func label(name string) string {
-	name = strings.Trim(notInLabels.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	name = naming.Like(name)
 	return strings.TrimRight(name[:min(len(name), 40)], "-")
 }

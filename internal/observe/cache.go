@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/storagebench/storagebench/internal/spelling"
+	"github.com/storagebench/storagebench/internal/stats"
 )
 
 const (
@@ -89,18 +90,18 @@ func newARCEvidence(sources map[string]sourceDetail, record int64) *arcEvidence 
 		}
 	}
 	found := &arcEvidence{
-		demanded: plus(plus(arc["demand_data_hits"], arc["demand_data_iohits"]), arc["demand_data_misses"]),
-		fetched:  plus(arc["demand_data_misses"], arc["prefetch_data_misses"]),
+		demanded: stats.Plus(stats.Plus(arc["demand_data_hits"], arc["demand_data_iohits"]), arc["demand_data_misses"]),
+		fetched:  stats.Plus(arc["demand_data_misses"], arc["prefetch_data_misses"]),
 		direct:   sources["zfs.pool"].Changes["direct_read_bytes"],
 		record:   record,
 	}
-	found.shareHits(arc["l2_hits"], plus(arc["demand_metadata_misses"], arc["prefetch_metadata_misses"]))
+	found.shareHits(arc["l2_hits"], stats.Plus(arc["demand_metadata_misses"], arc["prefetch_metadata_misses"]))
 	return found
 }
 
 // shareHits shares the hits of cache devices out between data and metadata, in the proportion in which the ARC missed them.
 func (a *arcEvidence) shareHits(hits, metadataMisses int64) {
-	a.cached = min(a.fetched, mulDiv(hits, a.fetched, plus(a.fetched, metadataMisses)))
+	a.cached = min(a.fetched, mulDiv(hits, a.fetched, stats.Plus(a.fetched, metadataMisses)))
 	a.cachedLeast, a.cachedMost = min(a.fetched, max(0, hits-metadataMisses)), min(a.fetched, hits)
 }
 
@@ -195,7 +196,7 @@ func (a *arcEvidence) judge(e evidence, read int64) (share int64, text string) {
 	if a.direct > 0 {
 		text += fmt.Sprintf(", and %s were read past it", size(a.direct))
 	}
-	return mulDiv(min(read, plus(bytes, a.direct)), million, read), text
+	return mulDiv(min(read, stats.Plus(bytes, a.direct)), million, read), text
 }
 
 // JudgeCache reports whether the reads of a workload were served from the expected place: Cold from devices, Warm from memory, each with a

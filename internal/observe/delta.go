@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/storagebench/storagebench/internal/spelling"
+	"github.com/storagebench/storagebench/internal/stats"
 )
 
 const (
@@ -199,7 +200,7 @@ func (c *comparison) nodeShares() {
 	var total int64
 	for key, change := range node.Changes {
 		if strings.HasSuffix(key, "Nanoseconds") {
-			total = plus(total, change)
+			total = stats.Plus(total, change)
 		}
 	}
 	node.PartsPerMillion = map[string]int64{}
@@ -228,11 +229,11 @@ func (c *comparison) compareTxgs(before, after []txg, wanted bool) {
 			continue
 		}
 		into["committed"]++
-		into["dirtyBytes"] = plus(into["dirtyBytes"], clip(row.dirtyBytes))
-		into["writtenBytes"] = plus(into["writtenBytes"], clip(row.writtenBytes))
-		into["syncNanoseconds"] = plus(into["syncNanoseconds"], clip(row.syncNanoseconds))
+		into["dirtyBytes"] = stats.Plus(into["dirtyBytes"], clip(row.dirtyBytes))
+		into["writtenBytes"] = stats.Plus(into["writtenBytes"], clip(row.writtenBytes))
+		into["syncNanoseconds"] = stats.Plus(into["syncNanoseconds"], clip(row.syncNanoseconds))
 		into["largestSyncNanoseconds"] = max(into["largestSyncNanoseconds"], clip(row.syncNanoseconds))
-		into["waitNanoseconds"] = plus(into["waitNanoseconds"], clip(row.waitNanoseconds))
+		into["waitNanoseconds"] = stats.Plus(into["waitNanoseconds"], clip(row.waitNanoseconds))
 	}
 	if after[0].number > last+1 {
 		c.missing = append(c.missing, fmt.Sprintf("The first transaction groups of the workload are not available: the pool keeps only %d "+
@@ -264,7 +265,7 @@ func (c *comparison) fillNodeCPU() {
 		sum, all := int64(0), true
 		for _, key := range of {
 			change, found := changes[key]
-			sum, all = plus(sum, change), all && found
+			sum, all = stats.Plus(sum, change), all && found
 		}
 		if all {
 			c.metrics[metric] = sum
@@ -288,7 +289,7 @@ func sumOf(sources map[string]sourceDetail, devices []*device, key string) (int6
 		if !found {
 			return 0, false
 		}
-		sum = plus(sum, value)
+		sum = stats.Plus(sum, value)
 	}
 	return sum, len(devices) > 0
 }
@@ -322,7 +323,7 @@ func (d Delta) WithApplication(own Application) Delta {
 	relate("cpuNanosecondsPerThousandOperations", "cpuNanoseconds", 1000, own.Operations)
 	for _, side := range []string{metricNodeUser, metricNodeSystem, metricNodeCPU} {
 		relate(side+"PerThousandOperations", side, 1000, own.Operations)
-		relate(side+"PerMebibyte", side, 1<<20, plus(own.ReadBytes, own.WrittenBytes))
+		relate(side+"PerMebibyte", side, 1<<20, stats.Plus(own.ReadBytes, own.WrittenBytes))
 	}
 	d.relateDisks(own)
 	d = d.withoutRamp(own)
@@ -351,9 +352,6 @@ func mulAddDiv(value, factor, more, divisor int64) int64 {
 	quotient, _ := bits.Div64(high, low, uint64(divisor))
 	return clip(quotient)
 }
-
-// plus adds two non-negative numbers, capped at the largest number.
-func plus(a, b int64) int64 { return clip(uint64(a) + uint64(b)) }
 
 func clip(value uint64) int64 { return int64(min(value, math.MaxInt64)) }
 

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"fmt"
+	"github.com/storagebench/storagebench/internal/stats"
 	"slices"
 	"strings"
 	"time"
@@ -149,7 +150,7 @@ func unwrittenAt(sources map[string]sourceDetail) Level {
 	levels := sources["node.memory"].Levels
 	dirty, found := levels["dirtyBytes"]
 	underWay, known := levels["writebackBytes"]
-	return Level{Bytes: plus(dirty[0], underWay[0]), Known: found && known}
+	return Level{Bytes: stats.Plus(dirty[0], underWay[0]), Known: found && known}
 }
 
 // told returns the disks of the pool that the request names.

@@ -199,7 +199,7 @@ func SpaceOf(pool zfs.PoolSummary) Space {
 func namesOf(status zfs.Status) (tops, disks map[string]bool) {
 	tops, disks = map[string]bool{}, map[string]bool{}
 	for _, vdev := range status.Vdevs {
-		if vdev.Class == "l2cache" || vdev.Class == "spare" {
+		if vdev.Serves() {
 			continue
 		}
 		tops[counterName(vdev.Name)] = true

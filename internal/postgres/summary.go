@@ -92,11 +92,11 @@ func commitMilliseconds(text string) (mean float64, why string) {
 		return 0, fmt.Sprintf("there is no latency of commits: the script ends transactions with %d statements, and pgbench does not tell how "+
 			"often each of them ran: write one COMMIT that all transactions reach", len(found))
 	}
-	for _, match := range found {
-		mean, _ = parseNumber(match[1])
-		if mean == 0 {
-			why = "there is no latency of commits: the statement of the script that ends transactions never ran"
-		}
+	if len(found) == 0 {
+		return 0, ""
+	}
+	if mean, _ = parseNumber(found[0][1]); mean == 0 {
+		why = "there is no latency of commits: the statement of the script that ends transactions never ran"
 	}
 	return mean, why
 }

@@ -12,10 +12,13 @@ const (
 	classSpare = "spare"
 )
 
+// Serves reports whether a top-level vdev is a cache device or a spare: it serves the pool without being a part of it.
+func (v VdevStatus) Serves() bool { return v.Class == classCache || v.Class == classSpare }
+
 // Auxiliary reports whether a top-level vdev is a cache device or a spare on a disk. The label of such a disk holds its own guid, but names
 // no pool. The distributed spares of a draid are not disks.
 func (v VdevStatus) Auxiliary() bool {
-	return (v.Class == classCache || v.Class == classSpare) && !strings.HasPrefix(v.Name, "draid")
+	return v.Serves() && !strings.HasPrefix(v.Name, "draid")
 }
 
 // AuxiliaryGUIDs fills in the guids of cache devices and spares where the text output of OpenZFS before 2.3 lacks them. They stay empty if

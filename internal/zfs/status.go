@@ -158,7 +158,7 @@ func (s Status) Health() State {
 		state := vdev.Health()
 		switch {
 		case state.Good():
-		case vdev.Class == "log" || vdev.Class == "l2cache" || vdev.Class == "spare" || state == StateDegraded:
+		case vdev.Class == "log" || vdev.Serves() || state == StateDegraded:
 			health = worse(health, StateDegraded)
 		default:
 			health = worse(health, StateUnavail)

@@ -87,10 +87,12 @@ func waitingOperation(state State) Decision {
 		return Decision{Begin: true, Handle: strings.TrimSpace(state.Live.GUID + " " + detail), Attempts: state.attempts(),
 			Reason:  v1alpha1.ReasonOperationRunning,
 			Message: "begins", Progress: kind.total(state), Actions: []Action{{Kind: AddOperationFinalizer}}, Recheck: pools.AtOnce}
-	case obstacle.final && obstacle.before:
-		return Decision{Outcome: v1alpha1.OutcomeFailed, Reason: obstacle.reason, Message: obstacle.message}
 	case obstacle.final:
-		return Decision{Outcome: v1alpha1.OutcomeFailed, Reason: obstacle.reason, Message: obstacle.message + "; nothing was done"}
+		message := obstacle.message
+		if !obstacle.before {
+			message += "; nothing was done"
+		}
+		return Decision{Outcome: v1alpha1.OutcomeFailed, Reason: obstacle.reason, Message: message}
 	}
 	return Decision{Reason: obstacle.reason, Message: obstacle.message, Recheck: obstacle.recheck}
 }

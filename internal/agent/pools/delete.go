@@ -18,7 +18,7 @@ func deletedPool(state State) Decision {
 	if !slices.Contains(pool.Finalizers, v1alpha1.FinalizerTeardown) {
 		return Decision{Reason: v1alpha1.ReasonPoolChanging, Message: "the object is being deleted"}
 	}
-	if state.Stays() {
+	if objects.LetsGo(pool) || state.Released { // the backup does not show the will of the person who released it
 		return Leave(state)
 	}
 	if state.Live != nil && state.Live.OwnedBy(string(pool.UID)) {
@@ -199,10 +199,6 @@ func carried(disk Disk, guid string) host.PoolState {
 	return state
 }
 
-// Stays reports whether the pool stays when its deleted object goes: because of its policy, because a user has released it, or because it
-// was released before a backup of the cluster brought the object back. The backup does not show the will of the person who released it.
-func (s State) Stays() bool { return objects.LetsGo(s.Pool) || s.Released }
-
 // Leave removes the finalizer without destroying the pool. Unless a user has released it, the object stays until all of its disks are
 // online again: otherwise the operation that took a disk offline could not find the pool any more.
 func Leave(state State) Decision {
@@ -220,5 +216,6 @@ func Leave(state State) Decision {
 		message = fmt.Sprintf("released before a backup of the cluster was restored, as %s on the node says, and not destroyed: %s. To destroy "+
 			"it, run 'zpool destroy %s' on the node", ReleasePath(state.Pool.UID), objects.LeftBehind(state.Pool), naming.PoolName(state.Pool))
 	}
-	return Decision{Reason: v1alpha1.ReasonPoolLeftBehind, Message: message, Actions: []Action{{Kind: RemovePoolFinalizer}}}
+	return Decision{Reason: v1alpha1.ReasonPoolLeftBehind, Message: message,
+		Actions: []Action{{Kind: RemovePoolFinalizer, Stays: message}}}
 }

@@ -139,6 +139,8 @@ type Action struct {
 	DatasetGUID string
 	// Auxiliary are the guids of cache devices and spares whose labels are cleared.
 	Auxiliary []string
+	// Stays says why the pool stays when its finalizer is removed. Empty if it does not stay.
+	Stays string
 }
 
 // ActionKind is the kind of an Action.

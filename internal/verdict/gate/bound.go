@@ -65,7 +65,8 @@ func (b boundRule) judgeVariant(evidence *Evidence, of reference) opinion {
 	low, high := lows[outside-1], highs[len(highs)-outside]
 	text += fmt.Sprintf(", the median lies between %d and %d with a confidence of %s", low, high, confidence(len(found), outside, at))
 	verdict, reason, words := b.between(low, high)
-	plain := slices.Sorted(slices.Values(exact(found)))
+	plain := exact(found)
+	slices.Sort(plain)
 	_, ifExact, _ := b.between(plain[outside-1], plain[len(plain)-outside])
 	if reason == ReasonUnclear && ifExact != ReasonUnclear {
 		doubt := doubtAbout(of)
