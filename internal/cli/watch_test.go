@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -72,10 +73,12 @@ func TestWatchAfter(t *testing.T) {
 		"--after ee017452 --timeout 10ms": {ExitTimeout, "No verdict after 0s: experiment ee017452 has ended; no newer one has begun\nCheck again:"},
 		"--after 0e017452 --timeout 1m":   {ExitPassed, "lab/done: Passed"},
 	} {
-		code, out, errors := called(t, newHub(t, ended.DeepCopy()), append([]string{"watch", "done"}, strings.Fields(arguments)...)...)
-		if code != want.code || !strings.Contains(out+errors, want.says) || strings.Contains(out, "it continues") ||
-			code == ExitTimeout && strings.Contains(out, "Stop it") {
-			t.Errorf("%s: %d %s%s", arguments, code, out, errors)
-		}
+		synctest.Test(t, func(t *testing.T) { // the time is over only when nothing is left to do
+			code, out, errors := called(t, newHub(t, ended.DeepCopy()), append([]string{"watch", "done"}, strings.Fields(arguments)...)...)
+			if code != want.code || !strings.Contains(out+errors, want.says) || strings.Contains(out, "it continues") ||
+				code == ExitTimeout && strings.Contains(out, "Stop it") {
+				t.Errorf("%s: %d %s%s", arguments, code, out, errors)
+			}
+		})
 	}
 }
