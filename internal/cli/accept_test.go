@@ -276,6 +276,10 @@ func TestBaselineDiffKnowsDefinitions(t *testing.T) {
 	changed := of("33333333", "bbbb")
 	onlyOne := of("44444444", "aaaa")
 	onlyOne.Variants[1].Definition = "bbbb"
+	renamed := of("55555555", "aaaa")
+	for i := range renamed.Variants {
+		renamed.Variants[i].Name = "renamed-" + renamed.Variants[i].Name
+	}
 	const differs = "  definition (variant r8k): baseline aaaa, now bbbb\n  definition (variant r128k): baseline aaaa, now bbbb\n"
 	for name, test := range map[string]struct {
 		baseline *corev1.ConfigMap
@@ -284,6 +288,7 @@ func TestBaselineDiffKnowsDefinitions(t *testing.T) {
 		code     int
 		says     string
 	}{
+		"all renamed":         {accepted(first), renamed, "", ExitFailed, "cannot be compared with the baseline: it has none of their phases."},
 		"the same":            {accepted(first), now, "", ExitPassed, "can be compared"},
 		"allowed in vain":     {accepted(first), now, "definition", ExitPassed, "Allowed, but without differences: definition\n"},
 		"changed":             {accepted(first), changed, "", ExitFailed, "\nDiffers:\n" + differs},

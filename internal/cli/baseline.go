@@ -218,12 +218,18 @@ func (a *App) sayDifferences(baseline results.Baseline, experiment results.Exper
 	if len(unused) > 0 {
 		a.say("\nAllowed, but without differences: %s", strings.Join(unused, ", "))
 	}
-	if missing := notInBaseline(baseline, experiment); len(missing) > 0 {
+	missing, measured := notInBaseline(baseline, experiment)
+	if len(missing) > 0 {
 		a.say("\nMeasured, but not in the baseline: %s", strings.Join(missing, ", "))
 	}
 	if len(refused) > 0 {
 		a.say("\nThese results cannot be compared with the baseline: accept new ones as the baseline, or list what may differ in " +
 			"spec.baseline.allowDifferences.")
+		return ExitFailed
+	}
+	if len(missing) == measured {
+		a.say("\nThese results cannot be compared with the baseline: it has none of their phases. Accept new ones as the baseline, or give " +
+			"variants and phases their earlier names.")
 		return ExitFailed
 	}
 	a.say("\nThese results can be compared with the baseline.")
@@ -264,10 +270,10 @@ func unlessEmpty(value string) []string {
 	return []string{value}
 }
 
-// notInBaseline lists the measured phases that the baseline lacks: a gate would find no metrics for them.
-func notInBaseline(baseline results.Baseline, experiment results.Experiment) []string {
-	var missing []string
+// notInBaseline lists the measured phases that the baseline lacks, and counts all: a gate would find no metrics for the missing ones.
+func notInBaseline(baseline results.Baseline, experiment results.Experiment) (missing []string, measured int) {
 	for _, variant := range experiment.Variants {
+		measured += len(variant.Phases)
 		for _, phase := range variant.Phases {
 			known := func(v results.BaselineVariant) bool {
 				return v.Name == variant.Name && slices.ContainsFunc(v.Phases, func(p results.BaselinePhase) bool { return p.Name == phase.Name })
@@ -277,5 +283,5 @@ func notInBaseline(baseline results.Baseline, experiment results.Experiment) []s
 			}
 		}
 	}
-	return missing
+	return missing, measured
 }

@@ -122,6 +122,9 @@ func (a *App) experimentOf(ctx context.Context, given string, connection Connect
 // originOf says where and when an experiment was made.
 func originOf(e results.Experiment) string {
 	text := fmt.Sprintf("%s/%s, experiment %s: %s", e.Benchmark.Namespace, e.Benchmark.Name, e.Experiment, cmp.Or(e.Verdict, "no verdict"))
+	if e.State != results.StateComplete {
+		text += " (" + e.State + ")"
+	}
 	if e.FinishedAt != nil {
 		text += ", finished " + e.FinishedAt.UTC().Format(time.RFC3339)
 	}
@@ -304,7 +307,7 @@ func phaseIn(e results.Experiment, variant, phase string) *results.PhaseResult {
 
 // unlike lists other differences between the experiments, because they may be the cause of a change.
 func (c *comparedPair) unlike() []string {
-	notes := slices.Clone(c.lone)
+	notes := slices.Concat(doubts("A", c.a), doubts("B", c.b), c.lone)
 	for _, variant := range c.a.Variants {
 		for _, other := range c.b.Variants {
 			if variant.Name == other.Name && variant.Definition != other.Definition && variant.Definition != "" && other.Definition != "" {
@@ -318,6 +321,17 @@ func (c *comparedPair) unlike() []string {
 		return known.Binned()
 	}) {
 		notes = append(notes, "percentiles come from bins that are up to 1.6% wide: less than 3% means nothing")
+	}
+	return notes
+}
+
+// doubts says why the numbers of a side are not those of a complete and valid experiment.
+func doubts(name string, e results.Experiment) (notes []string) {
+	if e.State != results.StateComplete {
+		notes = append(notes, fmt.Sprintf("%s is %s: its medians are of the runs that ended", name, cmp.Or(e.State, "without a state")))
+	}
+	if e.Verdict == string(v1alpha1.VerdictInvalid) {
+		notes = append(notes, name+" is Invalid: too few of its runs can be trusted")
 	}
 	return notes
 }

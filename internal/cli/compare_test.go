@@ -42,6 +42,36 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestCompareOfUnfinishedExperiments: whoever reads the comparison, a person or a program, learns that a side is not whole.
+func TestCompareOfUnfinishedExperiments(t *testing.T) {
+	whole, stopped, spoilt := nightly(), slower(), slower()
+	stopped.State, stopped.Verdict = results.StateSuperseded, ""
+	spoilt.Verdict = string(v1alpha1.VerdictInvalid)
+	for _, c := range []struct {
+		a, b  results.Experiment
+		notes []string
+	}{
+		{stopped, whole, []string{"A is Superseded: its medians are of the runs that ended"}},
+		{whole, stopped, []string{"B is Superseded"}},
+		{whole, spoilt, []string{"B is Invalid: too few of its runs can be trusted"}},
+		{stopped, spoilt, []string{"A is Superseded", "B is Invalid"}},
+		{whole, slower(), nil},
+	} {
+		a, b := file(t, "a.json", encoded(t, c.a)), file(t, "b.json", encoded(t, c.b))
+		for _, format := range []string{"text", "json"} {
+			code, out, errors := called(t, newHub(t), "compare", a, b, "-o", format)
+			if code != ExitPassed || strings.Count(out, " is Superseded:")+strings.Count(out, " is Invalid:") != len(c.notes) {
+				t.Errorf("%v as %s: %d %s%s", c.notes, format, code, out, errors)
+			}
+			for _, note := range c.notes {
+				if !strings.Contains(out, note) {
+					t.Errorf("%s does not say %q: %s", format, note, out)
+				}
+			}
+		}
+	}
+}
+
 // TestCompareNamesWhatOneSideLacks: an experiment so slow that it has no percentile does not look the same.
 func TestCompareNamesWhatOneSideLacks(t *testing.T) {
 	slow := nightly()

@@ -24,6 +24,9 @@ import (
 // leastShare is the smallest change that is reported: very steady metrics have statistically significant changes that do not matter.
 const leastShare = 0.01
 
+// maxGaps limits the lines about metrics that were not examined.
+const maxGaps = 20
+
 // historySeed makes the reported changes reproducible.
 const historySeed = 1
 
@@ -94,10 +97,11 @@ func (a *App) history(ctx context.Context, name string, options historyOptions) 
 	}
 	shown := series.Points[max(0, len(series.Points)-options.last):]
 	if options.format != formatText {
-		return a.printDocument(historyFor(series, shown, changes), options.format)
+		return a.printDocument(historyFor(series, shown, changes, omitted), options.format)
 	}
 	a.printHistory(shown)
 	a.printChanges(len(series.Points), changes, small, omitted)
+	a.printGaps(series)
 	return nil
 }
 
@@ -106,6 +110,9 @@ type historyDocument struct {
 	Benchmark   results.RunIdentity `json:"benchmark"`
 	Experiments []history.Point     `json:"experiments"`
 	Changes     []historyChange     `json:"changes"`
+	// NotExamined are metrics in which changes, or late ones, cannot be seen. Omitted is the number of metrics that would take too long.
+	NotExamined []history.Gap `json:"notExamined"`
+	Omitted     int           `json:"omitted,omitempty"`
 }
 
 // historyChange is a point of change. Share is missing if From is 0.
@@ -120,8 +127,8 @@ type historyChange struct {
 	Causes     []string  `json:"causes,omitempty"`
 }
 
-func historyFor(series *history.Series, shown []history.Point, changes []history.Change) historyDocument {
-	document := historyDocument{series.Benchmark, shown, []historyChange{}}
+func historyFor(series *history.Series, shown []history.Point, changes []history.Change, omitted int) historyDocument {
+	document := historyDocument{series.Benchmark, shown, []historyChange{}, append([]history.Gap{}, series.Gaps()...), omitted}
 	for _, change := range changes {
 		one := historyChange{change.Path, change.Experiment, change.Since.UTC(), change.From, change.To, nil, direction(change), change.Causes}
 		if !math.IsInf(change.Share, 0) && !math.IsNaN(change.Share) {
@@ -182,6 +189,20 @@ func (a *App) printChanges(points int, changes []history.Change, small, omitted 
 	}
 	if omitted > 0 {
 		a.say("%d more metrics were not evaluated: they would take too long.", omitted)
+	}
+}
+
+// printGaps names the metrics for which no change does not mean that all is well.
+func (a *App) printGaps(series *history.Series) {
+	if len(series.Points) < history.LeastPoints {
+		return // printChanges has said so
+	}
+	gaps := series.Gaps()
+	for _, gap := range gaps[:min(maxGaps, len(gaps))] {
+		a.say("Not examined: %s: %s.", clean(gap.Path.String()), clean(gap.Reason))
+	}
+	if more := len(gaps) - maxGaps; more > 0 {
+		a.say("%d more metrics are not examined: -o json lists them.", more)
 	}
 }
 

@@ -38,6 +38,45 @@ func storedHistory(t *testing.T, name string, n int) *corev1.ConfigMap {
 		Data: map[string]string{"history.json": string(text)}}
 }
 
+// TestHistoryNamesWhatItCannotSee: a metric that the newest experiments lack, because the storage has become too slow for it, has not stayed
+// the same.
+func TestHistoryNamesWhatItCannotSee(t *testing.T) {
+	stored := storedHistory(t, "weekly", 12)
+	series, err := history.Decode([]byte(stored.Data[history.Key]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := func(metric string) history.Path {
+		return history.Path{Variant: "default", Phase: "scan", Metric: metric}
+	}
+	for i := range series.Points {
+		if point := &series.Points[i]; i < 11 {
+			point.Metrics = append(point.Metrics, history.Metric{Path: path("readLatencyP99Nanoseconds"), Median: 7, Runs: 6})
+		} else {
+			point.Metrics = append(point.Metrics, history.Metric{Path: path("readOperationsPerSecond"), Median: 7, Runs: 6})
+		}
+	}
+	text, err := series.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored.Data[history.Key] = string(text)
+	h := newHub(t, stored, &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "weekly", UID: "uid-weekly"}})
+	for format, says := range map[string][]string{
+		"text": {"Not examined: default: scan.readLatencyP99Nanoseconds: the newest experiment with it is e10.\n",
+			"Not examined: default: scan.readOperationsPerSecond: 1 of 10 experiments have it.\n"},
+		"json": {`"metric": "readLatencyP99Nanoseconds",
+      "reason": "the newest experiment with it is e10"`, `"reason": "1 of 10 experiments have it"`},
+	} {
+		code, out, errors := called(t, h, "history", "weekly", "-o", format)
+		for _, one := range says {
+			if code != ExitPassed || strings.Count(out, one) != 1 || strings.Count(strings.ToLower(out), "ot examined") > 2 {
+				t.Errorf("%s: %d, and not once %s\n%s%s", format, code, one, out, errors)
+			}
+		}
+	}
+}
+
 func TestHistory(t *testing.T) {
 	named := func(name, uid string) *v1alpha1.StorageBenchmark {
 		return &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID("uid-" + uid)}}

@@ -122,6 +122,32 @@ func Changes(series *Series, seed uint64) (changes []Change, omitted int, err er
 	return slices.Concat(found...), len(paths) - most, errors.Join(failures...)
 }
 
+// Gap is a metric in which Changes sees no change, or none of late.
+type Gap struct {
+	Path
+	Reason string `json:"reason"`
+}
+
+// Gaps returns the metrics that too few points have, and those that the newest point lacks: storage that has become too slow for a metric
+// would otherwise look like storage that has not changed.
+func (s *Series) Gaps() []Gap {
+	if len(s.Points) == 0 {
+		return nil
+	}
+	var gaps []Gap
+	newest := s.Points[len(s.Points)-1].Experiment
+	for _, path := range s.Paths() {
+		points, _ := s.values(path)
+		switch last := points[len(points)-1].Experiment; {
+		case last != newest:
+			gaps = append(gaps, Gap{path, "the newest experiment with it is " + last})
+		case len(points) < LeastPoints:
+			gaps = append(gaps, Gap{path, fmt.Sprintf("%d of %d experiments have it", len(points), LeastPoints)})
+		}
+	}
+	return gaps
+}
+
 // changesOf is Changes for one metric, over the points that have it.
 func changesOf(series *Series, path Path, seed uint64) ([]Change, error) {
 	points, values := series.values(path)

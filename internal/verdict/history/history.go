@@ -138,8 +138,9 @@ func environment(experiment *results.Experiment, more map[string]string) map[str
 		all["poolSince"] = age.Since.UTC().Format(time.RFC3339)
 	}
 	maps.Copy(all, more)
+	first := slices.Concat([]string{"node", "storageClass", "runnerImage", "poolSince"}, slices.Sorted(maps.Keys(more)), results.MainKeys)
 	kept := map[string]string{}
-	for _, key := range slices.Sorted(maps.Keys(all)) {
+	for _, key := range slices.Concat(first, slices.Sorted(maps.Keys(all))) { // a dozen disks have more facts than there is room for
 		if value := all[key]; value != "" && len(kept) < maxEnvironment {
 			kept[key] = clip(value)
 		}

@@ -151,6 +151,27 @@ func TestPointOfLargeResults(t *testing.T) {
 	}
 }
 
+// TestManyDisksLeaveRoomForVersions: the facts about a dozen disks must not displace what explains most changes.
+func TestManyDisksLeaveRoomForVersions(t *testing.T) {
+	e := stalling(1, 0)
+	e.NodeName, e.Environment = "node-a", map[string][]string{"kernel": {"6.12.1"}, "zfs.version": {"2.3.8"}, "fio": {"3.39"}}
+	for disk := range 20 {
+		for fact := range 17 {
+			e.Environment[fmt.Sprintf("device.%d.fact-%d", disk, fact)] = []string{"same"}
+		}
+	}
+	point, _ := PointOf(&e, map[string]string{"spec": "1234abcd"})
+	if len(point.Environment) != maxEnvironment {
+		t.Errorf("%d keys are kept, want %d", len(point.Environment), maxEnvironment)
+	}
+	for key, want := range map[string]string{"kernel": "6.12.1", "zfs.version": "2.3.8", "fio": "3.39", "node": "node-a", "spec": "1234abcd",
+		"device.0.fact-0": "same"} {
+		if point.Environment[key] != want {
+			t.Errorf("%s is %q, want %q", key, point.Environment[key], want)
+		}
+	}
+}
+
 func TestAppend(t *testing.T) {
 	series := weekly(1, 2, 3)
 	late := series.Points[1]
