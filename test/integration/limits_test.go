@@ -132,7 +132,7 @@ func heldBriefly(t *testing.T, other string) (*lab, *v1alpha1.StorageBenchmark) 
 	l := newLab(t, func(request workload.Request, pod *corev1.Pod) sim.Script {
 		return sim.Script{Hold: request.Phase.Name == "read" && pod.Namespace != other}
 	}, other)
-	l.limits, l.grace = experiment.Limits{MaxHold: 15 * time.Second}, time.Second
+	l.limits, l.grace = experiment.Limits{MaxHold: 30 * time.Second}, time.Second
 	l.startManager(config)
 	kept := l.submit("kept", small)
 	l.running("read", 1)
