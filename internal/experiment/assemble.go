@@ -111,14 +111,11 @@ func spanOf(runs []v1alpha1.BenchmarkRun, now time.Time) (started, finished *tim
 	return started, cmp.Or(finished, utc(now))
 }
 
-// storageFailed are the reasons of phases that failed because of the storage.
-var storageFailed = []string{results.ReasonIOError, results.ReasonReadOnly, results.ReasonPoolUnhealthy}
-
 // lostToStorage says how many attempts are Invalid because the storage failed. The results cover only the attempts in which it worked.
 func lostToStorage(runs []results.RunResult) string {
 	lost := map[string]int{}
 	for i := range runs {
-		if reason := runs[i].Because(storageFailed); reason != "" && !runs[i].Valid {
+		if reason := runs[i].Because(results.StorageFailures); reason != "" && !runs[i].Valid {
 			lost[reason]++
 		}
 	}

@@ -108,6 +108,7 @@ func TestSecondAttemptsRepairNoDisk(t *testing.T) {
 		"reason":         {results.RunResult{Phases: phase(results.ReasonIOError, 0)}, Bad, "Errors"},
 		"count":          {results.RunResult{Phases: phase("WorkloadFailed", 7)}, Bad, "Errors"},
 		"read-only":      {results.RunResult{Phases: phase(results.ReasonReadOnly, 0)}, Bad, "Errors"},
+		"a lost disk":    {results.RunResult{Phases: phase(results.ReasonPoolUnhealthy, 0)}, Bad, "Errors"},
 		"without phases": {results.RunResult{Reason: "PhaseInvalid", Message: "phase scan: IOError: a medium error"}, Bad, "Errors"},
 		"full":           {results.RunResult{Phases: phase(results.ReasonVolumeFull, 7)}, Warning, "Attempts without usable numbers"},
 		"another":        {results.RunResult{Reason: "LeaseLost"}, Warning, "Attempts without usable numbers"},

@@ -1,6 +1,8 @@
 package results
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -213,6 +215,22 @@ func (r RunResult) Because(reasons []string) string {
 		}
 	}
 	return ""
+}
+
+// StorageFailed reports whether an attempt is Invalid because its storage has failed, or has failed requests.
+func (r RunResult) StorageFailed() bool {
+	return !r.Valid && (r.Because(StorageFailures) != "" || slices.ContainsFunc(r.Phases, func(phase RunPhase) bool {
+		return phase.Metrics["ioErrors"] > 0 && !slices.Contains(noSpace, phase.Reason)
+	}))
+}
+
+// Attempted says which attempt it was and why it is Invalid, for example "run 2, attempt 1: IOError: a medium error".
+func (r RunResult) Attempted() string {
+	why := strings.TrimPrefix(r.Reason+": "+r.Message, ": ")
+	if r.Message == "" {
+		why = cmp.Or(r.Reason, "no reason is known")
+	}
+	return fmt.Sprintf("run %d, attempt %d: %s", r.Index+1, r.Attempt, why)
 }
 
 // RunPhase is one phase of one run.

@@ -27,3 +27,9 @@ const (
 	// ReasonNotConverged: the numbers did not become steady in time.
 	ReasonNotConverged = "NotConverged"
 )
+
+// StorageFailures are the reasons of phases whose storage has failed. A later attempt may be Valid, but it repairs nothing.
+var StorageFailures = []string{ReasonIOError, ReasonReadOnly, ReasonPoolUnhealthy}
+
+// noSpace are the reasons that say only that the volume has no more space: requests fail then too, but the storage does not.
+var noSpace = []string{ReasonVolumeFull, ReasonQuotaExceeded}
