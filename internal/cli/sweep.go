@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -21,6 +22,9 @@ import (
 // readTimeout limits the time to read the results of a place.
 const readTimeout = 15 * time.Second
 
+// mostAttempts limits how many failed attempts of a place are printed. JSON has all.
+const mostAttempts = 4
+
 type sweepOptions struct {
 	waitOptions
 	file     string
@@ -35,18 +39,19 @@ func (a *App) sweepCommand() *cobra.Command {
 	var options sweepOptions
 	command := &cobra.Command{
 		Use:   "sweep -f FILE --nodes SELECTOR",
-		Short: "Run the same experiment on many nodes or disks, and name those that are unlike the others",
+		Short: "Run the same experiment on many nodes or disks, and name those that fail requests or are unlike the others",
 		Long: `Run the StorageBenchmark of a file on every node with some labels, or on several disks of one node, one after another or some
 at a time, and compare what was measured. Each place gets a StorageBenchmark of its own, NAME-NODE, with a digest if that is too long. With
 --devices, each device takes the place of the one in spec.target.zfs.pool.vdevs. It needs the right to list nodes, also with --dry-run.
 Limits of the admin, such as linePerNamespace, also limit --parallel.
 
 ` + sweep.Rule + `
+A place whose storage has failed requests is named too, even if a later attempt worked.
 A place that has already ended is not measured again.
 
 ` + exitCodes(map[int]string{
-			ExitPassed:       "there is no outlier",
-			ExitFailed:       "there is an outlier",
+			ExitPassed:       "there is no outlier, and no storage has failed",
+			ExitFailed:       "there is an outlier, or the storage of a place has failed",
 			ExitInconclusive: "unknown: a place has no numbers, there are too few places or runs, or they differ too much",
 			ExitTimeout:      outOfTime,
 			ExitRefused:      "the manifest is refused",
@@ -228,7 +233,7 @@ func (a *App) printSweep(table sweep.Table, places int, format string) error {
 		return err
 	}
 	switch {
-	case outliers > 0:
+	case outliers > 0 || len(table.Failed) > 0:
 		return silent(ExitFailed)
 	case len(table.Missing) > 0 || table.Unclear:
 		return silent(ExitInconclusive)
@@ -237,10 +242,17 @@ func (a *App) printSweep(table sweep.Table, places int, format string) error {
 }
 
 func (a *App) saySweep(table sweep.Table, places, outlying int) {
-	a.say("\n%s, %d unlike the others, %d without results. %s", spelling.Count(places, "place"), outlying, len(table.Missing), sweep.Rule)
+	counts := fmt.Sprintf("%s, %d unlike the others, %d without results", spelling.Count(places, "place"), outlying, len(table.Missing))
+	if len(table.Failed) > 0 {
+		counts += fmt.Sprintf(", %d with failed storage", len(table.Failed))
+	}
+	a.say("\n%s. %s", counts, sweep.Rule)
 	if table.Unclear {
 		a.say("Outliers cannot be found where a value is unknown: fewer than 2 places with 3 repetitions have the metric, or the places differ " +
 			"so much that none stands out.")
+	}
+	for _, place := range slices.Sorted(maps.Keys(table.Failed)) {
+		a.say("FAILED   %s: %s", place, spelling.Some(table.Failed[place], mostAttempts))
 	}
 	for _, value := range table.Values {
 		if value.Outlier {
@@ -258,18 +270,21 @@ func (a *App) saySweep(table sweep.Table, places, outlying int) {
 	for _, value := range table.Values {
 		if place := value.String(); !seen[place] {
 			seen[place] = true
-			rows.row(place, wordOf(value, table.Missing[place]), value.Path(), pictures.Write(value.Metric, float64(value.Median)), value.Words())
+			rows.row(place, wordOf(value, table), value.Path(), pictures.Write(value.Metric, float64(value.Median)), value.Words())
 		}
 	}
 	rows.end()
 }
 
-// wordOf returns the word for the value of a place. It is "alike" only if everything was compared.
-func wordOf(value sweep.Value, missing string) string {
+// wordOf returns the word for the value of a place. It is "alike" only if everything was compared, and no request failed.
+func wordOf(value sweep.Value, table sweep.Table) string {
+	_, missing := table.Missing[value.String()]
 	switch {
 	case value.Outlier:
 		return "OUTLIER"
-	case missing != "":
+	case len(table.Failed[value.String()]) > 0:
+		return "FAILED"
+	case missing:
 		return "MISSING"
 	case value.Unclear:
 		return "unknown"

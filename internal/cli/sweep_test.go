@@ -79,6 +79,8 @@ func (h *hub) operate(ctx context.Context, rate func(node string) int64) (most f
 const (
 	// homeless stands for the rate of a place without a fitting node, and endless for that of a benchmark that does not end.
 	homeless, endless = -1, -2
+	// flawed stands for a rate of 800 MiB/s in the second attempt, after the storage has failed a request in the first one.
+	flawed = -3
 )
 
 // finish stores results. With a rate of 0 the benchmark is stalled instead.
@@ -98,9 +100,13 @@ func (h *hub) finish(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, 
 		_ = h.client.Status().Update(ctx, benchmark)
 		return
 	}
-	e := results.Experiment{Version: results.PhaseVersion, State: results.StateComplete, Runs: []results.RunResult{{Variant: "default", Valid: true,
-		Repetition: 1, Phases: []results.RunPhase{{Name: "scan", Kind: results.KindMeasure, Outcome: results.OutcomeValid,
-			Metrics: map[string]int64{"readBytesPerSecond": rate}}}}}}
+	var runs []results.RunResult
+	if rate == flawed {
+		rate, runs = 800<<20, []results.RunResult{{Variant: "default", Repetition: 1, Attempt: 1, Reason: "PhaseInvalid", Message: "phase scan: IOError: EIO"}}
+	}
+	e := results.Experiment{Version: results.PhaseVersion, State: results.StateComplete, Runs: append(runs, results.RunResult{Variant: "default", Valid: true,
+		Repetition: 1, Attempt: 2, Phases: []results.RunPhase{{Name: "scan", Kind: results.KindMeasure, Outcome: results.OutcomeValid,
+			Metrics: map[string]int64{"readBytesPerSecond": rate}}}})}
 	e.Variants = results.Summarise(e.Runs)
 	text, _ := json.Marshal(e)
 	_ = h.client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: benchmark.Name + "-x"},
@@ -127,6 +133,13 @@ func TestSweep(t *testing.T) {
 			}
 			return 800 << 20
 		}, ExitFailed, 2, []string{"OUTLIER  node-3: scan.readBytesPerSecond 300 MiB/s: 62.5% below the median of 800 MiB/s, which is worse"}},
+		{"one that failed a request", "6", func(node string) int64 {
+			if node == "node-4" {
+				return flawed
+			}
+			return 800 << 20
+		}, ExitFailed, 6, []string{"6 places, 0 unlike the others, 0 without results, 1 with failed storage. ",
+			"FAILED   node-4: run 1, attempt 1: PhaseInvalid: phase scan: IOError: EIO", "node-4   FAILED", "node-5   alike"}},
 		{"one without a disk", "4", func(node string) int64 {
 			if node == "node-2" {
 				return 0

@@ -67,6 +67,9 @@ type subject struct{ variant, phase, metric string }
 
 // Table is the answer of a sweep.
 type Table struct {
+	// Failed are the attempts at each place whose storage has failed, or has failed requests. A later attempt may have worked, and its
+	// numbers may be like those of the others, but it repairs no disk.
+	Failed map[string][]string `json:"failed,omitempty"`
 	// Values, the furthest from their median first.
 	Values []Value `json:"values"`
 	// Missing are places without numbers, or without some of them, with the reason.
@@ -77,10 +80,13 @@ type Table struct {
 
 // Judge compares the primary metrics of the places.
 func Judge(all []Result) Table {
-	table := Table{Missing: map[string]string{}}
+	table := Table{Missing: map[string]string{}, Failed: map[string][]string{}}
 	var subjects []subject
 	values := map[subject][]Value{}
 	for _, one := range all {
+		if failed := one.failed(); len(failed) > 0 {
+			table.Failed[one.String()] = failed
+		}
 		if why := one.unusable(); why != "" {
 			table.Missing[one.String()] = why
 			continue
@@ -105,6 +111,19 @@ func Judge(all []Result) Table {
 			cmp.Compare(a.String(), b.String()), cmp.Compare(a.Phase+a.Metric+a.Variant, b.Phase+b.Metric+b.Variant))
 	})
 	return table
+}
+
+// failed lists the attempts whose storage has failed. Those on another node say nothing about the place.
+func (r Result) failed() (all []string) {
+	if r.Experiment == nil {
+		return nil
+	}
+	for _, run := range r.Experiment.Runs {
+		if run.StorageFailed() && cmp.Or(run.NodeName, r.Node) == r.Node {
+			all = append(all, run.Attempted())
+		}
+	}
+	return all
 }
 
 // unusable says why nothing of a place can be compared. Empty if it can.

@@ -154,6 +154,46 @@ func TestOutliers(t *testing.T) {
 	}
 }
 
+// TestFailedStorage: the numbers of a later attempt do not hide that the storage of a place has failed.
+func TestFailedStorage(t *testing.T) {
+	const hidden = "run 1, attempt 1: "
+	phase := func(reason string, errors int64) results.RunResult {
+		return results.RunResult{Reason: "PhaseInvalid", Message: "phase scan: " + reason, Phases: []results.RunPhase{{Name: "scan",
+			Kind: results.KindMeasure, Outcome: results.OutcomeInvalid, Reason: reason, Metrics: map[string]int64{"ioErrors": errors}}}}
+	}
+	for name, test := range map[string]struct {
+		run    results.RunResult
+		change func(*results.Experiment)
+		failed int
+	}{
+		"a failed request":      {run: phase(results.ReasonIOError, 0), failed: 1},
+		"read-only":             {run: phase(results.ReasonReadOnly, 0), failed: 1},
+		"a lost disk":           {run: phase(results.ReasonPoolUnhealthy, 0), failed: 1},
+		"counted requests":      {run: phase("WorkloadFailed", 3), failed: 1},
+		"a full volume":         {run: phase(results.ReasonVolumeFull, 3)},
+		"a quota":               {run: phase(results.ReasonQuotaExceeded, 3)},
+		"an eviction":           {run: results.RunResult{Reason: "Evicted"}},
+		"on another node":       {run: results.RunResult{Reason: results.ReasonIOError, NodeName: "node-09"}},
+		"without any valid run": {run: phase(results.ReasonIOError, 0), change: func(e *results.Experiment) { e.Verdict = "Invalid" }, failed: 1},
+		"of too few runs":       {run: phase(results.ReasonIOError, 0), change: func(e *results.Experiment) { e.State = results.StateIncomplete }, failed: 1},
+	} {
+		all := fleet(rand.New(rand.NewPCG(7, 8)), 6, 0.02)
+		test.run.Variant, test.run.Repetition, test.run.Attempt = "default", 1, 1
+		e := all[4].Experiment
+		e.Runs[0].Attempt = 2
+		e.Runs = append([]results.RunResult{test.run}, e.Runs...)
+		e.Variants = results.Summarise(e.Runs)
+		if test.change != nil {
+			test.change(e)
+		}
+		table := Judge(all)
+		if got := table.Failed["node-04"]; len(table.Failed) != test.failed || len(got) != test.failed ||
+			test.failed > 0 && !strings.HasPrefix(got[0], hidden) || len(outliers(table)) > 0 {
+			t.Errorf("%s: failed %v, outliers %v", name, table.Failed, outliers(table))
+		}
+	}
+}
+
 // halves returns the results of places among which every second one has half the speed.
 func halves(count int) (all []Result) {
 	for i := range count {
