@@ -248,8 +248,8 @@ func (a *App) saySweep(table sweep.Table, places, outlying int) {
 	}
 	a.say("\n%s. %s", counts, sweep.Rule)
 	if table.Unclear {
-		a.say("Outliers cannot be found where a value is unknown: fewer than 2 places with 3 repetitions have the metric, or the places differ " +
-			"so much that none stands out.")
+		a.say("Outliers cannot be found where a value is unknown: fewer than 2 places with 3 repetitions have the metric, too few " +
+			"places have more than 0 of it, or the places differ so much that none stands out.")
 	}
 	for _, place := range slices.Sorted(maps.Keys(table.Failed)) {
 		a.say("FAILED   %s: %s", place, spelling.Some(table.Failed[place], mostAttempts))

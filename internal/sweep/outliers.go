@@ -15,6 +15,8 @@ import (
 const (
 	// leastPlaces is the smallest number of places that show which values are usual.
 	leastPlaces = 5
+	// leastLiving is the smallest number of places with more than 0, among leastPlaces or more, that show which values are usual.
+	leastLiving = 4
 	// farAway is how many median deviations an outlier is away from the median: 5.4 standard deviations of normal values. With forty places
 	// and a few metrics, a place is then hardly ever called an outlier by chance.
 	farAway = 8
@@ -50,15 +52,15 @@ type Value struct {
 	Min  int64 `json:"min"`
 	Max  int64 `json:"max"`
 	Runs int32 `json:"runs"`
-	// OfAll is the median of all places.
+	// OfAll is the median of all places that have more than 0, and 0 if none has.
 	OfAll int64 `json:"medianOfAll"`
 	// AwayPartsPerMillion is how much the value is above that median; negative if it is below.
 	AwayPartsPerMillion int64 `json:"awayPartsPerMillion"`
 	// Outlier is true for an outlier, and Worse for an outlier on the bad side.
 	Outlier bool `json:"outlier,omitempty"`
 	Worse   bool `json:"worse,omitempty"`
-	// Unclear is true if no outlier can be named: too few places have this metric, or with too few runs, or they differ so much that none
-	// stands out from the others.
+	// Unclear is true if not all outliers can be named: too few places have this metric, or more than 0 of it, or with too few runs, or they
+	// differ so much that none stands out from the others.
 	Unclear bool `json:"unclear,omitempty"`
 }
 
@@ -74,7 +76,7 @@ type Table struct {
 	Values []Value `json:"values"`
 	// Missing are places without numbers, or without some of them, with the reason.
 	Missing map[string]string `json:"missing,omitempty"`
-	// Unclear is true if no outlier of some metric can be named.
+	// Unclear is true if not all outliers of some metric can be named.
 	Unclear bool `json:"unclear,omitempty"`
 }
 
@@ -208,14 +210,10 @@ func metricsOf(e *results.Experiment) map[subject]results.MetricResult {
 	return found
 }
 
-// mark finds the outliers among the values of one metric. Among at least leastPlaces places, a place that has 0 is always one, unless the
-// median is 0 too.
+// mark finds the outliers among the values of one metric. Among at least leastPlaces places, a place that has 0 is always one, unless no
+// place has more. Such places have no part in the median: otherwise, 0 would be usual where most places are dead.
 func mark(metric string, values []Value) []Value {
-	medians := make([]float64, len(values))
-	for i, value := range values {
-		medians[i] = float64(value.Median)
-	}
-	middle := stats.Median(medians)
+	middle := middleOf(values)
 	var logarithms []float64
 	var at []int
 	known, _ := results.LookupMetric(metric)
@@ -230,19 +228,34 @@ func mark(metric string, values []Value) []Value {
 		if value.Median > 0 {
 			logarithms, at = append(logarithms, math.Log(float64(value.Median))), append(at, i)
 		}
-		value.Outlier = value.Median <= 0 && middle > 0 && len(values) >= leastPlaces || isWorst(known.Better, values, i)
+		value.Outlier = value.Median <= 0 && middle >= leastStep && len(values) >= leastPlaces || isWorst(known.Better, values, i)
 	}
 	if len(values) >= leastPlaces {
 		for i, far := range stats.OutliersBeyond(logarithms, farAway) {
 			values[at[i]].Outlier = far && math.Abs(logarithms[i]-math.Log(middle)) >= max(leastAway, leastStep/middle)
 		}
 	}
-	unclear := tooFew(values) || (differ(known.Better, values) || scattered(logarithms, middle)) &&
+	dead := middle == 0 && known.Better == results.Higher || len(values) >= leastPlaces && len(logarithms) < leastLiving
+	unclear := dead || tooFew(values) || (differ(known.Better, values) || scattered(logarithms, middle)) &&
 		!slices.ContainsFunc(values, func(v Value) bool { return v.Outlier })
 	for i := range values {
 		values[i].Worse, values[i].Unclear = values[i].Worse && values[i].Outlier, unclear
 	}
 	return values
+}
+
+// middleOf returns the median of the values above 0. It returns 0 if there are none.
+func middleOf(values []Value) float64 {
+	var living []float64
+	for _, value := range values {
+		if value.Median > 0 {
+			living = append(living, float64(value.Median))
+		}
+	}
+	if len(living) == 0 {
+		return 0
+	}
+	return stats.Median(living)
 }
 
 // tooFew reports whether there are too few places, or too few runs of few places, to name an outlier.
@@ -295,6 +308,9 @@ func clearlyApart(better results.Direction, worse, other Value) bool {
 
 // Words says how far a value is from the others.
 func (v Value) Words() string {
+	if v.OfAll <= 0 {
+		return "no place has more"
+	}
 	way := "above"
 	if v.AwayPartsPerMillion < 0 {
 		way = "below"

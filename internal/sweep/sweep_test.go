@@ -107,6 +107,15 @@ func TestOutliers(t *testing.T) {
 		{"one without any bytes", dead, "node-03 readBytesPerSecond", false, 0},
 		{"one that is faster is unlike the others too", fast, "node-05 readBytesPerSecond", false, 0},
 		{"one without numbers", lost, "", false, 1},
+		{"three of five without any bytes", dying(3, 2), "node-00 readBytesPerSecond; node-01 readBytesPerSecond; node-02 readBytesPerSecond", true, 0},
+		{"two of six without any bytes", dying(2, 4), "node-00 readBytesPerSecond; node-01 readBytesPerSecond", false, 0},
+		{"half of eight without any bytes", dying(4, 4), "node-00 readBytesPerSecond; node-01 readBytesPerSecond; node-02 readBytesPerSecond; " +
+			"node-03 readBytesPerSecond", false, 0},
+		{"only one of five with any bytes", dying(4, 1), "node-00 readBytesPerSecond; node-01 readBytesPerSecond; node-02 readBytesPerSecond; " +
+			"node-03 readBytesPerSecond", true, 0},
+		{"five without any bytes", dying(5, 0), "", true, 0},
+		{"three of many runs without any bytes", []Result{repeated("a", 0, 0, 0), repeated("b", 0, 0, 0), repeated("c", 0, 0, 0)}, "", true, 0},
+		{"two of three without any bytes", []Result{repeated("a", 0, 0, 0), repeated("b", 0, 0, 0), repeated("c", 8e8, 9e8, 7e8)}, "", true, 0},
 		{"too few to say", few, "", true, 0},
 		{"less than 5%", alike, "", false, 0},
 		{"one of five", five, "node-02 readBytesPerSecond", false, 0},
@@ -143,6 +152,12 @@ func TestOutliers(t *testing.T) {
 	}
 	if got := outliers(Judge(slower)); !slices.Equal(got, []string{"b readLatencyP99Nanoseconds"}) {
 		t.Errorf("of two latencies: %v", got)
+	}
+	if first := Judge(dying(3, 2)).Values[0]; !first.Worse || first.Words() != "100.0% below the median of 763 MiB/s, which is worse" {
+		t.Errorf("%+v: %s", first, first.Words())
+	}
+	if first := Judge(dying(5, 0)).Values[0]; first.Outlier || first.Words() != "no place has more" {
+		t.Errorf("%+v: %s", first, first.Words())
 	}
 	if first := Judge(fast).Values[0]; first.Worse || strings.Contains(first.Words(), "worse") {
 		t.Errorf("%+v: %s", first, first.Words())
@@ -192,6 +207,18 @@ func TestFailedStorage(t *testing.T) {
 			t.Errorf("%s: failed %v, outliers %v", name, table.Failed, outliers(table))
 		}
 	}
+}
+
+// dying returns the results of places without any bytes, and of others after them.
+func dying(dead, living int) (all []Result) {
+	for i := range dead + living {
+		rate := int64(8e8)
+		if i < dead {
+			rate = 0
+		}
+		all = append(all, at(fmt.Sprintf("node-%02d", i), rate, 2e6))
+	}
+	return all
 }
 
 // halves returns the results of places among which every second one has half the speed.
