@@ -201,7 +201,7 @@ func notMeasured(places []sweep.Place, why string) (all []sweep.Result) {
 	return all
 }
 
-// resultAt reads the results of a place.
+// resultAt reads the results of a place, of the same benchmark that was waited for: the file may name its namespace.
 func resultAt(ctx context.Context, cluster *Cluster, place sweep.Place, t *tracked, connection Connection) sweep.Result {
 	result := sweep.Result{Place: place, Missing: t.sentence()}
 	if !t.complete() {
@@ -209,7 +209,9 @@ func resultAt(ctx context.Context, cluster *Cluster, place sweep.Place, t *track
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout) // read finished results even after an interrupt
 	defer cancel()
-	experiment, _, err := storedExperiment(ctx, cluster, t.key.Name, connection)
+	there := *cluster
+	there.Namespace = t.key.Namespace
+	experiment, _, err := storedExperiment(ctx, &there, t.key.Name, connection)
 	if err != nil {
 		result.Missing = err.Error()
 		return result

@@ -109,7 +109,7 @@ func (h *hub) finish(ctx context.Context, benchmark *v1alpha1.StorageBenchmark, 
 			Metrics: map[string]int64{"readBytesPerSecond": rate}}}})}
 	e.Variants = results.Summarise(e.Runs)
 	text, _ := json.Marshal(e)
-	_ = h.client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: benchmark.Name + "-x"},
+	_ = h.client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: benchmark.Namespace, Name: benchmark.Name + "-x"},
 		Data: map[string]string{"results.json": string(text)}})
 	finished(v1alpha1.VerdictPassed)(&benchmark.Status)
 	benchmark.Status.Results.ConfigMap = benchmark.Name + "-x"
@@ -218,6 +218,28 @@ func TestSweepKeepsWhatEnded(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSweepInNamespaceOfFile: the results are those of the benchmarks in the namespace that the file names, not of others of the same names.
+func TestSweepInNamespaceOfFile(t *testing.T) {
+	h := fleetHub(t, 5)
+	app, out, errors := testApp()
+	h.connect(app)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	old := &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "disks-node-3"}}
+	if err := h.client.Create(ctx, old); err != nil {
+		t.Fatal(err)
+	}
+	h.finish(ctx, old, 300<<20)
+	most := h.operate(ctx, func(string) int64 { return 800 << 20 })
+	text := strings.Replace(swept, "{name: disks}", "{name: disks, namespace: fleet}", 1)
+	code := app.Main(t.Context(), []string{"sweep", "-f", file(t, "disks.yaml", text), "--nodes", "disks=nvme", "--parallel", "5"})
+	cancel()
+	most()
+	if code != ExitPassed || !strings.Contains(out.String(), "5 places, 0 unlike the others, 0 without results") || strings.Contains(out.String(), "300 MiB/s") {
+		t.Errorf("exit code %d %s\n%s", code, errors, out)
 	}
 }
 
