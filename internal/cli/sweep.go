@@ -10,10 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/report/pictures"
 	"github.com/storagebench/storagebench/internal/spelling"
 	"github.com/storagebench/storagebench/internal/sweep"
@@ -24,6 +26,9 @@ const readTimeout = 15 * time.Second
 
 // mostAttempts limits how many failed attempts of a place are printed. JSON has all.
 const mostAttempts = 4
+
+// mostOthers limits how many StorageBenchmarks of others are named.
+const mostOthers = 4
 
 type sweepOptions struct {
 	waitOptions
@@ -54,7 +59,7 @@ A place that has already ended is not measured again.
 			ExitFailed:       "there is an outlier, or the storage of a place has failed",
 			ExitInconclusive: "unknown: a place has no numbers, there are too few places or runs, or they differ too much",
 			ExitTimeout:      outOfTime,
-			ExitRefused:      "the manifest is refused",
+			ExitRefused:      "the manifest is refused, or a StorageBenchmark of others would be overwritten",
 			ExitNotFound:     "the file does not exist",
 			ExitUnavailable:  unavailable,
 		}),
@@ -114,6 +119,9 @@ func (a *App) sweep(ctx context.Context, options sweepOptions) error {
 	}
 	ctx, cancel := options.limit(ctx)
 	defer cancel()
+	if err := ownCopies(ctx, cluster, copies, options.Connection); err != nil {
+		return err
+	}
 	all, err := a.besideOutput(options.format).measurePlaces(ctx, cluster, shared, copies, places, options)
 	if err != nil && !slices.ContainsFunc(all, func(one sweep.Result) bool { return one.Experiment != nil }) {
 		return err
@@ -174,7 +182,11 @@ func (a *App) measurePlaces(ctx context.Context, cluster *Cluster, shared, copie
 	options sweepOptions) (all []sweep.Result, err error) {
 	for from := 0; from < len(copies); from += options.parallel {
 		some := copies[from:min(from+options.parallel, len(copies))]
-		benchmarks, problem := a.applyAll(ctx, cluster, options.Connection, append(slices.Clone(shared), some...), false)
+		problem := ownCopies(ctx, cluster, some, options.Connection) // again: others may have come during the earlier places
+		var benchmarks []applied
+		if problem == nil {
+			benchmarks, problem = a.applyAll(ctx, cluster, options.Connection, append(slices.Clone(shared), some...), false)
+		}
 		if problem != nil {
 			return append(all, notMeasured(places[len(all):], problem.Error())...), problem
 		}
@@ -189,6 +201,36 @@ func (a *App) measurePlaces(ctx context.Context, cluster *Cluster, shared, copie
 		a.say("%d of %d places have ended", len(all), len(copies))
 	}
 	return append(all, notMeasured(places[len(all):], "the sweep was ended before its turn")...), err
+}
+
+// ownCopies refuses to overwrite StorageBenchmarks that do not belong to this sweep. NAME-NODE is not unique: it may have been chosen by
+// hand, and scan on node a-b and scan-a on node b have the same.
+func ownCopies(ctx context.Context, cluster *Cluster, copies []*manifest, connection Connection) error {
+	var others []string
+	var first string
+	for _, one := range copies {
+		key := client.ObjectKey{Namespace: cmp.Or(one.object.GetNamespace(), cluster.Namespace), Name: one.object.GetName()}
+		var existing v1alpha1.StorageBenchmark
+		err := cluster.Client.Get(ctx, key, &existing)
+		if apierrors.IsNotFound(err) && !isUnknownKind(err) {
+			continue
+		}
+		if err != nil {
+			return explain("look for StorageBenchmark "+key.String(), err)
+		}
+		if existing.Labels[sweep.Label] == one.object.GetLabels()[sweep.Label] {
+			continue
+		}
+		if others = append(others, key.String()); len(others) == 1 {
+			first = key.Name + connection.flags(key.Namespace)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return exitf(ExitRefused, "%s: the sweep would overwrite StorageBenchmarks that are not its own: %s. Give the StorageBenchmark in the file "+
+		"another name, or delete the existing ones, such as: kubectl delete storagebenchmark %s", copies[0].at("metadata.name"),
+		spelling.Some(others, mostOthers), first)
 }
 
 // atEnd reports whether there is no point in waiting longer: the benchmark has ended, or no node fits.

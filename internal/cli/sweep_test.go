@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -188,12 +191,12 @@ func TestSweepKeepsWhatEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := fleetHub(t, 6)
 			if test.refuse {
-				h.client = interceptor.NewClient(h.client, interceptor.Funcs{Get: func(ctx context.Context, inner client.WithWatch, key client.ObjectKey,
-					object client.Object, options ...client.GetOption) error {
-					if key.Name == "disks-node-3" {
-						return apierrors.NewForbidden(schema.GroupResource{}, key.Name, nil)
+				h.client = interceptor.NewClient(h.client, interceptor.Funcs{Apply: func(ctx context.Context, inner client.WithWatch, object runtime.ApplyConfiguration,
+					options ...client.ApplyOption) error {
+					if named, is := object.(interface{ GetName() string }); is && named.GetName() == "disks-node-3" {
+						return apierrors.NewForbidden(schema.GroupResource{}, named.GetName(), nil)
 					}
-					return inner.Get(ctx, key, object, options...)
+					return inner.Apply(ctx, object, options...)
 				}})
 			}
 			app, out, errors := testApp()
@@ -240,6 +243,61 @@ func TestSweepInNamespaceOfFile(t *testing.T) {
 	most()
 	if code != ExitPassed || !strings.Contains(out.String(), "5 places, 0 unlike the others, 0 without results") || strings.Contains(out.String(), "300 MiB/s") {
 		t.Errorf("exit code %d %s\n%s", code, errors, out)
+	}
+}
+
+// TestSweepOverwritesNoOthers: NAME-NODE may be the name of another's benchmark. All are looked at before the first is applied, and again
+// before their turn.
+func TestSweepOverwritesNoOthers(t *testing.T) {
+	for name, test := range map[string]struct {
+		label  string
+		during bool
+		code   int
+	}{
+		"made by hand":      {"", false, ExitRefused},
+		"of another sweep":  {"disks-node", false, ExitRefused},
+		"during the sweep":  {"", true, ExitRefused},
+		"of an older sweep": {"disks", false, ExitPassed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := fleetHub(t, 6)
+			app, out, errors := testApp()
+			h.connect(app)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			theirs := &unstructured.Unstructured{Object: map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": kindBenchmark,
+				"metadata": map[string]any{"namespace": "lab", "name": "disks-node-5"}, "spec": map[string]any{"repetitions": int64(7)}}}
+			if test.label != "" {
+				theirs.SetLabels(map[string]string{sweep.Label: test.label})
+			}
+			create := sync.OnceFunc(func() { // as the command run does, so that the API server sees no conflict
+				if err := h.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(theirs), client.FieldOwner(fieldOwner)); err != nil {
+					t.Error(err)
+				}
+			})
+			if !test.during {
+				create()
+			}
+			most := h.operate(ctx, func(string) int64 {
+				create()
+				return 800 << 20
+			})
+			code := app.Main(t.Context(), []string{"sweep", "-f", file(t, "disks.yaml", swept), "--nodes", "disks=nvme", "--parallel", "3"})
+			cancel()
+			most()
+			if code != test.code || code != 0 && !strings.Contains(errors.String(), "kubectl delete storagebenchmark disks-node-5 -n lab") {
+				t.Errorf("exit code %d %s\n%s", code, errors, out)
+			}
+			var all v1alpha1.StorageBenchmarkList
+			if err := h.client.List(t.Context(), &all); err != nil || code != 0 && !test.during && len(all.Items) != 1 {
+				t.Errorf("%v: %d StorageBenchmarks", err, len(all.Items))
+			}
+			for _, one := range all.Items {
+				if kept := one.Spec.Repetitions == 7; one.Name == theirs.GetName() && kept != (code != 0) {
+					t.Errorf("%s has %d repetitions", one.Name, one.Spec.Repetitions)
+				}
+			}
+		})
 	}
 }
 
