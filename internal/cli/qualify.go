@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/qualify"
 	"github.com/storagebench/storagebench/internal/results"
 )
@@ -40,7 +42,8 @@ func (a *App) qualifyCommand() *cobra.Command {
 		Short: "Measure whether storage is fit for databases, and print a card with the worst findings first",
 		Long: `Measure whether a StorageClass, or the storage of a StorageTarget, is fit for databases. A fixed suite runs as two ordinary
 StorageBenchmarks, one after another: fio workloads and a log with synchronous appends on an empty volume, filled to 80%, and after its data
-was overwritten twice; then PostgreSQL. The card says of each finding what was measured, what it means and what to do.
+was overwritten twice; then PostgreSQL. The card says of each finding what was measured, what it means and what to do. The limits are for
+one node: a StorageTarget with nodes.count over 1 is refused.
 
 The suite loads the storage: do not run it on storage that others depend on. It creates two StorageBenchmarks in the namespace, which
 needs the cluster role edit there. The same command with the same flags prints the card of a suite that has ended again. Other values of
@@ -51,7 +54,7 @@ needs the cluster role edit there. The same command with the same flags prints t
 			ExitFailed:       "a finding is bad",
 			ExitInconclusive: "something is unknown: it could not be measured",
 			ExitTimeout:      outOfTime,
-			ExitRefused:      "refused: the suite, or the results of --from; or a benchmark is stalled",
+			ExitRefused:      "refused: the suite, a target with several nodes, or the results of --from; or a benchmark is stalled",
 			ExitNotFound:     "a file of --from, a benchmark or its report does not exist",
 			ExitUnavailable:  unavailable,
 		}),
@@ -136,10 +139,13 @@ func (a *App) runSuite(ctx context.Context, text string, options qualifyOptions)
 	if err != nil {
 		return nil, err
 	}
-	progress := a.besideOutput(options.format)
-	progress.say("%s: two StorageBenchmarks, one after another; each measurement takes %s", options.suite.Subject(), options.suite.Duration)
 	ctx, cancel := options.limit(ctx)
 	defer cancel()
+	if err := measurable(ctx, cluster, options.suite); err != nil {
+		return nil, err
+	}
+	progress := a.besideOutput(options.format)
+	progress.say("%s: two StorageBenchmarks, one after another; each measurement takes %s", options.suite.Subject(), options.suite.Duration)
 	var experiments []results.Experiment
 	for _, document := range splitDocuments([]byte(text)) {
 		one, err := parseManifest("the suite", document)
@@ -157,6 +163,26 @@ func (a *App) runSuite(ctx context.Context, text string, options qualifyOptions)
 		experiments = append(experiments, experiment)
 	}
 	return experiments, nil
+}
+
+// measurable refuses a StorageTarget that the suite cannot judge. One that cannot be read is left to the manager: it may not exist yet.
+func measurable(ctx context.Context, cluster *Cluster, suite qualify.Suite) error {
+	name, is := suite.Target()
+	if !is {
+		return nil
+	}
+	var target v1alpha1.StorageTarget
+	err := cluster.Client.Get(ctx, cluster.key(name), &target)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return nil
+	}
+	if err != nil {
+		return explain("read StorageTarget "+cluster.key(name).String(), err)
+	}
+	if err := suite.Measures(target.Spec); err != nil {
+		return exit(ExitRefused, err)
+	}
+	return nil
 }
 
 // ended waits for a benchmark and reads its results. It returns an error if the benchmark has no verdict, which ends the suite.

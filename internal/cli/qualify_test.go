@@ -198,3 +198,18 @@ func TestQualifyEndsWithASuiteThatCannotContinue(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 }
+
+// TestQualifyRefusesSeveralNodes: nothing is created for a target whose figures would be sums.
+func TestQualifyRefusesSeveralNodes(t *testing.T) {
+	target := &v1alpha1.StorageTarget{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "hdd"}, Spec: v1alpha1.Target{
+		ZFS: &v1alpha1.ZFSTarget{Nodes: v1alpha1.NodeChoice{MatchLabels: map[string]string{"disk": "hdd"}, Count: 4}}}}
+	h := newHub(t, target)
+	code, out, errors := called(t, h, "qualify", "target/hdd")
+	if code != ExitRefused || !strings.Contains(errors, "StorageTarget hdd has zfs.nodes.count: 4") || !strings.Contains(errors, "sweep") {
+		t.Errorf("exit code %d %s%s", code, out, errors)
+	}
+	var all v1alpha1.StorageBenchmarkList
+	if err := h.client.List(t.Context(), &all); err != nil || len(all.Items) != 0 {
+		t.Errorf("%v: there are %d benchmarks", err, len(all.Items))
+	}
+}

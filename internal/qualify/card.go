@@ -62,6 +62,8 @@ type Facts struct {
 	metrics map[string]map[string]results.MetricResult
 	// troubles are experiments without usable numbers, in words; doubts are what preflight checks found.
 	troubles, doubts []string
+	// nodes is the largest number of nodes that measured at the same time.
+	nodes int
 	attempts
 }
 
@@ -72,6 +74,7 @@ func FactsOf(experiments ...results.Experiment) Facts {
 		if e.State != results.StateComplete {
 			facts.troubles = append(facts.troubles, fmt.Sprintf("%s is %s: %s", e.Benchmark.Name, e.State, e.Message))
 		}
+		facts.nodes = max(facts.nodes, nodesOf(e))
 		repetitions := results.Repetitions(e.Runs)
 		for _, variant := range e.Variants {
 			for _, phase := range variant.Phases {

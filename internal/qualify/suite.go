@@ -76,6 +76,9 @@ func (s Suite) name() string {
 
 func (s Suite) isTarget() bool { return strings.HasPrefix(s.Of, targetPrefix) }
 
+// Target returns the name of the StorageTarget, or false if a StorageClass is qualified.
+func (s Suite) Target() (string, bool) { return strings.CutPrefix(s.Of, targetPrefix) }
+
 // Subject describes the storage that is qualified.
 func (s Suite) Subject() string {
 	if s.isTarget() {
