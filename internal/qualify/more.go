@@ -93,7 +93,7 @@ func scaling(facts Facts) []Finding {
 	case times < scalingWarn:
 		finding.Level, finding.Measured = Warning, finding.Measured+fmt.Sprintf("; good is %d times", int(scalingWarn))
 	}
-	finding = facts.ofStorage(facts.ofDisks(finding, "read-1", "read-16"), "read-16")
+	finding = facts.ofStorage(facts.ofDisks(facts.ofReference(finding, "read-1"), "read-16"), "read-16")
 	return explained(finding, "Requests of several sessions wait for each other.",
 		"A single disk with moving heads does this. Otherwise, look for a throttle, a quota, or a queue with room for one request.")
 }

@@ -151,27 +151,35 @@ func (k keeps) judge(facts Facts) []Finding {
 		finding.Level, finding.Measured = Warning, finding.Measured+fmt.Sprintf("; good is at most %.0f%% less", k.warn)
 	}
 	if strings.HasPrefix(k.metric, "read") {
-		finding = facts.ofDisks(finding, k.before, k.after)
+		finding = facts.ofDisks(facts.ofReference(finding, k.before), k.after)
 	}
 	return explained(finding, k.means, k.do)
 }
 
-// ofDisks downgrades a finding that is good or a warning if reads may have come from memory: then it says nothing about the disks.
+// ofDisks downgrades a finding that is good or a warning if reads may have come from memory: then it says nothing about the disks. Storage
+// that is too slow even so is bad.
 func (f Facts) ofDisks(finding Finding, phases ...string) Finding {
 	for _, phase := range phases {
-		hits, known := f.metric(phase, hitRate)
 		if finding.Level != Good && finding.Level != Warning {
 			return finding
 		}
-		switch {
-		case !known:
-			finding.Level, finding.Means = Unknown, "These may be figures of memory: the source of the reads is not known."
-			finding.Do = "Read the checks of the phase in the report: they say which counters are missing. " + larger
-			finding.Measured += "; but " + phase + " has no " + hitRate
-		case hits.Median > memoryWarn:
-			finding.Level, finding.Means, finding.Do = Unknown, "These are figures of memory: they do not show what the disks can do.", larger
-			finding.Measured += fmt.Sprintf("; but %s of the reads of %s came from memory", pictures.Write(hitRate, float64(hits.Median)), phase)
-		}
+		finding = f.ofReference(finding, phase)
+	}
+	return finding
+}
+
+// ofReference makes a finding Unknown, also a bad one, if reads of a phase may have come from memory. Figures of disks look bad beside
+// figures of memory, so nothing may be compared with such a phase.
+func (f Facts) ofReference(finding Finding, phase string) Finding {
+	hits, known := f.metric(phase, hitRate)
+	switch {
+	case !known:
+		finding.Level, finding.Means = Unknown, "These may be figures of memory: the source of the reads is not known."
+		finding.Do = "Read the checks of the phase in the report: they say which counters are missing. " + larger
+		finding.Measured += "; but " + phase + " has no " + hitRate
+	case hits.Median > memoryWarn:
+		finding.Level, finding.Means, finding.Do = Unknown, "These are figures of memory: they do not show what the disks can do.", larger
+		finding.Measured += fmt.Sprintf("; but %s of the reads of %s came from memory", pictures.Write(hitRate, float64(hits.Median)), phase)
 	}
 	return finding
 }
