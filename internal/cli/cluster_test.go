@@ -45,8 +45,12 @@ type logs struct {
 func (l *logs) ReadLog(ctx context.Context, _, pod string, options *corev1.PodLogOptions) (io.ReadCloser, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	stream := l.of[pod]
-	if stream == nil || options.Container != "runner" {
+	name := pod
+	if options.Container != "runner" {
+		name += "/" + options.Container
+	}
+	stream := l.of[name]
+	if stream == nil {
 		return nil, errors.New("no log of " + pod + "/" + options.Container)
 	}
 	context.AfterFunc(ctx, func() { _ = stream.Close() })

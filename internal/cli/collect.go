@@ -48,7 +48,9 @@ func (a *App) collectCommand() *cobra.Command {
 and, as far as you may read them, pools, operations, nodes, classes, the manager and the agents with the end of their logs.
 
 It reads no Secret. It leaves out annotations of other tools and the values of environment variables, except those of storagebench's own
-flags. It also leaves out parameters of StorageClasses that are not known to be harmless, and the fields with addresses of nodes and pods.
+flags. Of containers that others add to its pods, such as sidecars, it leaves out commands, arguments, probes and logs. It also leaves out
+HTTP headers of probes, parameters of StorageClasses that are not known to be harmless, the values of their mount options, attributes of
+volumes in pods, and the fields with addresses of nodes and pods.
 Names stay: of nodes, disks, namespaces, images, and what logs and messages say. Look through the archive before you give it to others.`,
 		Example: "  kubectl storagebench collect -n team-a --output support.tar.gz",
 		Args:    noArgument("it collects the namespace: remove %s"),
@@ -196,31 +198,33 @@ func (b *bundle) addObject(ctx context.Context, folder string, kind collectedKin
 	case kindRun:
 		b.runs = append(b.runs, object.GetName())
 	case "Pod":
-		b.addLogs(ctx, name, object)
+		b.addLog(ctx, name, object, kind.container)
 	}
-	b.addDocument(name+".yaml", withoutSecrets(object).Object)
+	b.addDocument(name+".yaml", withoutSecrets(object, kind.container).Object)
 	b.objects++
 }
 
-// addLogs adds the end of the log of each container.
-func (b *bundle) addLogs(ctx context.Context, name string, pod *unstructured.Unstructured) {
+// addLog adds the end of the log of storagebench's own container, if the pod has it.
+func (b *bundle) addLog(ctx context.Context, name string, pod *unstructured.Unstructured, own string) {
 	containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", "containers")
-	for _, one := range containers {
+	if !slices.ContainsFunc(containers, func(one any) bool {
 		container, _ := one.(map[string]any)
-		called, _ := container["name"].(string)
-		stream, err := b.cluster.Logs.ReadLog(ctx, pod.GetNamespace(), pod.GetName(), &corev1.PodLogOptions{Container: called,
-			TailLines: new(collectLogLines), LimitBytes: new(collectLogBytes)})
-		if err != nil {
-			b.miss("log of "+name, err)
-			continue
-		}
-		text, err := io.ReadAll(io.LimitReader(stream, collectLogBytes))
-		if err = errors.Join(err, stream.Close()); err != nil {
-			b.miss("log of "+name, err)
-		}
-		b.add(name+"-"+called+".log", []byte(cleanLines(string(text)))) // support will print it to a terminal
-		b.logs++
+		return container["name"] == own
+	}) {
+		return
 	}
+	stream, err := b.cluster.Logs.ReadLog(ctx, pod.GetNamespace(), pod.GetName(), &corev1.PodLogOptions{Container: own,
+		TailLines: new(collectLogLines), LimitBytes: new(collectLogBytes)})
+	if err != nil {
+		b.miss("log of "+name, err)
+		return
+	}
+	text, err := io.ReadAll(io.LimitReader(stream, collectLogBytes))
+	if err = errors.Join(err, stream.Close()); err != nil {
+		b.miss("log of "+name, err)
+	}
+	b.add(name+"-"+own+".log", []byte(cleanLines(string(text)))) // support will print it to a terminal
+	b.logs++
 }
 
 // miss records what could not be read, and why.

@@ -26,6 +26,9 @@ type collectedKind struct {
 	suffix string
 	// keep selects objects. Nil keeps all.
 	keep func(*bundle, *unstructured.Unstructured) bool
+	// container is the name of storagebench's own container in the pods of the kind. Others, such as a sidecar of a service mesh, belong to
+	// users: their arguments and logs may contain anything.
+	container string
 }
 
 // collected lists what an archive contains. None of the kinds is meant for secrets.
@@ -36,8 +39,8 @@ var collected = []collectedKind{
 	// Results, but not the documents of all phases, which can be hundreds of MiB: report --output-dir saves these.
 	{GVK: core("ConfigMap"), options: []client.ListOption{selecting(v1alpha1.LabelBenchmarkUID + ",!" + v1alpha1.LabelPhase)}},
 	{GVK: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"},
-		options: []client.ListOption{selecting(v1alpha1.LabelBenchmarkUID)}},
-	{GVK: core("Pod"), options: []client.ListOption{selecting(v1alpha1.LabelBenchmarkUID)}},
+		options: []client.ListOption{selecting(v1alpha1.LabelBenchmarkUID)}, container: runnerContainer},
+	{GVK: core("Pod"), options: []client.ListOption{selecting(v1alpha1.LabelBenchmarkUID)}, container: runnerContainer},
 	{GVK: core("PersistentVolumeClaim"), options: []client.ListOption{selecting(v1alpha1.LabelBenchmarkUID)}},
 	{GVK: core("Event"), keep: aboutBenchmarks},
 	{GVK: v1alpha1.GroupVersion.WithKind("BenchmarkPool"), everywhere: true},
@@ -45,13 +48,15 @@ var collected = []collectedKind{
 	{GVK: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"}, everywhere: true},
 	{GVK: core("Node"), everywhere: true},
 	{GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, everywhere: true,
-		options: []client.ListOption{component(partManager)}, keep: runsAs(partManager, "spec", "template", "spec")},
+		options: []client.ListOption{component(partManager)}, keep: runsAs(partManager, "spec", "template", "spec"),
+		container: partManager},
 	{GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}, everywhere: true,
-		options: []client.ListOption{component(partAgent)}, keep: runsAs(partAgent, "spec", "template", "spec")},
+		options: []client.ListOption{component(partAgent)}, keep: runsAs(partAgent, "spec", "template", "spec"),
+		container: partAgent},
 	{GVK: core("Pod"), everywhere: true, options: []client.ListOption{component(partManager)}, suffix: "-manager",
-		keep: runsAs(partManager, "spec")},
+		keep: runsAs(partManager, "spec"), container: partManager},
 	{GVK: core("Pod"), everywhere: true, options: []client.ListOption{component(partAgent)}, suffix: "-agent",
-		keep: runsAs(partAgent, "spec")},
+		keep: runsAs(partAgent, "spec"), container: partAgent},
 	{GVK: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, everywhere: true,
 		options: []client.ListOption{client.HasLabels{v1alpha1.LabelNodeLease}}},
 }
@@ -97,20 +102,13 @@ var addressFields = []string{"hostAliases", "hostIP", "hostIPs", "nameservers", 
 var ownAnnotations = []string{v1alpha1.GroupVersion.Group + "/", annotationDefaultClass, "pv.kubernetes.io/", "volume.kubernetes.io/",
 	"batch.kubernetes.io/", "kubernetes.io/description"}
 
-// withoutSecrets returns a copy of an object without possible secrets, and without the bookkeeping of the API server.
-func withoutSecrets(object *unstructured.Unstructured) *unstructured.Unstructured {
+// withoutSecrets returns a copy of an object without possible secrets, and without the bookkeeping of the API server. Of its containers,
+// the one called own is storagebench's.
+func withoutSecrets(object *unstructured.Unstructured, own string) *unstructured.Unstructured {
 	object = object.DeepCopy()
-	redact(object.Object)
+	redact(object.Object, own)
 	if object.GetKind() == "StorageClass" {
-		parameters, _, _ := unstructured.NestedStringMap(object.Object, "parameters")
-		for name := range parameters {
-			if !slices.Contains(harmless, strings.ToLower(name)) {
-				parameters[name] = leftOut
-			}
-		}
-		if len(parameters) > 0 {
-			_ = unstructured.SetNestedStringMap(object.Object, parameters, "parameters") // strings can be set
-		}
+		redactClass(object)
 	}
 	if object.GetKind() == "Node" {
 		unstructured.RemoveNestedField(object.Object, "status", "addresses")
@@ -119,12 +117,33 @@ func withoutSecrets(object *unstructured.Unstructured) *unstructured.Unstructure
 	return object
 }
 
+// redactClass removes values of parameters and mount options, because some drivers take passwords in them.
+func redactClass(class *unstructured.Unstructured) {
+	parameters, _, _ := unstructured.NestedStringMap(class.Object, "parameters")
+	for name := range parameters {
+		if !slices.Contains(harmless, strings.ToLower(name)) {
+			parameters[name] = leftOut
+		}
+	}
+	if len(parameters) > 0 {
+		_ = unstructured.SetNestedStringMap(class.Object, parameters, "parameters") // strings can be set
+	}
+	options, _, _ := unstructured.NestedStringSlice(class.Object, "mountOptions")
+	for i, option := range options {
+		if name, _, hasValue := strings.Cut(option, "="); hasValue {
+			options[i] = name + "=" + leftOut
+		}
+	}
+	if len(options) > 0 {
+		_ = unstructured.SetNestedStringSlice(class.Object, options, "mountOptions")
+	}
+}
+
 // redact removes possible secrets from a value, recursively.
-func redact(value any) {
+func redact(value any, own string) {
 	switch value := value.(type) {
 	case map[string]any:
-		delete(value, "managedFields")
-		for _, field := range addressFields {
+		for _, field := range append([]string{"managedFields", "httpHeaders"}, addressFields...) {
 			delete(value, field)
 		}
 		if annotations, is := value["annotations"].(map[string]any); is {
@@ -135,23 +154,61 @@ func redact(value any) {
 			}
 		}
 		if variables, is := value["env"].([]any); is {
-			redactVariables(variables)
+			redactVariables(variables, flagenv.Prefix)
+		}
+		if attributes, is := value["volumeAttributes"].(map[string]any); is { // what the driver of an injected volume gets
+			for name := range attributes {
+				attributes[name] = leftOut
+			}
+		}
+		for _, field := range containerFields {
+			redactForeign(value[field], own)
 		}
 		for _, below := range value {
-			redact(below)
+			redact(below, own)
 		}
 	case []any:
 		for _, below := range value {
-			redact(below)
+			redact(below, own)
 		}
 	}
 }
 
-func redactVariables(variables []any) {
+// containerFields are the fields of pods with lists of containers, or of their states.
+var containerFields = []string{"containers", "initContainers", "ephemeralContainers", "containerStatuses", "initContainerStatuses",
+	"ephemeralContainerStatuses"}
+
+// redactForeign removes what the containers that are not storagebench's run, and the last words of those that have ended.
+func redactForeign(list any, own string) {
+	containers, _ := list.([]any)
+	for _, one := range containers {
+		container, is := one.(map[string]any)
+		if !is || own != "" && container["name"] == own {
+			continue
+		}
+		for _, field := range []string{"command", "args"} {
+			if container[field] != nil {
+				container[field] = []any{leftOut}
+			}
+		}
+		for _, field := range []string{"livenessProbe", "readinessProbe", "startupProbe", "lifecycle"} { // they have commands and paths
+			delete(container, field)
+		}
+		if variables, is := container["env"].([]any); is {
+			redactVariables(variables, "") // one may be called like a flag of storagebench
+		}
+		for _, state := range []string{"state", "lastState"} {
+			unstructured.RemoveNestedField(container, state, "terminated", "message") // may be the end of its log
+		}
+	}
+}
+
+// redactVariables removes the values of environment variables, except those whose name begins with a prefix, if there is one.
+func redactVariables(variables []any, except string) {
 	for _, one := range variables {
 		variable, is := one.(map[string]any)
 		name, _ := variable["name"].(string)
-		if is && variable["value"] != nil && !strings.HasPrefix(name, flagenv.Prefix) {
+		if is && variable["value"] != nil && (except == "" || !strings.HasPrefix(name, except)) {
 			variable["value"] = leftOut
 		}
 	}

@@ -61,8 +61,9 @@ func installed(t *testing.T) *installation {
 	}
 	i.manager.Spec.Template.Spec.ServiceAccountName = "storagebench-manager"
 	i.agent.Spec.Template.Spec.ServiceAccountName = "storagebench-agent"
-	i.manager.Spec.Template.Spec.Containers = []corev1.Container{{Image: "localhost/storagebench-manager:v1.2.3", Args: []string{"--agent"}}}
-	i.agent.Spec.Template.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{{Name: "FLAG_ALLOW_DEVICE",
+	i.manager.Spec.Template.Spec.Containers = []corev1.Container{{Name: "manager", Image: "localhost/storagebench-manager:v1.2.3",
+		Args: []string{"--agent"}}}
+	i.agent.Spec.Template.Spec.Containers = []corev1.Container{{Name: "agent", Env: []corev1.EnvVar{{Name: "FLAG_ALLOW_DEVICE",
 		Value: "lab=/dev/disk/by-id/nvme-LAB_*\nlaboratory=/dev/disk/by-id/other\n/dev/disk/by-id/admin"}}}}
 	for _, name := range []string{"node-a", "node-b"} {
 		i.nodes = append(i.nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelLabNode: "true"}},
