@@ -42,7 +42,7 @@ func (o *acceptOptions) addAcceptFlags(flags *pflag.FlagSet, suffix string) {
 		"StorageBenchmark with "+suffix+" behind it)")
 	flags.StringVar(&o.note, "note", "", "`TEXT` with who accepted it, and why")
 	flags.StringVar(&o.addTo, "add-to", "", "add the results to the document in this `FILE|NAME` (default: the ConfigMap of that name in the "+
-		"cluster, if it exists)")
+		"cluster, if it exists; with --from none, as --from does not look into the cluster)")
 	flags.BoolVar(&o.replace, "replace", false, "start over, without the experiments that were accepted before")
 	flags.BoolVar(&o.sameVariants, "same-variants", false,
 		"all variants are equal: the noise is between neighbouring runs in the order of execution, regardless of their variant")

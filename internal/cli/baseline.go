@@ -35,7 +35,8 @@ func (a *App) baselineAcceptCommand() *cobra.Command {
 		Short: "Print a ConfigMap with the baseline of a finished StorageBenchmark",
 		Long: `Print a ConfigMap with the metrics of a finished StorageBenchmark, to commit and apply with it. spec.baseline refers to it.
 The results are added to those in the ConfigMap of that name, or in --add-to: a baseline keeps up to 20 experiments, as days differ.
---replace starts over. Nothing is changed in the cluster. Warnings and hints are printed to the standard error.
+Results of --from are added only to --add-to. --replace starts over. Nothing is changed in the cluster. Warnings and hints are printed to
+the standard error.
 
 ` + exitCodes(acceptExits),
 		Example: `  kubectl storagebench baseline accept nightly --note "kernel 6.12.9, accepted by ann" > baseline.yaml

@@ -31,7 +31,8 @@ func (a *App) calibrationAcceptCommand() *cobra.Command {
 		Long: `Print a ConfigMap with the metrics of a finished StorageBenchmark, which show the difference between equal runs. Pairs are
 consecutive repetitions of a variant, the first with the second, the third with the fourth. 38 repetitions cover 95%. The document is that
 of a baseline. The results are added to those in the ConfigMap of that name, or in --add-to: several experiments show how days differ.
---replace starts over. Nothing is changed in the cluster. Warnings and hints are printed to the standard error.
+Results of --from are added only to --add-to. --replace starts over. Nothing is changed in the cluster. Warnings and hints are printed to
+the standard error.
 
 ` + exitCodes(acceptExits),
 		Example: `  kubectl storagebench calibration accept nightly-noise --note "node-a, idle" > calibration.yaml
