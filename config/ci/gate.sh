@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the StorageBenchmark of a file for a pipeline. The exit code is the verdict, or says why there is none
 # (docs/reference/cli.md#exit-codes). The templates in this folder contain this script.
-#   MANIFEST   the file. The name of its StorageBenchmark stands on a line of its own, "  name: NAME"
+#   MANIFEST   the file. The name of its StorageBenchmark stands on a line of its own, "  name: NAME". It contains nothing else
 #   SUFFIX     what makes the name unique, such as the number of the job: each job measures afresh, and none stops another's
 #   RESULTS    a new folder for report.md, report.html, junit.xml, results.json and verdict
 #   TIMEOUT    how long to wait for the verdict, such as 90m. After that the benchmark is suspended, which frees its node
@@ -66,6 +66,24 @@ case $names in
     finish 65
     ;;
 esac
+# Only the benchmark gets a name of its own. Another job that applies a baseline, job file or target of the same name replaces this
+# one's, and the cluster reads it later.
+others=$(awk 'function judge() {
+    if (first && !ours) print "line " first ": " (kind ? kind : "a document without kind") (name ? " " name : "")
+    first = ours = 0
+    kind = name = ""
+  }
+  /^(---|[.][.][.])/ { judge(); sub(/^.../, "") }
+  NF && $1 !~ /^[#%]/ && !first { first = NR }
+  /^kind: / { kind = $2 }
+  /^kind: StorageBenchmark *$/ { ours = 1 }
+  /^  name: / && !name { name = $2 }
+  END { judge() }' "$manifest")
+if [ -n "$others" ]; then
+  echo "$manifest may contain only the StorageBenchmark: jobs at the same time would replace each other's other objects." \
+    "Remove these, and apply them beforehand from the main branch: $others" >&2
+  finish 65
+fi
 suffix=$(printf %s "${SUFFIX:-$(date +%s)}" | tr '[:upper:]' '[:lower:]' | tr -cd 'a-z0-9-')
 if [ "${#suffix}" -gt 24 ]; then # a part alone may not be unique
   suffix=$(printf %s "$suffix" | tail -c 13)-$(printf %s "$suffix" | cksum | cut -d ' ' -f 1)

@@ -139,10 +139,6 @@ type pipeline struct {
 }
 
 const manifest = `# in Git
-apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: gate
 ---
 apiVersion: storagebench.dev/v1alpha1
 kind: StorageBenchmark
@@ -154,6 +150,13 @@ spec:
   phases:
   - name: fill
     fill: {to: 10%}
+`
+
+// another is a document that jobs would share.
+const another = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: gate-baseline
 `
 
 // newPipeline makes a pipeline whose plugin validates like the real one, and answers the command run with an exit code. With "wait", it
@@ -256,7 +259,7 @@ func TestGateRefuses(t *testing.T) {
 	for name, text := range map[string]string{
 		"invalid":     strings.Replace(manifest, "10%", "110%", 1),
 		"none":        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: gate\n",
-		"two":         manifest + "---" + strings.SplitN(strings.Replace(manifest, "  name: gate\nspec", "  name: other\nspec", 1), "---", 2)[1],
+		"two":         manifest + strings.TrimPrefix(strings.Replace(manifest, "  name: gate\nspec", "  name: other\nspec", 1), "# in Git\n"),
 		"in one line": strings.Replace(manifest, "metadata:\n  name: gate\nspec", "metadata: {name: gate}\nspec", 1),
 		"too long":    strings.Replace(manifest, "  name: gate\nspec", "  name: "+strings.Repeat("x", 60)+"\nspec", 1),
 	} {
@@ -265,6 +268,31 @@ func TestGateRefuses(t *testing.T) {
 		if got, said := code(t, p.command(read(t, "gate.sh"))); got != 65 || p.file("calls") != "" || p.file("results/verdict") != "None\n" {
 			t.Errorf("%s: exit code %d, %q\n%s", name, got, p.file("calls"), said)
 		}
+	}
+}
+
+// TestGateAppliesNothingShared: of a file with other documents, nothing is applied, because a job at the same time could replace them. The
+// message names them.
+func TestGateAppliesNothingShared(t *testing.T) {
+	target := "apiVersion: storagebench.dev/v1alpha1\nkind: StorageTarget\nmetadata: {name: disk}\nspec:\n  storageClass: {size: 1Gi}\n"
+	for name, test := range map[string]struct{ text, says string }{
+		"before":          {another + manifest, "line 1: ConfigMap gate-baseline"},
+		"after a comment": {manifest + "--- # numbers\n" + another, "line 14: ConfigMap gate-baseline"},
+		"a target":        {manifest + "---\n" + target, "line 14: StorageTarget"},
+		"in one line":     {manifest + "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n", "line 14: a document without kind"},
+		"two others":      {another + manifest + "---\n" + target, "line 18: StorageTarget"},
+	} {
+		p := newPipeline(t, "0")
+		p.write("gate.yaml", test.text, 0o600)
+		got, said := code(t, p.command(read(t, "gate.sh")))
+		if got != 65 || p.file("calls") != "" || !strings.Contains(said, test.says) || !strings.Contains(said, "beforehand from the main branch") {
+			t.Errorf("%s: exit code %d, %q\n%s", name, got, p.file("calls"), said)
+		}
+	}
+	p := newPipeline(t, "0")
+	p.write("gate.yaml", "--- # ours\n"+manifest+"---\n# the end\n", 0o600)
+	if got, said := code(t, p.command(read(t, "gate.sh"))); got != 0 {
+		t.Errorf("comments are no document: exit code %d\n%s", got, said)
 	}
 }
 
@@ -383,7 +411,7 @@ func TestGateLocally(t *testing.T) {
 		verdict string
 	}{"1.0": {0, "Passed"}, "1e15": {1, "Failed"}} {
 		p := newPipeline(t, "real")
-		p.write("gate.yaml", strings.Replace(manifest, "    fill: {to: 10%}\n", `    fill: {to: 10%}
+		p.write("gate.yaml", another+strings.Replace(manifest, "    fill: {to: 10%}\n", `    fill: {to: 10%}
   - name: read
     measure: {workload: {oltp: {workers: 1, duration: 1s}}}
   repetitions: 1
