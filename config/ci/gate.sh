@@ -29,7 +29,8 @@ finish() { # code
     case $1 in
       0 | 1 | 2 | 3) kubectl-storagebench report "$name" --output-dir "$results" ${NAMESPACE:+--namespace "$NAMESPACE"} || true ;;
       65 | 66) ;; # it was not applied
-      *) kubectl-storagebench suspend "$name" ${NAMESPACE:+--namespace "$NAMESPACE"} || true ;;
+      # A pool that its runs pass on would keep the node, and is of use to no other job: the name is of this one only.
+      *) kubectl-storagebench suspend "$name" --delete-pool ${NAMESPACE:+--namespace "$NAMESPACE"} || true ;;
     esac
   fi
   case $1 in 0) verdict=Passed ;; 1) verdict=Failed ;; 2) verdict=Inconclusive ;; 3) verdict=Invalid ;; *) verdict=None ;; esac

@@ -168,6 +168,7 @@ func newPipeline(t *testing.T, run string) *pipeline {
 [ "$1" = validate ] || echo "$*" >>%[1]s/calls
 case $1 in
   validate) exec %[2]s "$@" ;;
+  suspend) [ "$3" = --delete-pool ] || exit 65; touch %[1]s/freed ;; # the runs pass a pool on
   report) mkdir -p "$4" && echo "# Passed" >"$4/report.md" && echo "<testsuites/>" >"$4/junit.xml" ;;
   run)
     cp "$2" %[1]s/applied
@@ -227,16 +228,19 @@ func TestGate(t *testing.T) {
 		{"1", "Failed", "report gate-job42-1 --output-dir results --namespace stage", 1},
 		{"2", "Inconclusive", "report gate-job42-1 --output-dir results --namespace stage", 2},
 		{"3", "Invalid", "report gate-job42-1 --output-dir results --namespace stage", 3},
-		{"4", "None", "suspend gate-job42-1 --namespace stage", 4},
+		{"4", "None", "suspend gate-job42-1 --delete-pool --namespace stage", 4},
 		{"65", "None", "", 65},
 		{"66", "None", "", 66},
-		{"69", "None", "suspend gate-job42-1 --namespace stage", 69},
-		{"137", "None", "suspend gate-job42-1 --namespace stage", 137},
+		{"69", "None", "suspend gate-job42-1 --delete-pool --namespace stage", 69},
+		{"137", "None", "suspend gate-job42-1 --delete-pool --namespace stage", 137},
 	} {
 		p := newPipeline(t, test.run)
 		got, said := code(t, p.command(read(t, "gate.sh"), "NAMESPACE=stage", "TIMEOUT=5m"))
 		if got != test.code || p.file("results/verdict") != test.verdict+"\n" {
 			t.Errorf("%s: exit code %d, verdict %q\n%s", test.run, got, p.file("results/verdict"), said)
+		}
+		if _, err := os.Stat(filepath.Join(p.folder, "freed")); (err == nil) != strings.HasPrefix(test.last, "suspend") {
+			t.Errorf("%s: whether the node is freed: %v", test.run, err)
 		}
 		calls := strings.Split(strings.TrimSpace(p.file("calls")), "\n")
 		if !strings.HasPrefix(calls[0], "run ") || !strings.HasSuffix(calls[0], " --wait --timeout 5m --namespace stage") {
@@ -375,7 +379,8 @@ func TestGateIsCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = command.Wait()
-	if got, calls := command.ProcessState.ExitCode(), p.file("calls"); got != 130 || !strings.HasSuffix(calls, "terminated\nsuspend gate-job42-1\n") {
+	if got, calls := command.ProcessState.ExitCode(), p.file("calls"); got != 130 ||
+		!strings.HasSuffix(calls, "terminated\nsuspend gate-job42-1 --delete-pool\n") {
 		t.Errorf("exit code %d, %q", got, calls)
 	}
 }
