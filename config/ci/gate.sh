@@ -5,7 +5,7 @@
 #   SUFFIX     what makes the name unique, such as the number of the job: each job measures afresh, and none stops another's
 #   RESULTS    a new folder for report.md, report.html, junit.xml, results.json and verdict
 #   TIMEOUT    how long to wait for the verdict, such as 90m. After that the benchmark is suspended, which frees its node
-#   NAMESPACE  the namespace, if not that of the kubeconfig
+#   NAMESPACE  the namespace, if not that of the file or else of the kubeconfig
 #   LOCAL      a folder on this machine: measure there, without a cluster. SUFFIX, TIMEOUT and NAMESPACE are not used then
 set -eu
 manifest=${MANIFEST:-}
@@ -83,6 +83,18 @@ others=$(awk 'function judge() {
 if [ -n "$others" ]; then
   echo "$manifest may contain only the StorageBenchmark: jobs at the same time would replace each other's other objects." \
     "Remove these, and apply them beforehand from the main branch: $others" >&2
+  finish 65
+fi
+# run applies the benchmark in the namespace of the file; report and suspend have to look for it there.
+within=$(awk '/^---/ { ours = 0 } /^kind: StorageBenchmark *$/ { ours = 1 } ours && /^  .?namespace[^a-z]*:/ { print $2 }' "$manifest")
+case $within in
+  *[!a-z0-9-]*)
+    echo "$manifest needs its namespace unquoted on a line of its own, '  namespace: NAME', or none; it has '$within'" >&2
+    finish 65
+    ;;
+esac
+if [ "${NAMESPACE:=$within}" != "${within:-$NAMESPACE}" ]; then
+  echo "$manifest is for the namespace $within, but NAMESPACE is $NAMESPACE: make them the same, or remove one" >&2
   finish 65
 fi
 suffix=$(printf %s "${SUFFIX:-$(date +%s)}" | tr '[:upper:]' '[:lower:]' | tr -cd 'a-z0-9-')

@@ -300,6 +300,32 @@ func TestGateAppliesNothingShared(t *testing.T) {
 	}
 }
 
+// TestGateKeepsToOneNamespace: the benchmark is applied, suspended and reported in one namespace: that of the file, or else NAMESPACE.
+func TestGateKeepsToOneNamespace(t *testing.T) {
+	for _, test := range []struct {
+		file, variable, says string
+		code                 int
+	}{
+		{"", "", "suspend gate-job42-1 --delete-pool", 4},
+		{"", "stage", "suspend gate-job42-1 --delete-pool --namespace stage", 4},
+		{"  namespace: stage\n", "", "suspend gate-job42-1 --delete-pool --namespace stage", 4},
+		{"  namespace: stage # shared\n", "stage", "suspend gate-job42-1 --delete-pool --namespace stage", 4},
+		{"  namespace: stage\n", "other", "is for the namespace stage, but NAMESPACE is other", 65},
+		{"  namespace: 'stage'\n", "", "needs its namespace unquoted", 65},
+		{"  \"namespace\" : stage\n", "", "needs its namespace unquoted", 65},
+	} {
+		p := newPipeline(t, "4")
+		p.write("gate.yaml", strings.Replace(manifest, "  name: gate\n", "  name: gate\n"+test.file, 1), 0o600)
+		got, said := code(t, p.command(read(t, "gate.sh"), "NAMESPACE="+test.variable))
+		if calls := p.file("calls"); got != test.code || !strings.Contains(said+calls, test.says) || got == 65 && calls != "" {
+			t.Errorf("%+v: exit code %d, %q\n%s", test, got, calls, said)
+		}
+		if named := strings.Contains(test.says, "--namespace"); named != strings.Contains(p.file("calls"), "--timeout 2h --namespace stage\n") {
+			t.Errorf("%+v: %q", test, p.file("calls"))
+		}
+	}
+}
+
 // TestSuffixIsUnique: long suffixes that differ anywhere give different names, and the suffix of each template contains everything that
 // differs between its jobs.
 func TestSuffixIsUnique(t *testing.T) {
