@@ -22,15 +22,18 @@ stopped() { # the pipeline was cancelled
   finish 130
 }
 
+free() { # the node, and a pool that the runs pass on: it is of use to no other job, because the name is of this one only
+  said=$(kubectl-storagebench suspend "$name" --delete-pool ${NAMESPACE:+--namespace "$NAMESPACE"} 2>&1) && freed=0 || freed=$?
+  [ "$freed" = 66 ] || echo "$said" >&2 # 66: it was not applied, or it was deleted
+}
+
 finish() { # code
   trap '' INT TERM EXIT
   [ -z "$copy" ] || rm -f "$copy"
   if [ -n "$name" ]; then
     case $1 in
       0 | 1 | 2 | 3) kubectl-storagebench report "$name" --output-dir "$results" ${NAMESPACE:+--namespace "$NAMESPACE"} || true ;;
-      65 | 66) ;; # it was not applied
-      # A pool that its runs pass on would keep the node, and is of use to no other job: the name is of this one only.
-      *) kubectl-storagebench suspend "$name" --delete-pool ${NAMESPACE:+--namespace "$NAMESPACE"} || true ;;
+      *) free ;; # after 65 too: one that is Stalled would begin by itself as soon as what it lacks is there
     esac
   fi
   case $1 in 0) verdict=Passed ;; 1) verdict=Failed ;; 2) verdict=Inconclusive ;; 3) verdict=Invalid ;; *) verdict=None ;; esac
@@ -86,7 +89,8 @@ if [ -n "$others" ]; then
   finish 65
 fi
 # run applies the benchmark in the namespace of the file; report and suspend have to look for it there.
-within=$(awk '/^---/ { ours = 0 } /^kind: StorageBenchmark *$/ { ours = 1 } ours && /^  .?namespace[^a-z]*:/ { print $2 }' "$manifest")
+within=$(awk '/^---/ { ours = 0 } /^kind: StorageBenchmark *$/ { ours = 1 }
+  ours && /^  .?namespace[^a-z]*:/ { print $2 }' "$manifest")
 case $within in
   *[!a-z0-9-]*)
     echo "$manifest needs its namespace unquoted on a line of its own, '  namespace: NAME', or none; it has '$within'" >&2

@@ -168,12 +168,17 @@ func newPipeline(t *testing.T, run string) *pipeline {
 [ "$1" = validate ] || echo "$*" >>%[1]s/calls
 case $1 in
   validate) exec %[2]s "$@" ;;
-  suspend) [ "$3" = --delete-pool ] || exit 65; touch %[1]s/freed ;; # the runs pass a pool on
+  suspend)
+    [ ! -f %[1]s/absent ] || { echo does not exist >&2; exit 66; }
+    [ "$3" = --delete-pool ] || exit 65 # the runs pass a pool on
+    echo is suspended
+    touch %[1]s/freed ;;
   report) mkdir -p "$4" && echo "# Passed" >"$4/report.md" && echo "<testsuites/>" >"$4/junit.xml" ;;
   run)
     cp "$2" %[1]s/applied
     [ %[3]s != wait ] || { trap 'echo terminated >>%[1]s/calls; exit 130' TERM; echo the plugin waits; while :; do sleep 0.02; done; }
     [ %[3]s != real ] || exec %[2]s "$@"
+    [ %[3]s != 65 ] || echo the plugin refuses >&2
     exit %[3]s ;;
 esac
 `, p.folder, plugin, run)
@@ -229,8 +234,8 @@ func TestGate(t *testing.T) {
 		{"2", "Inconclusive", "report gate-job42-1 --output-dir results --namespace stage", 2},
 		{"3", "Invalid", "report gate-job42-1 --output-dir results --namespace stage", 3},
 		{"4", "None", "suspend gate-job42-1 --delete-pool --namespace stage", 4},
-		{"65", "None", "", 65},
-		{"66", "None", "", 66},
+		{"65", "None", "suspend gate-job42-1 --delete-pool --namespace stage", 65}, // it may be Stalled
+		{"66", "None", "suspend gate-job42-1 --delete-pool --namespace stage", 66},
 		{"69", "None", "suspend gate-job42-1 --delete-pool --namespace stage", 69},
 		{"137", "None", "suspend gate-job42-1 --delete-pool --namespace stage", 137},
 	} {
@@ -246,7 +251,7 @@ func TestGate(t *testing.T) {
 		if !strings.HasPrefix(calls[0], "run ") || !strings.HasSuffix(calls[0], " --wait --timeout 5m --namespace stage") {
 			t.Errorf("%s: %q", test.run, calls)
 		}
-		if last := calls[len(calls)-1]; test.last != "" && last != test.last || test.last == "" && len(calls) != 1 {
+		if last := calls[len(calls)-1]; last != test.last {
 			t.Errorf("%s: %q", test.run, calls)
 		}
 		if want := strings.Replace(manifest, "  name: gate\nspec", "  name: gate-job42-1\nspec", 1); p.file("applied") != want {
@@ -408,6 +413,20 @@ func TestGateIsCancelled(t *testing.T) {
 	if got, calls := command.ProcessState.ExitCode(), p.file("calls"); got != 130 ||
 		!strings.HasSuffix(calls, "terminated\nsuspend gate-job42-1 --delete-pool\n") {
 		t.Errorf("exit code %d, %q", got, calls)
+	}
+}
+
+// TestGateSuspendsQuietly: that a benchmark does not exist needs no message; anything else that suspend says is shown.
+func TestGateSuspendsQuietly(t *testing.T) {
+	for exists, says := range map[bool]string{false: "", true: "is suspended\n"} {
+		p := newPipeline(t, "65")
+		if !exists {
+			p.write("absent", "", 0o600)
+		}
+		got, said := code(t, p.command(read(t, "gate.sh")))
+		if got != 65 || !strings.HasSuffix(said, "the plugin refuses\n"+says) {
+			t.Errorf("exists %v: exit code %d\n%s", exists, got, said)
+		}
 	}
 }
 
