@@ -51,7 +51,8 @@ run() { # the arguments of the plugin, in the background: a shell takes a signal
   child=''
 }
 
-rm -f "$results/verdict" # of a job before
+# Those of a job before would stand beside this one's verdict.
+rm -f "$results/verdict" "$results/report.md" "$results/report.html" "$results/junit.xml" "$results/results.json"
 [ -f "$manifest" ] || {
   echo "set MANIFEST to the file of a StorageBenchmark; it is '$manifest'" >&2
   finish 64

@@ -362,7 +362,8 @@ func TestSuffixIsUnique(t *testing.T) {
 	}
 }
 
-// TestGateWithoutAnswer: if the script cannot measure, its exit code is not a verdict's, and the verdict of an earlier job is gone.
+// TestGateWithoutAnswer: if the script cannot measure, its exit code is not a verdict's, and the verdict and the reports of an earlier
+// job are gone.
 func TestGateWithoutAnswer(t *testing.T) {
 	for name, test := range map[string]struct {
 		environment string
@@ -376,7 +377,9 @@ func TestGateWithoutAnswer(t *testing.T) {
 		"an old verdict":   {"MANIFEST=bad.yaml", 65, "it is not YAML"},
 	} {
 		p := newPipeline(t, "0")
-		p.write("results/verdict", "Passed\n", 0o600)
+		for _, file := range []string{"verdict", "report.md", "report.html", "junit.xml", "results.json"} {
+			p.write("results/"+file, "Passed\n", 0o600)
+		}
 		p.write("bad.yaml", "kind: [", 0o600)
 		command := p.command(read(t, "gate.sh"), test.environment)
 		var problems strings.Builder
@@ -385,6 +388,9 @@ func TestGateWithoutAnswer(t *testing.T) {
 		if got := command.ProcessState.ExitCode(); got != test.code || p.file("results/verdict") != "None\n" || p.file("calls") != "" ||
 			!strings.Contains(problems.String(), test.says) {
 			t.Errorf("%s: exit code %d, verdict %q, %q: %s", name, got, p.file("results/verdict"), p.file("calls"), problems.String())
+		}
+		if left, _ := os.ReadDir(filepath.Join(p.folder, "results")); len(left) != 1 {
+			t.Errorf("%s: an earlier job has left %v", name, left)
 		}
 	}
 }
