@@ -146,13 +146,7 @@ func redact(value any, own string) {
 		for _, field := range append([]string{"managedFields", "httpHeaders"}, addressFields...) {
 			delete(value, field)
 		}
-		if annotations, is := value["annotations"].(map[string]any); is {
-			for name := range annotations {
-				if !slices.ContainsFunc(ownAnnotations, func(own string) bool { return strings.HasPrefix(name, own) }) {
-					delete(annotations, name)
-				}
-			}
-		}
+		redactAnnotations(value["annotations"])
 		if variables, is := value["env"].([]any); is {
 			redactVariables(variables, flagenv.Prefix)
 		}
@@ -170,6 +164,16 @@ func redact(value any, own string) {
 	case []any:
 		for _, below := range value {
 			redact(below, own)
+		}
+	}
+}
+
+// redactAnnotations removes annotations of other tools.
+func redactAnnotations(value any) {
+	annotations, _ := value.(map[string]any)
+	for name := range annotations {
+		if !slices.ContainsFunc(ownAnnotations, func(own string) bool { return strings.HasPrefix(name, own) }) {
+			delete(annotations, name)
 		}
 	}
 }
