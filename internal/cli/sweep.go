@@ -228,8 +228,8 @@ func ownCopies(ctx context.Context, cluster *Cluster, copies []*manifest, connec
 	if len(others) == 0 {
 		return nil
 	}
-	return exitf(ExitRefused, "%s: the sweep would overwrite StorageBenchmarks that are not its own: %s. Give the StorageBenchmark in the file "+
-		"another name, or delete the existing ones, such as: kubectl delete storagebenchmark %s", copies[0].at("metadata.name"),
+	return exitf(ExitRefused, "%s: the sweep would overwrite StorageBenchmarks that are not its own: %s. Give the StorageBenchmark in the "+
+		"file another name, or delete the existing ones, such as: kubectl delete storagebenchmark %s", copies[0].at("metadata.name"),
 		spelling.Some(others, mostOthers), first)
 }
 
