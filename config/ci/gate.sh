@@ -102,9 +102,10 @@ if [ "${NAMESPACE:=$within}" != "${within:-$NAMESPACE}" ]; then
   echo "$manifest is for the namespace $within, but NAMESPACE is $NAMESPACE: make them the same, or remove one" >&2
   finish 65
 fi
-suffix=$(printf %s "${SUFFIX:-$(date +%s)}" | tr '[:upper:]' '[:lower:]' | tr -cd 'a-z0-9-')
-if [ "${#suffix}" -gt 24 ]; then # a part alone may not be unique
-  suffix=$(printf %s "$suffix" | tail -c 13)-$(printf %s "$suffix" | cksum | cut -d ' ' -f 1)
+given=${SUFFIX:-$(date +%s)}
+suffix=$(printf %s "$given" | tr '[:upper:]' '[:lower:]' | tr -cd 'a-z0-9-')
+if [ "${#suffix}" -gt 24 ] || [ "$suffix" != "$given" ]; then # what is left alone may not be unique
+  suffix=$(printf %s "$suffix" | tail -c 13)-$(printf %s "$given" | cksum | cut -d ' ' -f 1)
 fi
 suffix=$(printf %s "$suffix" | sed 's/^-*//; s/-*$//')
 awk -v name="$names-$suffix" '/^---/ { ours = 0 } /^kind: StorageBenchmark *$/ { ours = 1 }

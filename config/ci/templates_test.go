@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -185,7 +186,7 @@ esac
 	p.write("bin/kubectl-storagebench", script, 0o700)
 	p.write("gate.yaml", manifest, 0o600)
 	p.environment = append(os.Environ(), "PATH="+filepath.Join(p.folder, "bin")+":"+os.Getenv("PATH"), "MANIFEST=gate.yaml",
-		"SUFFIX=Job_42-1", "RESULTS=results", "TMPDIR="+p.folder)
+		"SUFFIX=job42-1", "RESULTS=results", "TMPDIR="+p.folder)
 	return p
 }
 
@@ -336,18 +337,19 @@ func TestGateKeepsToOneNamespace(t *testing.T) {
 func TestSuffixIsUnique(t *testing.T) {
 	names := map[string]bool{}
 	for _, suffix := range []string{"12345678901-1-0-fast-storage-of-tests", "12345678901-1-0-slow-storage-of-tests", "12345678902-1-0-fast-storage-of-tests",
-		"12345678901-1-0", "12345678901-1-1", "12345678901-2-0"} {
+		"12345678901-1-0", "12345678901-1-1", "12345678901-2-0", "1-1-a_b-0", "1-1-ab-0", "1-1-AB-0", "12345678901-1-fast_storage-0",
+		"12345678901-1-faststorage-0"} {
 		p := newPipeline(t, "0")
 		if got, said := code(t, p.command(read(t, "gate.sh"), "SUFFIX="+suffix)); got != 0 {
 			t.Fatal(said)
 		}
 		names[strings.Fields(strings.SplitN(p.file("applied"), "\n  name: gate-", 2)[1])[0]] = true
 	}
-	if len(names) != 6 {
+	if len(names) != 11 {
 		t.Errorf("%v", names)
 	}
 	for file, parts := range map[string][]string{
-		"github/action.yml":                 {"github.run_id", "github.run_attempt", "strategy.job-index", "inputs.suffix"},
+		"github/action.yml":                 {"github.run_id", "github.run_attempt", "github.job ", "strategy.job-index", "inputs.suffix"},
 		"gitlab/storagebench.gitlab-ci.yml": {"$CI_JOB_ID"}, "tekton/task.yaml": {"context.taskRun.uid", "context.task.retry-count"},
 		"argo-workflows/template.yaml": {"{{pod.name}}"},
 	} {
@@ -357,8 +359,15 @@ func TestSuffixIsUnique(t *testing.T) {
 			}
 		}
 	}
-	if name := fmt.Sprint(at(t, "github/action.yml", "runs", "steps", 2, "with", "name")); !strings.Contains(name, "job-index") {
-		t.Errorf("two jobs would upload %s", name)
+	for part, value := range map[string]any{"SUFFIX": at(t, "github/action.yml", "runs", "steps", 0, "env", "SUFFIX"),
+		"artifact": at(t, "github/action.yml", "runs", "steps", 2, "with", "name")} {
+		name := fmt.Sprint(value)
+		if !strings.Contains(name, "github.job ") || !strings.Contains(name, "job-index") || !strings.Contains(name, "inputs.suffix") {
+			t.Errorf("%s: two jobs would both have %s", part, name)
+		}
+		if strings.Contains(regexp.MustCompile(`\$\{\{.*?}}`).ReplaceAllString(name, ""), " ") {
+			t.Errorf("%s: folding the lines has left a space outside of expressions: %s", part, name)
+		}
 	}
 }
 
