@@ -124,6 +124,9 @@ func TestWorkflowUsesTheAction(t *testing.T) {
 	if said, err := lint(workflow); err != nil {
 		t.Errorf("%v\n%s", err, said)
 	}
+	if at(t, "github/workflow.yaml", "jobs", "gate", "if") != "github.event.pull_request.head.repo.full_name == github.repository" {
+		t.Error("a fork's manifests are applied with the kubeconfig of the runner")
+	}
 	// The linter reads the action: it refuses unknown inputs and outputs.
 	for _, wrong := range []string{strings.Replace(workflow, "manifest: ", "file: ", 1), strings.Replace(workflow, "outputs.verdict", "outputs.word", 1)} {
 		if said, err := lint(wrong); err == nil || !strings.Contains(said, "storagebench") && !strings.Contains(said, `"word"`) {
