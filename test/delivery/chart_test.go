@@ -151,6 +151,9 @@ func TestHelmRefuses(t *testing.T) {
 		{"namespaces={Team A}", "namespaces"},
 		{"namespaces={team-a}", "write metrics.enabled: false"},
 		{"namespaces={team-a},metrics.enabled=false,agent.enabled=true", "agent.enabled needs rights in the whole cluster"},
+		{"agent.enabled=true,agent.namespace=" + namespace, "write one of its own"}, // the manager's would be privileged
+		{"agent.enabled=true,agent.namespace=default", "write one of its own"},
+		{"agent.enabled=true,agent.namespace=kube-system", "write one of its own"},
 		{"agent.enabled=true,policies.install=false", "agent.enabled needs the policies"},
 		{"agent.enabled=true,clusterReads=false", "agent.enabled needs to read nodes"},
 	} {
