@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -101,7 +102,7 @@ var arrivals = []struct{ value, set, object, adds string }{
 	{"agent.podAnnotations", `agent: {podAnnotations: {note: "2"}}`, agentSet, `"annotations":{"note":"2"}`},
 	{"agent.serviceAccountAnnotations", `agent: {serviceAccountAnnotations: {role: "b"}}`, agentSubject, `"annotations":{"role":"b"}`},
 	{"agent.extraArgs", "agent: {extraArgs: [--zap-devel]}", agentSet, `"args":["--health-probe-bind-address=:8081","--zap-devel"]`},
-	{"agent.extraEnv", "agent: {extraEnv: [{name: GODEBUG, value: a=1}]}", agentSet, `{"name":"GODEBUG","value":"a=1"}`},
+	{"agent.extraEnv", "agent: {extraEnv: [{name: GOMEMLIMIT, value: 60MiB}]}", agentSet, `{"name":"GOMEMLIMIT","value":"60MiB"}`},
 	{"agent.metrics.port", "agent: {metrics: {port: 9444}}", agentSet, setting("metrics-bind-address", ":9444")},
 	{"agent.metrics.port", "", "Service elsewhere/storagebench-agent-metrics", `"port":9444`},
 	{"agent.metrics.serviceMonitor.labels", "agent: {metrics: {serviceMonitor: {labels: {prometheus: main}}}}",
@@ -159,6 +160,24 @@ func TestValuesArrive(t *testing.T) {
 	}
 	if labelled < 40 {
 		t.Errorf("only %d objects", labelled)
+	}
+}
+
+// A server-side apply refuses a container that has a variable twice.
+func TestNoVariableIsThereTwice(t *testing.T) {
+	rendered := helm(t, allValues(t)...)
+	for object, pod := range map[string]corev1.PodSpec{deployment: get[appsv1.Deployment](t, rendered, deployment).Spec.Template.Spec,
+		agentSet: get[appsv1.DaemonSet](t, rendered, agentSet).Spec.Template.Spec} {
+		has := map[string]bool{}
+		for _, variable := range pod.Containers[0].Env {
+			if has[variable.Name] {
+				t.Errorf("%s has %s twice", object, variable.Name)
+			}
+			has[variable.Name] = true
+		}
+		if !has["GOMEMLIMIT"] {
+			t.Errorf("%s has no GOMEMLIMIT, which this is about", object)
+		}
 	}
 }
 
