@@ -125,6 +125,8 @@ func TestHelmRefuses(t *testing.T) {
 		{"limits.maxHold=forever", "maxHold"},
 		{"limits.teardownGrace=5x", "teardownGrace"},
 		{"limits.linePerNamespace=-1", "linePerNamespace"},
+		{"limits.linePerNamespace=1000000", "linePerNamespace"}, // arrives as 1e+06, which is no number for the manager
+		{"limits.nodesPerNamespace=1000000", "nodesPerNamespace"},
 		{"limits.priorityClasses={System Critical}", "priorityClasses"},
 		{"limits.tolerationKeys={*}", "tolerationKeys"},
 		{"agent.allowDevices={/dev/sda}", "allowDevices"}, // a name that moves to another disk
