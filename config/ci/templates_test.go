@@ -1,4 +1,5 @@
-// Package ci tests the pipeline templates: they contain the same script, and the script does what they promise.
+// Package ci tests the pipeline templates: they contain the same script, and the script does what they promise. It also tests the workflow
+// of releases.
 package ci
 
 import (
