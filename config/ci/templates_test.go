@@ -1,4 +1,4 @@
-// Package ci tests the pipeline templates: they contain the same script, and the script does what they promise. It also tests the workflow
+// Package ci tests the pipeline templates: they contain the same script, which runs the plugin as they promise. It also tests the workflow
 // of releases.
 package ci
 
@@ -67,34 +67,44 @@ func at(t *testing.T, file string, path ...any) any {
 	return value
 }
 
-// TestTemplatesHaveTheScript: each template is a file to copy, so it must contain the whole script and set the variables that the script
-// needs.
+// templates are the files to copy, with the places of the script and of the variables that it uses. Some set others only in comments.
+var templates = []struct {
+	file              string
+	script, variables []any
+	others            string
+}{
+	{"github/action.yml", []any{"runs", "steps", 0, "run"}, []any{"runs", "steps", 0, "env"}, ""},
+	{"gitlab/storagebench.gitlab-ci.yml", []any{".storagebench", "script", 0}, []any{".storagebench", "variables"}, "MANIFEST NAMESPACE LOCAL"},
+	{"tekton/task.yaml", []any{"spec", "steps", 0, "script"}, []any{"spec", "steps", 0, "env"}, "LOCAL"},
+	{"argo-workflows/template.yaml", []any{"spec", "templates", 0, "script", "source"}, []any{"spec", "templates", 0, "script", "env"}, "LOCAL"},
+}
+
+// script returns the script of the templates.
+func script(t *testing.T) string {
+	t.Helper()
+	text, _ := at(t, templates[0].file, templates[0].script...).(string)
+	return text
+}
+
+// TestTemplatesHaveTheScript: all templates have the same script, and set the variables that it needs.
 func TestTemplatesHaveTheScript(t *testing.T) {
-	gate := read(t, "gate.sh")
-	for _, test := range []struct {
-		file      string
-		script    []any
-		variables []any
-		others    string
-	}{
-		{"github/action.yml", []any{"runs", "steps", 0, "run"}, []any{"runs", "steps", 0, "env"}, ""},
-		{"gitlab/storagebench.gitlab-ci.yml", []any{".storagebench", "script", 0}, []any{".storagebench", "variables"}, "MANIFEST NAMESPACE LOCAL"},
-		{"tekton/task.yaml", []any{"spec", "steps", 0, "script"}, []any{"spec", "steps", 0, "env"}, "LOCAL"},
-		{"argo-workflows/template.yaml", []any{"spec", "templates", 0, "script", "source"},
-			[]any{"spec", "templates", 0, "script", "env"}, "LOCAL"},
-	} {
+	gate := script(t)
+	for _, test := range templates {
 		if at(t, test.file, test.script...) != gate {
-			t.Errorf("%s does not have gate.sh at %v", test.file, test.script)
+			t.Errorf("%s has another script at %v", test.file, test.script)
 		}
 		set := fmt.Sprint(at(t, test.file, test.variables...))
 		for _, variable := range []string{"MANIFEST", "SUFFIX", "RESULTS", "TIMEOUT", "NAMESPACE", "LOCAL"} {
 			if !strings.Contains(set, variable) && !strings.Contains(test.others, variable) {
 				t.Errorf("%s does not set %s", test.file, variable)
 			}
+			if !strings.Contains(gate, "$"+variable) {
+				t.Errorf("the script does not use %s", variable)
+			}
 		}
 	}
 	if strings.Contains(gate, "{{") || strings.Contains(gate, "${{") {
-		t.Error("Argo Workflows and GitHub would replace a part of gate.sh")
+		t.Error("Argo Workflows and GitHub would replace a part of the script")
 	}
 }
 
@@ -157,40 +167,21 @@ spec:
     fill: {to: 10%}
 `
 
-// another is a document that jobs would share.
-const another = `apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: gate-baseline
-`
-
-// newPipeline makes a pipeline whose plugin validates like the real one, and answers the command run with an exit code. With "wait", it
-// waits for a signal instead.
+// newPipeline makes a pipeline whose plugin records its arguments and ends with an exit code. With "wait" it waits for a signal, and with
+// "real" it is the real one.
 func newPipeline(t *testing.T, run string) *pipeline {
 	t.Helper()
 	p := &pipeline{t: t, folder: t.TempDir()}
-	script := fmt.Sprintf(`#!/bin/sh
-[ "$1" = validate ] || echo "$*" >>%[1]s/calls
-case $1 in
-  validate) exec %[2]s "$@" ;;
-  suspend)
-    [ ! -f %[1]s/absent ] || { echo does not exist >&2; exit 66; }
-    [ "$3" = --delete-pool ] || exit 65 # the runs pass a pool on
-    echo is suspended
-    touch %[1]s/freed ;;
-  report) mkdir -p "$4" && echo "# Passed" >"$4/report.md" && echo "<testsuites/>" >"$4/junit.xml" ;;
-  run)
-    cp "$2" %[1]s/applied
-    [ %[3]s != wait ] || { trap 'echo terminated >>%[1]s/calls; exit 130' TERM; echo the plugin waits; while :; do sleep 0.02; done; }
-    [ %[3]s != real ] || exec %[2]s "$@"
-    [ %[3]s != 65 ] || echo the plugin refuses >&2
-    exit %[3]s ;;
-esac
+	text := fmt.Sprintf(`#!/bin/sh
+[ %[3]s != real ] || exec %[2]s "$@"
+printf '%%s\n' "$@" >%[1]s/arguments
+[ %[3]s != wait ] || { trap 'echo terminated; exit 130' TERM; echo the plugin waits; while :; do sleep 0.02; done; }
+exit %[3]s
 `, p.folder, plugin, run)
-	p.write("bin/kubectl-storagebench", script, 0o700)
+	p.write("bin/kubectl-storagebench", text, 0o700)
 	p.write("gate.yaml", manifest, 0o600)
 	p.environment = append(os.Environ(), "PATH="+filepath.Join(p.folder, "bin")+":"+os.Getenv("PATH"), "MANIFEST=gate.yaml",
-		"SUFFIX=job42-1", "RESULTS=results", "TMPDIR="+p.folder)
+		"SUFFIX=Job_42-1", "RESULTS=results", "TIMEOUT=5m")
 	return p
 }
 
@@ -228,130 +219,33 @@ func code(t *testing.T, command *exec.Cmd) (int, string) {
 	return command.ProcessState.ExitCode(), string(said)
 }
 
-// TestGate: the script exits with the plugin's exit code. After a verdict it saves the reports; otherwise it frees the node.
-func TestGate(t *testing.T) {
+// TestScript: the plugin gets each value as one argument, whatever is in it, and its exit code is that of the step.
+func TestScript(t *testing.T) {
 	for _, test := range []struct {
-		run, verdict, last string
-		code               int
+		environment []string
+		want        string
+		code        int
 	}{
-		{"0", "Passed", "report gate-job42-1 --output-dir results --namespace stage", 0},
-		{"1", "Failed", "report gate-job42-1 --output-dir results --namespace stage", 1},
-		{"2", "Inconclusive", "report gate-job42-1 --output-dir results --namespace stage", 2},
-		{"3", "Invalid", "report gate-job42-1 --output-dir results --namespace stage", 3},
-		{"4", "None", "suspend gate-job42-1 --delete-pool --namespace stage", 4},
-		{"65", "None", "suspend gate-job42-1 --delete-pool --namespace stage", 65}, // it may be Stalled
-		{"66", "None", "suspend gate-job42-1 --delete-pool --namespace stage", 66},
-		{"69", "None", "suspend gate-job42-1 --delete-pool --namespace stage", 69},
-		{"137", "None", "suspend gate-job42-1 --delete-pool --namespace stage", 137},
+		{nil, "gate --suffix Job_42-1 --output-dir results --timeout 5m -- gate.yaml", 0},
+		{[]string{"NAMESPACE=", "LOCAL="}, "gate --suffix Job_42-1 --output-dir results --timeout 5m -- gate.yaml", 1},
+		{[]string{"NAMESPACE=stage"}, "gate --suffix Job_42-1 --output-dir results --timeout 5m --namespace stage -- gate.yaml", 3},
+		{[]string{"LOCAL=/mnt/a disk", "MANIFEST=-x $(touch planted)"},
+			"gate --suffix Job_42-1 --output-dir results --timeout 5m --local /mnt/a_disk -- -x_$(touch_planted)", 65},
 	} {
-		p := newPipeline(t, test.run)
-		got, said := code(t, p.command(read(t, "gate.sh"), "NAMESPACE=stage", "TIMEOUT=5m"))
-		if got != test.code || p.file("results/verdict") != test.verdict+"\n" {
-			t.Errorf("%s: exit code %d, verdict %q\n%s", test.run, got, p.file("results/verdict"), said)
+		p := newPipeline(t, fmt.Sprint(test.code))
+		got, said := code(t, p.command(script(t), test.environment...))
+		arguments := strings.ReplaceAll(strings.ReplaceAll(strings.TrimSpace(p.file("arguments")), " ", "_"), "\n", " ")
+		if got != test.code || arguments != test.want {
+			t.Errorf("%v: exit code %d, %q\n%s", test.environment, got, arguments, said)
 		}
-		if _, err := os.Stat(filepath.Join(p.folder, "freed")); (err == nil) != strings.HasPrefix(test.last, "suspend") {
-			t.Errorf("%s: whether the node is freed: %v", test.run, err)
-		}
-		calls := strings.Split(strings.TrimSpace(p.file("calls")), "\n")
-		if !strings.HasPrefix(calls[0], "run ") || !strings.HasSuffix(calls[0], " --wait --timeout 5m --namespace stage") {
-			t.Errorf("%s: %q", test.run, calls)
-		}
-		if last := calls[len(calls)-1]; last != test.last {
-			t.Errorf("%s: %q", test.run, calls)
-		}
-		if want := strings.Replace(manifest, "  name: gate\nspec", "  name: gate-job42-1\nspec", 1); p.file("applied") != want {
-			t.Errorf("%s: it applies\n%s", test.run, p.file("applied"))
-		}
-		if left, _ := filepath.Glob(filepath.Join(p.folder, "tmp.*")); len(left) > 0 {
-			t.Errorf("%s leaves %q", test.run, left)
+		if _, err := os.Stat(filepath.Join(p.folder, "planted")); err == nil {
+			t.Errorf("%v: a part of a value was executed", test.environment)
 		}
 	}
 }
 
-// TestGateRefuses: the script refuses an unusable manifest before it applies anything, with an exit code that is not a verdict's.
-func TestGateRefuses(t *testing.T) {
-	for name, text := range map[string]string{
-		"invalid":     strings.Replace(manifest, "10%", "110%", 1),
-		"none":        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: gate\n",
-		"two":         manifest + strings.TrimPrefix(strings.Replace(manifest, "  name: gate\nspec", "  name: other\nspec", 1), "# in Git\n"),
-		"in one line": strings.Replace(manifest, "metadata:\n  name: gate\nspec", "metadata: {name: gate}\nspec", 1),
-		"too long":    strings.Replace(manifest, "  name: gate\nspec", "  name: "+strings.Repeat("x", 60)+"\nspec", 1),
-	} {
-		p := newPipeline(t, "0")
-		p.write("gate.yaml", text, 0o600)
-		if got, said := code(t, p.command(read(t, "gate.sh"))); got != 65 || p.file("calls") != "" || p.file("results/verdict") != "None\n" {
-			t.Errorf("%s: exit code %d, %q\n%s", name, got, p.file("calls"), said)
-		}
-	}
-}
-
-// TestGateAppliesNothingShared: of a file with other documents, nothing is applied, because a job at the same time could replace them. The
-// message names them.
-func TestGateAppliesNothingShared(t *testing.T) {
-	target := "apiVersion: storagebench.dev/v1alpha1\nkind: StorageTarget\nmetadata: {name: disk}\nspec:\n  storageClass: {size: 1Gi}\n"
-	for name, test := range map[string]struct{ text, says string }{
-		"before":          {another + manifest, "line 1: ConfigMap gate-baseline"},
-		"after a comment": {manifest + "--- # numbers\n" + another, "line 14: ConfigMap gate-baseline"},
-		"a target":        {manifest + "---\n" + target, "line 14: StorageTarget"},
-		"in one line":     {manifest + "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n", "line 14: a document without kind"},
-		"two others":      {another + manifest + "---\n" + target, "line 18: StorageTarget"},
-	} {
-		p := newPipeline(t, "0")
-		p.write("gate.yaml", test.text, 0o600)
-		got, said := code(t, p.command(read(t, "gate.sh")))
-		if got != 65 || p.file("calls") != "" || !strings.Contains(said, test.says) || !strings.Contains(said, "beforehand from the main branch") {
-			t.Errorf("%s: exit code %d, %q\n%s", name, got, p.file("calls"), said)
-		}
-	}
-	p := newPipeline(t, "0")
-	p.write("gate.yaml", "--- # ours\n"+manifest+"---\n# the end\n", 0o600)
-	if got, said := code(t, p.command(read(t, "gate.sh"))); got != 0 {
-		t.Errorf("comments are no document: exit code %d\n%s", got, said)
-	}
-}
-
-// TestGateKeepsToOneNamespace: the benchmark is applied, suspended and reported in one namespace: that of the file, or else NAMESPACE.
-func TestGateKeepsToOneNamespace(t *testing.T) {
-	for _, test := range []struct {
-		file, variable, says string
-		code                 int
-	}{
-		{"", "", "suspend gate-job42-1 --delete-pool", 4},
-		{"", "stage", "suspend gate-job42-1 --delete-pool --namespace stage", 4},
-		{"  namespace: stage\n", "", "suspend gate-job42-1 --delete-pool --namespace stage", 4},
-		{"  namespace: stage # shared\n", "stage", "suspend gate-job42-1 --delete-pool --namespace stage", 4},
-		{"  namespace: stage\n", "other", "is for the namespace stage, but NAMESPACE is other", 65},
-		{"  namespace: 'stage'\n", "", "needs its namespace unquoted", 65},
-		{"  \"namespace\" : stage\n", "", "needs its namespace unquoted", 65},
-	} {
-		p := newPipeline(t, "4")
-		p.write("gate.yaml", strings.Replace(manifest, "  name: gate\n", "  name: gate\n"+test.file, 1), 0o600)
-		got, said := code(t, p.command(read(t, "gate.sh"), "NAMESPACE="+test.variable))
-		if calls := p.file("calls"); got != test.code || !strings.Contains(said+calls, test.says) || got == 65 && calls != "" {
-			t.Errorf("%+v: exit code %d, %q\n%s", test, got, calls, said)
-		}
-		if named := strings.Contains(test.says, "--namespace"); named != strings.Contains(p.file("calls"), "--timeout 2h --namespace stage\n") {
-			t.Errorf("%+v: %q", test, p.file("calls"))
-		}
-	}
-}
-
-// TestSuffixIsUnique: long suffixes that differ anywhere give different names, and the suffix of each template contains everything that
-// differs between its jobs.
+// TestSuffixIsUnique: the suffix of each template contains everything that differs between its jobs.
 func TestSuffixIsUnique(t *testing.T) {
-	names := map[string]bool{}
-	for _, suffix := range []string{"12345678901-1-0-fast-storage-of-tests", "12345678901-1-0-slow-storage-of-tests", "12345678902-1-0-fast-storage-of-tests",
-		"12345678901-1-0", "12345678901-1-1", "12345678901-2-0", "1-1-a_b-0", "1-1-ab-0", "1-1-AB-0", "12345678901-1-fast_storage-0",
-		"12345678901-1-faststorage-0"} {
-		p := newPipeline(t, "0")
-		if got, said := code(t, p.command(read(t, "gate.sh"), "SUFFIX="+suffix)); got != 0 {
-			t.Fatal(said)
-		}
-		names[strings.Fields(strings.SplitN(p.file("applied"), "\n  name: gate-", 2)[1])[0]] = true
-	}
-	if len(names) != 11 {
-		t.Errorf("%v", names)
-	}
 	for file, parts := range map[string][]string{
 		"github/action.yml":                 {"github.run_id", "github.run_attempt", "github.job ", "strategy.job-index", "inputs.suffix"},
 		"gitlab/storagebench.gitlab-ci.yml": {"$CI_JOB_ID"}, "tekton/task.yaml": {"context.taskRun.uid", "context.task.retry-count"},
@@ -375,43 +269,10 @@ func TestSuffixIsUnique(t *testing.T) {
 	}
 }
 
-// TestGateWithoutAnswer: if the script cannot measure, its exit code is not a verdict's, and the verdict and the reports of an earlier
-// job are gone.
-func TestGateWithoutAnswer(t *testing.T) {
-	for name, test := range map[string]struct {
-		environment string
-		code        int
-		says        string
-	}{
-		"no manifest":      {"MANIFEST=", 64, "set MANIFEST"},
-		"a folder":         {"MANIFEST=bin", 64, "it is 'bin'"},
-		"another file":     {"MANIFEST=none.yaml", 64, "it is 'none.yaml'"},
-		"no room for temp": {"TMPDIR=/none", 70, "/none"},
-		"an old verdict":   {"MANIFEST=bad.yaml", 65, "it is not YAML"},
-	} {
-		p := newPipeline(t, "0")
-		for _, file := range []string{"verdict", "report.md", "report.html", "junit.xml", "results.json"} {
-			p.write("results/"+file, "Passed\n", 0o600)
-		}
-		p.write("bad.yaml", "kind: [", 0o600)
-		command := p.command(read(t, "gate.sh"), test.environment)
-		var problems strings.Builder
-		command.Stderr = &problems
-		_ = command.Run()
-		if got := command.ProcessState.ExitCode(); got != test.code || p.file("results/verdict") != "None\n" || p.file("calls") != "" ||
-			!strings.Contains(problems.String(), test.says) {
-			t.Errorf("%s: exit code %d, verdict %q, %q: %s", name, got, p.file("results/verdict"), p.file("calls"), problems.String())
-		}
-		if left, _ := os.ReadDir(filepath.Join(p.folder, "results")); len(left) != 1 {
-			t.Errorf("%s: an earlier job has left %v", name, left)
-		}
-	}
-}
-
-// TestGateIsCancelled: the node is freed when the pipeline ends before the benchmark.
-func TestGateIsCancelled(t *testing.T) {
+// TestScriptIsCancelled: the plugin gets the signal, because it has taken the place of the shell.
+func TestScriptIsCancelled(t *testing.T) {
 	p := newPipeline(t, "wait")
-	command := p.command(read(t, "gate.sh"))
+	command := p.command(script(t))
 	out, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -428,24 +289,12 @@ func TestGateIsCancelled(t *testing.T) {
 	if err := command.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	_ = command.Wait()
-	if got, calls := command.ProcessState.ExitCode(), p.file("calls"); got != 130 ||
-		!strings.HasSuffix(calls, "terminated\nsuspend gate-job42-1 --delete-pool\n") {
-		t.Errorf("exit code %d, %q", got, calls)
+	if !lines.Scan() || lines.Text() != "terminated" {
+		t.Errorf("the plugin was not asked to end: %q", lines.Text())
 	}
-}
-
-// TestGateSuspendsQuietly: that a benchmark does not exist needs no message; anything else that suspend says is shown.
-func TestGateSuspendsQuietly(t *testing.T) {
-	for exists, says := range map[bool]string{false: "", true: "is suspended\n"} {
-		p := newPipeline(t, "65")
-		if !exists {
-			p.write("absent", "", 0o600)
-		}
-		got, said := code(t, p.command(read(t, "gate.sh")))
-		if got != 65 || !strings.HasSuffix(said, "the plugin refuses\n"+says) {
-			t.Errorf("exists %v: exit code %d\n%s", exists, got, said)
-		}
+	_ = command.Wait()
+	if got := command.ProcessState.ExitCode(); got != 130 {
+		t.Errorf("exit code %d", got)
 	}
 }
 
@@ -453,9 +302,8 @@ func TestGateSuspendsQuietly(t *testing.T) {
 func TestSummary(t *testing.T) {
 	show, _ := at(t, "github/action.yml", "runs", "steps", 1, "run").(string)
 	p := newPipeline(t, "0")
-	if got, said := code(t, p.command(read(t, "gate.sh"), "RESULTS=storagebench-results")); got != 0 {
-		t.Fatal(said)
-	}
+	p.write("storagebench-results/verdict", "Passed\n", 0o600)
+	p.write("storagebench-results/report.md", "# Passed\n", 0o600)
 	if got, said := code(t, p.command(show, "GITHUB_OUTPUT=output", "GITHUB_STEP_SUMMARY=summary")); got != 0 {
 		t.Fatal(said)
 	}
@@ -470,8 +318,8 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestGateLocally runs the whole script without a cluster: the real plugin, real numbers, real reports.
-func TestGateLocally(t *testing.T) {
+// TestScriptLocally runs the script without a cluster: the real plugin, real numbers, real reports.
+func TestScriptLocally(t *testing.T) {
 	if _, err := exec.LookPath("fio"); err != nil {
 		t.Skip("fio is not installed; hack/ensure-workloads installs it")
 	}
@@ -480,7 +328,7 @@ func TestGateLocally(t *testing.T) {
 		verdict string
 	}{"1.0": {0, "Passed"}, "1e15": {1, "Failed"}} {
 		p := newPipeline(t, "real")
-		p.write("gate.yaml", another+strings.Replace(manifest, "    fill: {to: 10%}\n", `    fill: {to: 10%}
+		p.write("gate.yaml", strings.Replace(manifest, "    fill: {to: 10%}\n", `    fill: {to: 10%}
   - name: read
     measure: {workload: {oltp: {workers: 1, duration: 1s}}}
   repetitions: 1
@@ -490,7 +338,7 @@ func TestGateLocally(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(p.folder, "volume"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		got, said := code(t, p.command(read(t, "gate.sh"), "LOCAL=volume"))
+		got, said := code(t, p.command(script(t), "LOCAL=volume"))
 		if got != want.code || p.file("results/verdict") != want.verdict+"\n" || !strings.Contains(p.file("results/report.md"), want.verdict) ||
 			!strings.Contains(p.file("results/junit.xml"), "<testcase") {
 			t.Errorf("%s: exit code %d, %q\n%s", gate, got, p.file("results/verdict"), said)

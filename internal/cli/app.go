@@ -80,7 +80,7 @@ Commands without a verdict may use 1 to 4 otherwise: their --help says how.`,
 		commands []*cobra.Command
 	}{
 		{"Run and follow:", []*cobra.Command{a.runCommand(), a.listCommand(), a.showCommand(), a.watchCommand(), a.logsCommand(),
-			a.suspendCommand(), a.resumeCommand(), a.rerunCommand(), a.qualifyCommand(), a.sweepCommand()}},
+			a.suspendCommand(), a.resumeCommand(), a.rerunCommand(), a.gateCommand(), a.qualifyCommand(), a.sweepCommand()}},
 		{"Results:", []*cobra.Command{a.reportCommand(), a.compareCommand(), a.historyCommand(), a.baselineCommand(), a.calibrationCommand()}},
 		{"Manifests:", []*cobra.Command{a.samplesCommand(), a.planCommand(), a.validateCommand()}},
 		{"Other:", []*cobra.Command{a.doctorCommand(), a.collectCommand(), a.versionCommand()}},

@@ -74,6 +74,7 @@ func TestHelpNamesEveryExitCode(t *testing.T) {
 func TestHelpNamesOwnExitCodes(t *testing.T) {
 	for command, own := range map[string][]int{
 		"run": {0, 1, 2, 3, 4, 64, 65, 66, 69, 70, 130}, "watch": {0, 1, 2, 3, 4, 64, 65, 66, 69, 70, 130},
+		"gate":    {0, 1, 2, 3, 4, 64, 65, 66, 69, 70, 130},
 		"qualify": {0, 1, 2, 4, 64, 65, 66, 69, 70, 130}, "sweep": {0, 1, 2, 4, 64, 65, 66, 69, 70, 130},
 		"report": {0, 64, 65, 66, 69, 70, 130}, "history": {0, 64, 65, 66, 69, 70, 130},
 		"validate": {0, 1, 64, 70, 130}, "doctor": {0, 1, 64, 69, 70, 130}, "calibration accept": {0, 64, 65, 66, 69, 70, 130},
