@@ -199,7 +199,7 @@ func (a *App) printGaps(series *history.Series) {
 	}
 	gaps := series.Gaps()
 	for _, gap := range gaps[:min(maxGaps, len(gaps))] {
-		a.say("Not examined: %s: %s.", clean(gap.Path.String()), clean(gap.Reason))
+		a.say("Not examined: %s: %s.", clean(gap.String()), clean(gap.Reason))
 	}
 	if more := len(gaps) - maxGaps; more > 0 {
 		a.say("%d more metrics are not examined: -o json lists them.", more)
