@@ -29,7 +29,7 @@ metadata:
 `)
 }
 
-// gated returns the benchmark of job 42, after a change by the operator or somebody else.
+// gated returns the benchmark of job 42, after a change of its status, if any.
 func (h *hub) gated(namespace string, change func(*v1alpha1.StorageBenchmark)) *v1alpha1.StorageBenchmark {
 	h.t.Helper()
 	var one v1alpha1.StorageBenchmark
