@@ -132,7 +132,7 @@ func (a *App) gateInCluster(ctx context.Context, file string, options gateOption
 	}
 	benchmarks, err := a.applyAll(ctx, cluster, options.Connection, []*manifest{one}, false)
 	if err == nil {
-		err = a.waitAndConclude(ctx, cluster, benchmarks, options.waitOptions)
+		err = a.gateWaits(ctx, cluster, benchmarks, options)
 	}
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwards)
 	defer cancel()
@@ -144,6 +144,21 @@ func (a *App) gateInCluster(ctx context.Context, file string, options gateOption
 		a.gateFrees(after, &there, one.object.GetName(), options)
 	}
 	return err
+}
+
+// gateWaits shows progress until the benchmark has ended. It is about to be suspended if there is no verdict, so nothing is said about how to
+// do that.
+func (a *App) gateWaits(ctx context.Context, cluster *Cluster, benchmarks []applied, options gateOptions) error {
+	ctx, cancel := options.limit(ctx)
+	defer cancel()
+	all, cause := a.wait(ctx, cluster, benchmarks)
+	for _, t := range all {
+		if !t.ended() {
+			a.say("\n%s: %s: %s", t.key, options.why(cause), t.sentence())
+			return silent(t.codeAfter(cause))
+		}
+	}
+	return a.conclude(all, cause, options.waitOptions)
 }
 
 // gated returns the only manifest of the file, valid and under the name of this job.

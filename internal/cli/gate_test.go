@@ -154,6 +154,7 @@ func TestGateFreesTheNode(t *testing.T) {
 			g.Expect(h.code(ended)).To(gomega.Equal(test.code), out.String()+errors.String())
 			g.Expect(inFolder(t, folder)).To(gomega.Equal(map[string]string{"verdict": "None\n"}))
 			g.Expect(errors.String()).To(gomega.BeEmpty())
+			g.Expect(out.String()).NotTo(gomega.ContainSubstring("it continues in the cluster"), "it does not")
 			var all v1alpha1.StorageBenchmarkList
 			g.Expect(h.client.List(t.Context(), &all)).To(gomega.Succeed())
 			g.Expect(len(all.Items) == 1).To(gomega.Equal(test.exists))

@@ -135,11 +135,7 @@ func (a *App) runInCluster(ctx context.Context, file string, options runOptions)
 func (a *App) conclude(all []*tracked, cause error, options waitOptions) error {
 	var codes []int
 	for _, t := range all {
-		code := t.code()
-		if !t.ended() && !errors.Is(cause, errTimeout) {
-			code = ExitInterrupted
-		}
-		codes = append(codes, code)
+		codes = append(codes, t.codeAfter(cause))
 		switch {
 		case t.gone:
 			a.say("\n%s was deleted before its verdict. Apply its file again: kubectl storagebench run FILE%s", t.key,
@@ -168,10 +164,7 @@ func (a *App) sayVerdict(t *tracked, options waitOptions) {
 }
 
 func (a *App) sayUnfinished(t *tracked, cause error, options waitOptions) {
-	why := "No longer waiting"
-	if errors.Is(cause, errTimeout) {
-		why = fmt.Sprintf("No verdict after %s", brief(options.timeout))
-	}
+	why := options.why(cause)
 	switch {
 	case t.outage != "":
 		a.say("\n%s: %s; there is no news from the cluster: %s. Last known: %s", t.key, why, t.outage, t.sentence())
@@ -186,6 +179,14 @@ func (a *App) sayUnfinished(t *tracked, cause error, options waitOptions) {
 	}
 	a.say("Stop it: kubectl storagebench suspend %s%s", t.key.Name, options.flags(t.key.Namespace))
 	a.say("Stop and delete it: kubectl delete storagebenchmark %s%s", t.key.Name, options.flags(t.key.Namespace))
+}
+
+// why says why a command no longer waits.
+func (o *waitOptions) why(cause error) string {
+	if errors.Is(cause, errTimeout) {
+		return fmt.Sprintf("No verdict after %s", brief(o.timeout))
+	}
+	return "No longer waiting"
 }
 
 // flags returns the flags with which another command uses the same cluster, namespace and user. They are printed, so they contain no tokens

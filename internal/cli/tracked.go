@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -157,6 +158,14 @@ func (t *tracked) code() int {
 		return ExitRefused
 	}
 	return ExitTimeout
+}
+
+// codeAfter is code once waiting has ended, with the cause of its end.
+func (t *tracked) codeAfter(cause error) int {
+	if !t.ended() && !errors.Is(cause, errTimeout) {
+		return ExitInterrupted
+	}
+	return t.code()
 }
 
 // sentence describes the current state, or what the benchmark waits for, in the operator's words.
