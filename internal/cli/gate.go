@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/naming"
@@ -136,12 +135,11 @@ func (a *App) gateInCluster(ctx context.Context, file string, options gateOption
 	}
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwards)
 	defer cancel()
-	there := *cluster
-	there.Namespace = cmp.Or(one.object.GetNamespace(), cluster.Namespace)
+	there := cluster.in(cmp.Or(one.object.GetNamespace(), cluster.Namespace))
 	if code, _ := exitCode(err); code <= ExitInvalid {
-		a.gateReports(after, &there, one.object.GetName(), options)
+		a.gateReports(after, there, one.object.GetName(), options)
 	} else {
-		a.gateFrees(after, &there, one.object.GetName(), options)
+		a.gateFrees(after, there, one.object.GetName(), options)
 	}
 	return err
 }
@@ -223,7 +221,6 @@ func (a *App) gateFrees(ctx context.Context, cluster *Cluster, name string, opti
 	if code, _ := exitCode(err); code == ExitPassed || code == ExitNotFound {
 		return // it was not applied, or was deleted
 	}
-	key := client.ObjectKey{Namespace: cluster.Namespace, Name: name}
 	_, _ = fmt.Fprintln(a.Err, cleanLines(fmt.Sprintf("%s is not suspended and may still use its node: %v\nDelete it: kubectl delete "+
-		"storagebenchmark %s%s", key, err, name, options.flags(cluster.Namespace))))
+		"storagebenchmark %s%s", cluster.key(name), err, name, options.flags(cluster.Namespace))))
 }

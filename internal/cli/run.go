@@ -210,6 +210,13 @@ func (c Connection) flags(namespace string) string {
 	return text
 }
 
+// in returns the cluster with another default namespace.
+func (c *Cluster) in(namespace string) *Cluster {
+	there := *c
+	there.Namespace = namespace
+	return &there
+}
+
 // key returns the name of an object together with the default namespace.
 func (c *Cluster) key(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: c.Namespace, Name: name}

@@ -251,9 +251,7 @@ func resultAt(ctx context.Context, cluster *Cluster, place sweep.Place, t *track
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout) // read finished results even after an interrupt
 	defer cancel()
-	there := *cluster
-	there.Namespace = t.key.Namespace
-	experiment, _, err := storedExperiment(ctx, &there, t.key.Name, connection)
+	experiment, _, err := storedExperiment(ctx, cluster.in(t.key.Namespace), t.key.Name, connection)
 	if err != nil {
 		result.Missing = err.Error()
 		return result
