@@ -183,7 +183,7 @@ func (a *App) gated(ctx context.Context, file string, options gateOptions) (*man
 	if err != nil {
 		return nil, err
 	}
-	judged := known.judgeOne(ctx, one, others{})
+	judged := known.judgeOne(ctx, one, others{}, assumedSpeed)
 	a.sayJudgement(judged)
 	if !judged.valid() {
 		return nil, silent(ExitRefused)

@@ -93,6 +93,7 @@ func TestGateSavesTheReports(t *testing.T) {
 			g.Expect(saved["report.html"]).To(gomega.ContainSubstring("<html"))
 			g.Expect(saved["results.json"]).To(gomega.ContainSubstring(`"state"`))
 			g.Expect(h.gated("stage", nil).Spec.Suspend).To(gomega.BeFalse())
+			g.Expect(out.String()).To(gomega.ContainSubstring("is valid: 6 runs (1 variant x 6 repetitions), about 1m10s on storage that moves 100 MiB/s"))
 		})
 	}
 }

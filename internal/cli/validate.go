@@ -109,11 +109,7 @@ func (a *App) judge(ctx context.Context, files []string, storage speed) (all []j
 	}
 	beside := known.othersIn(ctx, manifests)
 	for _, one := range manifests {
-		judged := known.judgeOne(ctx, one, beside)
-		if judged.checked != nil {
-			judged.checked.estimateOn(storage)
-		}
-		all = append(all, judged)
+		all = append(all, known.judgeOne(ctx, one, beside, storage))
 	}
 	return all, nil
 }
@@ -167,7 +163,7 @@ func buildIt(folder string) string {
 		folder)
 }
 
-func (s schemas) judgeOne(ctx context.Context, one *manifest, beside others) judgement {
+func (s schemas) judgeOne(ctx context.Context, one *manifest, beside others, storage speed) judgement {
 	judged := judgement{file: one.file, manifest: one}
 	switch {
 	case one.isAccepted():
@@ -180,6 +176,9 @@ func (s schemas) judgeOne(ctx context.Context, one *manifest, beside others) jud
 		judged.checked, judged.problems = s.checkTarget(ctx, one)
 	default:
 		_, judged.problems = s.admit(ctx, one)
+	}
+	if judged.checked != nil {
+		judged.checked.estimateOn(storage)
 	}
 	slices.SortStableFunc(judged.problems, func(x, y problem) int { return cmp.Compare(one.line(x.field), one.line(y.field)) })
 	return judged
