@@ -144,8 +144,8 @@ func (a *App) gateInCluster(ctx context.Context, file string, options gateOption
 	return err
 }
 
-// gateWaits shows progress until the benchmark has ended. It is about to be suspended if there is no verdict, so nothing is said about how to
-// do that.
+// gateWaits shows progress until the benchmark has ended. Without a verdict it is about to be suspended, so nothing is said about how to do
+// that.
 func (a *App) gateWaits(ctx context.Context, cluster *Cluster, benchmarks []applied, options gateOptions) error {
 	ctx, cancel := options.limit(ctx)
 	defer cancel()

@@ -93,7 +93,8 @@ func TestGateSavesTheReports(t *testing.T) {
 			g.Expect(saved["report.html"]).To(gomega.ContainSubstring("<html"))
 			g.Expect(saved["results.json"]).To(gomega.ContainSubstring(`"state"`))
 			g.Expect(h.gated("stage", nil).Spec.Suspend).To(gomega.BeFalse())
-			g.Expect(out.String()).To(gomega.ContainSubstring("is valid: 6 runs (1 variant x 6 repetitions), about 1m10s on storage that moves 100 MiB/s"))
+			g.Expect(out.String()).To(gomega.ContainSubstring(
+				"is valid: 6 runs (1 variant x 6 repetitions), about 1m10s on storage that moves 100 MiB/s"))
 		})
 	}
 }
@@ -150,7 +151,8 @@ func TestGateFreesTheNode(t *testing.T) {
 			folder := t.TempDir()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			ended := h.watching(ctx, app, append([]string{"gate", gateFile(t, ""), "--suffix", "42", "--output-dir", folder}, test.arguments...)...)
+			arguments := []string{"gate", gateFile(t, ""), "--suffix", "42", "--output-dir", folder}
+			ended := h.watching(ctx, app, append(arguments, test.arguments...)...)
 			test.act(h, cancel)
 			g.Expect(h.code(ended)).To(gomega.Equal(test.code), out.String()+errors.String())
 			g.Expect(inFolder(t, folder)).To(gomega.Equal(map[string]string{"verdict": "None\n"}))
@@ -179,14 +181,15 @@ func TestGateRefuses(t *testing.T) {
 		arguments  []string
 		code       int
 	}{
-		"invalid":         {strings.Replace(valid, "50%", "150%", 1), "StorageBenchmark gate-42 is not valid", nil, ExitRefused},
-		"no YAML":         {"kind: [", "it is not YAML", nil, ExitRefused},
-		"a baseline":      {valid + "---\n" + baseline, ":12: a gate applies only a StorageBenchmark", nil, ExitRefused},
-		"no benchmark":    {baseline, "apply it beforehand, from the main branch", nil, ExitRefused},
-		"two":             {valid + "---\n" + strings.Replace(valid, "name: gate", "name: b", 1), "this is a second one", nil, ExitRefused},
-		"no name":         {strings.Replace(valid, "  name: gate\n", "  labels: {}\n", 1), "has no metadata.name", nil, ExitRefused},
-		"too long":        {strings.Replace(valid, "name: gate", "name: "+strings.Repeat("x", 62), 1), "is not valid", nil, ExitRefused},
-		"two namespaces":  {strings.Replace(valid, "name: gate\n", "name: gate\n  namespace: a\n", 1), "is in namespace a, but --namespace is b", []string{"-n", "b"}, ExitRefused},
+		"invalid":      {strings.Replace(valid, "50%", "150%", 1), "StorageBenchmark gate-42 is not valid", nil, ExitRefused},
+		"no YAML":      {"kind: [", "it is not YAML", nil, ExitRefused},
+		"a baseline":   {valid + "---\n" + baseline, ":12: a gate applies only a StorageBenchmark", nil, ExitRefused},
+		"no benchmark": {baseline, "apply it beforehand, from the main branch", nil, ExitRefused},
+		"two":          {valid + "---\n" + strings.Replace(valid, "name: gate", "name: b", 1), "this is a second one", nil, ExitRefused},
+		"no name":      {strings.Replace(valid, "  name: gate\n", "  labels: {}\n", 1), "has no metadata.name", nil, ExitRefused},
+		"too long":     {strings.Replace(valid, "name: gate", "name: "+strings.Repeat("x", 62), 1), "is not valid", nil, ExitRefused},
+		"two namespaces": {strings.Replace(valid, "name: gate\n", "name: gate\n  namespace: a\n", 1), "is in namespace a, but --namespace is b",
+			[]string{"-n", "b"}, ExitRefused},
 		"no time":         {valid, "--timeout needs a duration above 0", []string{"--timeout", "0s"}, ExitUsage},
 		"a missing file":  {"", "no such file", nil, ExitNotFound},
 		"no local engine": {valid, "run --local needs Linux", []string{"--local", t.TempDir()}, ExitError},
