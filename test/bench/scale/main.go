@@ -211,6 +211,9 @@ func (c *counter) RoundTrip(request *http.Request) (*http.Response, error) {
 	if query := request.URL.Query(); !query.Has("watch") && !query.Has("resourceVersion") {
 		parts := strings.Split(request.URL.Path, "/")
 		what := parts[len(parts)-1]
+		if named := map[string]int{"api": 3, "apis": 4}[parts[1]]; named > 0 && len(parts) == named+2 { // such as /api/v1/nodes/n1
+			what = parts[named]
+		}
 		if at := strings.Index(request.URL.Path, "/namespaces/"); at >= 0 {
 			parts = strings.Split(request.URL.Path[at+1:], "/")
 			what = strings.Join(append(parts[min(2, len(parts)-1):min(3, len(parts))], parts[min(4, len(parts)):]...), "/")
