@@ -265,17 +265,17 @@ func Survey(disks Disks, pool *v1alpha1.BenchmarkPool, policy pools.DevicePolicy
 	leaves []zfs.VdevStatus, rivals []v1alpha1.BenchmarkPool) map[string]pools.Disk {
 	seen := map[string]pools.Disk{}
 	away := offline(disks, leaves)
-	check := func(path string) bool {
+	checked := slices.DeleteFunc(slices.Clone(wanted), func(path string) bool {
 		if !granted(path) || len(away) == 0 {
-			return granted(path)
+			return !granted(path)
 		}
 		disk, _ := disks.Identify(path)
-		return !slices.Contains(away, disk.Number)
-	}
+		return slices.Contains(away, disk.Number)
+	})
 	// Check them concurrently: sequential checks would wait for one silent disk after another. The results are collected below.
-	_ = Answering(disks, slices.DeleteFunc(slices.Clone(wanted), func(path string) bool { return !granted(path) }))
+	_ = Answering(disks, checked)
 	for _, path := range wanted {
-		if check(path) {
+		if slices.Contains(checked, path) {
 			seen[path] = look(disks, path, pool.Spec.PoolTemplate, policy.Right(pool.Spec.Namespace, path))
 			continue
 		}

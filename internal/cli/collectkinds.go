@@ -95,8 +95,9 @@ const leftOut = "(left out)"
 var harmless = []string{"atime", "compression", "csi.storage.k8s.io/fstype", "dedup", "encryption", "fstype", "logbias", "poolname",
 	"primarycache", "recordsize", "secondarycache", "shared", "sync", "thinprovision", "type", "volblocksize"}
 
-// addressFields are removed at any depth from nodes and pods.
-var addressFields = []string{"hostAliases", "hostIP", "hostIPs", "nameservers", "podCIDR", "podCIDRs", "podIP", "podIPs"}
+// removedFields are removed at any depth: addresses of nodes and pods, what may contain a token, and the bookkeeping of the API server.
+var removedFields = []string{"managedFields", "httpHeaders", "hostAliases", "hostIP", "hostIPs", "nameservers", "podCIDR", "podCIDRs",
+	"podIP", "podIPs"}
 
 // ownAnnotations are prefixes of annotations about benchmarks or scheduling. Other annotations may contain anything.
 var ownAnnotations = []string{v1alpha1.GroupVersion.Group + "/", annotationDefaultClass, "pv.kubernetes.io/", "volume.kubernetes.io/",
@@ -143,7 +144,7 @@ func redactClass(class *unstructured.Unstructured) {
 func redact(value any, own string) {
 	switch value := value.(type) {
 	case map[string]any:
-		for _, field := range append([]string{"managedFields", "httpHeaders"}, addressFields...) {
+		for _, field := range removedFields {
 			delete(value, field)
 		}
 		redactAnnotations(value["annotations"])

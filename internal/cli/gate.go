@@ -94,7 +94,7 @@ func clearResults(folder string) error {
 		return exit(ExitError, err)
 	}
 	defer func() { _ = root.Close() }()
-	for _, name := range append(slices.Sorted(maps.Values(reportKeys)), keyVerdict) {
+	for _, name := range slices.AppendSeq([]string{keyVerdict}, maps.Values(reportKeys)) {
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return exitf(ExitError, "remove the results of an earlier job: %w", err)
 		}
@@ -103,16 +103,13 @@ func clearResults(folder string) error {
 }
 
 func saveVerdict(folder string, err error) error {
-	word := "None"
-	switch code, _ := exitCode(err); code {
-	case ExitPassed:
-		word = string(v1alpha1.VerdictPassed)
-	case ExitFailed:
-		word = string(v1alpha1.VerdictFailed)
-	case ExitInconclusive:
-		word = string(v1alpha1.VerdictInconclusive)
-	case ExitInvalid:
-		word = string(v1alpha1.VerdictInvalid)
+	word, verdicts := "None", []v1alpha1.Verdict{v1alpha1.VerdictPassed, v1alpha1.VerdictFailed, v1alpha1.VerdictInconclusive,
+		v1alpha1.VerdictInvalid}
+	code, _ := exitCode(err)
+	for _, verdict := range verdicts {
+		if verdictCode(verdict) == code {
+			word = string(verdict)
+		}
 	}
 	return saveFile(folder, keyVerdict, word+"\n")
 }
@@ -137,7 +134,10 @@ func (a *App) gateInCluster(ctx context.Context, file string, options gateOption
 	defer cancel()
 	there := cluster.in(cmp.Or(one.object.GetNamespace(), cluster.Namespace))
 	if code, _ := exitCode(err); code <= ExitInvalid {
-		a.gateReports(after, there, one.object.GetName(), options)
+		if failed := a.saveReports(after, there, one.object.GetName(), options.folder, options.Connection); failed != nil {
+			// The verdict stands nevertheless.
+			_, _ = fmt.Fprintln(a.Err, cleanLines("The reports are not complete: "+failed.Error()))
+		}
 	} else {
 		a.gateFrees(after, there, one.object.GetName(), options)
 	}
@@ -201,18 +201,6 @@ func jobSuffix(given string) string {
 	digest := naming.Digest(given)
 	kept := suffix[max(0, len(suffix)-(longestSuffix-len(digest)-1)):]
 	return strings.TrimLeft(kept+"-"+digest, "-")
-}
-
-// gateReports saves the reports. The verdict stands also if they cannot be saved.
-func (a *App) gateReports(ctx context.Context, cluster *Cluster, name string, options gateOptions) {
-	benchmark, stored, err := storedReport(ctx, cluster, name, options.Connection)
-	if err == nil {
-		drawn, undrawn := a.addPage(ctx, cluster, stored, benchmark)
-		err = errors.Join(undrawn, a.saveReport(stored, options.folder, drawn))
-	}
-	if err != nil {
-		_, _ = fmt.Fprintln(a.Err, cleanLines("The reports are not complete: "+err.Error()))
-	}
 }
 
 // gateFrees suspends the benchmark, also one that is Stalled: it would begin by itself as soon as it has what it lacks.

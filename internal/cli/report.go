@@ -68,13 +68,12 @@ func (a *App) report(ctx context.Context, name string, options reportOptions) er
 	if err != nil {
 		return err
 	}
+	if options.folder != "" {
+		return a.saveReports(ctx, cluster, name, options.folder, options.Connection)
+	}
 	benchmark, stored, err := storedReport(ctx, cluster, name, options.Connection)
 	if err != nil {
 		return err
-	}
-	if options.folder != "" {
-		drawn, err := a.addPage(ctx, cluster, stored, benchmark)
-		return errors.Join(err, a.saveReport(stored, options.folder, drawn))
 	}
 	if options.format == formatHTML {
 		if _, err := a.addPage(ctx, cluster, stored, benchmark); err != nil {
@@ -91,6 +90,16 @@ func (a *App) report(ctx context.Context, name string, options reportOptions) er
 	}
 	_, err = fmt.Fprint(a.Out, text)
 	return err
+}
+
+// saveReports saves all formats of the report of a benchmark to a folder.
+func (a *App) saveReports(ctx context.Context, cluster *Cluster, name, folder string, connection Connection) error {
+	benchmark, stored, err := storedReport(ctx, cluster, name, connection)
+	if err != nil {
+		return err
+	}
+	drawn, err := a.addPage(ctx, cluster, stored, benchmark)
+	return errors.Join(err, a.saveReport(stored, folder, drawn))
 }
 
 // storedReport reads the benchmark, and the ConfigMap named in its status.

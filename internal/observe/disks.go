@@ -2,10 +2,11 @@ package observe
 
 import (
 	"fmt"
-	"github.com/storagebench/storagebench/internal/stats"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/storagebench/storagebench/internal/stats"
 )
 
 // Requests of the disks for each request of the workload.
