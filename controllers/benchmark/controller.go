@@ -44,6 +44,8 @@ type Reconciler struct {
 	Runs *fresh.Memory[*v1alpha1.BenchmarkRun]
 	// memory saves live reads of the benchmarks that hold nodes.
 	memory fresh.Memory[*v1alpha1.StorageBenchmark]
+	// places are the benchmarks that have only moved in their queues.
+	places queue
 	// rehearsed remembers the runs that the API server would accept.
 	rehearsed rehearsals
 	// Limits are set by the admin. TeardownGrace is how long a teardown without progress holds the node.

@@ -22,7 +22,7 @@ func (r *Reconciler) observeNodesAndLeases(ctx context.Context, observed *observ
 	if err := r.observeNodes(ctx, observed); err != nil {
 		return err
 	}
-	if r.Limits.LinePerNamespace > 0 || r.Limits.NodesPerNamespace > 0 {
+	if r.Limits.PerNamespace() {
 		observed.Neighbours = r.Line.Neighbours(uid, observed.Benchmark.Namespace)
 	}
 	wanted := experiment.ChosenNodes(observed.State)

@@ -210,15 +210,21 @@ func queueStatus(observed *observation, decision experiment.Decision) *v1alpha1.
 	if !experiment.Joins(observed.State, decision) {
 		status.Since, status.Turn = observed.Benchmark.Status.Queue.Since, observed.Benchmark.Status.Queue.Turn
 	}
-	if decision.Ahead < experiment.PlacesShown {
-		status.Position = int32(decision.Ahead + 1)
-	}
+	status.Position = position(decision)
 	for _, lease := range observed.Leases {
 		if decision.Ahead == 0 && lease.Holder != string(observed.Benchmark.UID) && status.Holder == "" {
 			status.Holder = lease.HolderName
 		}
 	}
 	return status
+}
+
+// position is the place in the queue, or 0 if it is not shown exactly.
+func position(decision experiment.Decision) int32 {
+	if decision.Ahead < experiment.PlacesShown {
+		return int32(decision.Ahead + 1)
+	}
+	return 0
 }
 
 func earlierResults(observed *observation) []v1alpha1.ResultsReference {

@@ -33,7 +33,9 @@ type crowd struct {
 	// benchmarkEvents and leaseEvents are the events that the watches have not delivered yet. due are the benchmarks whose turn has come.
 	benchmarkEvents, leaseEvents []func()
 	due, later                   map[types.NamespacedName]bool
-	turns, served                int
+	// places are the benchmarks that only get a new place.
+	places, delayed        map[types.NamespacedName]bool
+	turns, served, written int
 }
 
 func newCrowd(t *rapid.T) *crowd {
@@ -41,7 +43,8 @@ func newCrowd(t *rapid.T) *crowd {
 		{QueueWeights: map[string]int32{"a": 3}, MaxPriority: map[string]int32{"b": 2}}}[rapid.IntRange(0, 4).Draw(t, "limits")]
 	c := &crowd{t: t, now: noon, limits: limits, index: line.New(limits), exist: map[types.NamespacedName]*v1alpha1.StorageBenchmark{},
 		shown: map[types.NamespacedName]*v1alpha1.StorageBenchmark{}, leases: map[string]experiment.LeaseState{},
-		slots: map[types.NamespacedName][]design.Slot{}, due: map[types.NamespacedName]bool{}, later: map[types.NamespacedName]bool{}}
+		slots: map[types.NamespacedName][]design.Slot{}, due: map[types.NamespacedName]bool{}, later: map[types.NamespacedName]bool{},
+		places: map[types.NamespacedName]bool{}, delayed: map[types.NamespacedName]bool{}}
 	for i := range rapid.IntRange(2, 14).Draw(t, "benchmarks") {
 		c.create(i)
 	}
@@ -84,12 +87,46 @@ func (c *crowd) write(key types.NamespacedName, benchmark *v1alpha1.StorageBench
 			c.due[key] = true
 		}
 		c.wake(c.index.Put(EntryOf(benchmark, c.limits)))
+		if before != nil && (&Reconciler{Limits: c.limits}).mayExceed(before, benchmark) {
+			c.delayed[key] = true
+		}
 	})
 }
 
 func (c *crowd) wake(keys []types.NamespacedName) {
 	for _, key := range keys {
+		if c.index.Urgency(key) == line.Behind {
+			c.places[key] = true
+			continue
+		}
 		c.due[key] = true
+	}
+}
+
+// writePlaces writes the new places, as far as the watch has delivered the last versions.
+func (c *crowd) writePlaces() {
+	for key := range c.places {
+		benchmark := c.shown[key]
+		if benchmark != c.exist[key] {
+			continue // a conflict: another attempt follows
+		}
+		delete(c.places, key)
+		if benchmark == nil {
+			continue
+		}
+		status, moved := (&Reconciler{Line: c.index, Limits: c.limits}).movedStatus(benchmark)
+		if moved && !kstatus.Same(benchmark.Status, status) {
+			observed, quiet := c.observed(key), len(c.benchmarkEvents)+len(c.leaseEvents) == 0 && !c.due[key] && !c.delayed[key]
+			if quiet {
+				c.written++
+			}
+			if want := summarise(observed, experiment.Plan(observed.State)); quiet && !kstatus.Same(status, want) {
+				c.t.Fatalf("%s gets the place %+v, want %+v", key, status, want)
+			}
+			changed := benchmark.DeepCopy()
+			changed.Status = status
+			c.write(key, changed)
+		}
 	}
 }
 
@@ -126,7 +163,7 @@ func (c *crowd) observed(key types.NamespacedName) *observation {
 	uid, wanted := string(benchmark.UID), experiment.StatusNodes(benchmark.Status)
 	observed := &observation{State: experiment.State{Now: c.now, Benchmark: benchmark, Experiment: "0a1b2c3d", Slots: c.slots[key],
 		Limits: c.limits, Leases: c.index.Leases(uid), Waiting: c.index.Ahead(uid, wanted)}}
-	if c.limits.LinePerNamespace > 0 || c.limits.NodesPerNamespace > 0 {
+	if c.limits.PerNamespace() {
 		observed.Neighbours = c.index.Neighbours(uid, key.Namespace)
 	}
 	for _, node := range crowdNodes {
@@ -206,7 +243,7 @@ func (c *crowd) pick() (types.NamespacedName, bool) {
 
 // TestWokenEnough: although each change wakes only a few benchmarks, and late, every benchmark gets all of its nodes.
 func TestWokenEnough(t *testing.T) {
-	served := 0
+	served, places := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCrowd(t)
 		for c.turns < 3000 {
@@ -217,12 +254,19 @@ func TestWokenEnough(t *testing.T) {
 			}
 			key, due := c.pick()
 			switch {
+			case len(c.places) > 0 && rapid.IntRange(0, 9).Draw(t, "places") == 0:
+				c.writePlaces()
 			case due && (rapid.Bool().Draw(t, "a turn first") || len(c.benchmarkEvents)+len(c.leaseEvents) == 0):
 				c.turn(key)
 			case c.show():
+			case len(c.delayed) > 0:
+				maps.Copy(c.due, c.delayed)
+				clear(c.delayed)
+			case len(c.places) > 0:
+				c.writePlaces()
 			default:
 				if len(c.exist) == 0 {
-					served += c.served
+					served, places = served+c.served, places+c.written
 					return
 				}
 				for key, waits := range c.later {
@@ -237,8 +281,8 @@ func TestWokenEnough(t *testing.T) {
 		}
 		t.Fatalf("no end after %d turns: %s", c.turns, c.tell())
 	})
-	if served < 100 {
-		t.Errorf("only %d benchmarks were served: nothing is shown", served)
+	if served < 100 || places < 10 {
+		t.Errorf("only %d benchmarks were served, and %d new places were written: nothing is shown", served, places)
 	}
 }
 

@@ -2,6 +2,7 @@ package benchmark
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/line"
+	"github.com/storagebench/storagebench/internal/experiment"
 	"github.com/storagebench/storagebench/internal/naming"
 )
 
@@ -46,7 +48,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager, options controller.O
 			Watches(&corev1.Node{}, r.urgent(r.waitingFor(v1alpha1.ReasonNoNode)), builder.WithPredicates(nodeChanged())).
 			Watches(&corev1.Node{}, r.followNodes())
 	}
-	return registered.WithOptions(options).Complete(r)
+	return errors.Join(registered.WithOptions(options).Complete(r), r.followPlaces(manager))
 }
 
 // The priorities in the work queue: first the benchmarks that hold a node, then those that may take one, then all others. Without
@@ -56,18 +58,14 @@ const (
 	priorityNext   = 10
 )
 
-// placeDelay is how long a benchmark may show an outdated place in a queue, unless it is next. With the delay, a fast queue costs no more
-// than one that moves once per placeDelay.
-const placeDelay = 5 * time.Second
-
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// moved enqueues the benchmarks that a change of the queues affects. Those that have only moved to another place are reconciled later, only
+// moved enqueues the benchmarks that a change of the queues affects. Those that have only moved to another place get it written later, only
 // once for several changes.
 func (r *Reconciler) moved(queue queue, keys []types.NamespacedName) {
 	for _, key := range keys {
 		if r.Line.Urgency(key) == line.Behind {
-			queue.AddAfter(reconcile.Request{NamespacedName: key}, placeDelay)
+			r.places.AddAfter(reconcile.Request{NamespacedName: key}, placeDelay)
 			continue
 		}
 		r.enqueue(queue, []types.NamespacedName{key})
@@ -127,11 +125,22 @@ func (r *Reconciler) followBenchmarks() handler.EventHandler {
 				r.moved(queue, r.Line.Remove(string(e.ObjectOld.GetUID())))
 			}
 			put(e.ObjectNew, queue)
+			if r.mayExceed(e.ObjectOld, e.ObjectNew) {
+				queue.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.ObjectNew)}, placeDelay)
+			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue queue) {
 			r.moved(queue, r.Line.Remove(string(e.Object.GetUID())))
 		},
 	}
+}
+
+// mayExceed reports whether a benchmark has joined a queue and may have to leave it again: if several join at the same time, together they
+// can exceed the limits of their namespace.
+func (r *Reconciler) mayExceed(before, after client.Object) bool {
+	old, is := before.(*v1alpha1.StorageBenchmark)
+	joined, also := after.(*v1alpha1.StorageBenchmark)
+	return is && also && r.Limits.PerNamespace() && experiment.Waits(joined) && !experiment.Waits(old)
 }
 
 // followLeases keeps the holders of the nodes up to date, and wakes the benchmarks that a change affects.
@@ -168,7 +177,7 @@ func (r *Reconciler) followNodes() handler.EventHandler {
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue queue) {
-			r.moved(queue, r.Line.For(e.Object.GetName()))
+			r.enqueue(queue, r.Line.For(e.Object.GetName()))
 		},
 	}
 }

@@ -40,7 +40,8 @@ func (n *notes) AddAfter(request reconcile.Request, after time.Duration) {
 
 // TestOnlyTheNextOneIsWokenAtOnce: if benchmarks move up in a queue, only the first one has something to do.
 func TestOnlyTheNextOneIsWokenAtOnce(t *testing.T) {
-	r := &Reconciler{Line: line.New(experiment.Limits{})}
+	places := &notes{}
+	r := &Reconciler{Line: line.New(experiment.Limits{}), places: places}
 	for i := range 4 {
 		r.Line.Put(EntryOf(waiting(i), r.Limits))
 	}
@@ -49,8 +50,8 @@ func TestOnlyTheNextOneIsWokenAtOnce(t *testing.T) {
 	if want := []string{"b1 at 10"}; !slices.Equal(gone.now, want) {
 		t.Errorf("after the first has left, %q are woken, want %q", gone.now, want)
 	}
-	if want := []string{"b2 in 5s", "b3 in 5s"}; !slices.Equal(gone.later, want) {
-		t.Errorf("after the first has left, %q are woken later, want %q", gone.later, want)
+	if want := []string{"b2 in 5s", "b3 in 5s"}; !slices.Equal(places.later, want) || len(places.now)+len(gone.later) > 0 {
+		t.Errorf("after the first has left, %q get a new place and %q are woken later, want %q only", places.later, gone.later, want)
 	}
 	limited.Status.Queue, limited.Status.Conditions = nil, []metav1.Condition{{Type: v1alpha1.ConditionReady, Reason: v1alpha1.ReasonNamespaceLimit}}
 	r.Line.Put(EntryOf(limited, r.Limits))
@@ -126,5 +127,6 @@ func TestNodesWakeTheirQueue(t *testing.T) {
 
 func waiting(i int) *v1alpha1.StorageBenchmark {
 	return &v1alpha1.StorageBenchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: fmt.Sprint("b", i), UID: types.UID(fmt.Sprint("u", i))},
-		Status: v1alpha1.StorageBenchmarkStatus{NodeName: "n1", Queue: &v1alpha1.QueueStatus{Turn: int64(i), Since: metav1.NewMicroTime(noon)}}}
+		Status: v1alpha1.StorageBenchmarkStatus{NodeName: "n1", Queue: &v1alpha1.QueueStatus{Turn: int64(i), Since: metav1.NewMicroTime(noon)},
+			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Reason: v1alpha1.ReasonQueued}}}}
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/experiment"
 )
 
@@ -154,7 +155,8 @@ func (x *Index) Neighbours(uid, namespace string) []experiment.Neighbour {
 // Urgency is how urgently a benchmark needs to be reconciled.
 type Urgency int
 
-// The urgencies. For a benchmark that is Behind, a change of the queues only changes the place that its status shows.
+// The urgencies. For a benchmark that is Behind, because it is Queued behind others, a change of the queues only changes the place that its
+// status shows.
 const (
 	Behind Urgency = iota
 	Usual
@@ -176,6 +178,8 @@ func (x *Index) Urgency(key types.NamespacedName) Urgency {
 		return Usual
 	case slices.ContainsFunc(entry.Nodes, func(node string) bool { return x.lines[node][0] == entry }):
 		return NextOne
+	case entry.Reason != v1alpha1.ReasonQueued:
+		return Usual
 	}
 	return Behind
 }

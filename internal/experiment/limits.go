@@ -41,6 +41,9 @@ func DefaultLimits() Limits {
 	return Limits{MaxHold: 24 * time.Hour, MaxStartDeadline: time.Hour, NodesPerNamespace: 8, LinePerNamespace: 4}
 }
 
+// PerNamespace reports whether namespaces have a limited share of the nodes and queues.
+func (l Limits) PerNamespace() bool { return l.LinePerNamespace > 0 || l.NodesPerNamespace > 0 }
+
 // Validate returns an error for limits that would let nothing run, or that contain mistakes.
 func (l Limits) Validate() error {
 	for _, key := range l.TolerationKeys {

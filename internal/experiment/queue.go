@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/runs"
 )
@@ -240,15 +242,10 @@ func joinLine(state State, decision *Decision) {
 	nodes, joined := decision.NodeNames, state.Benchmark.Status.Queue != nil && slices.Equal(StatusNodes(state.Benchmark.Status),
 		decision.NodeNames)
 	decision.Ahead = ahead(state, joined)
-	line := "node " + nodes[0]
-	if len(nodes) > 1 {
-		line = "nodes " + JoinNodes(nodes)
-	}
+	line := lineFor(nodes)
 	switch {
-	case decision.Ahead >= PlacesShown:
-		decision.say(PositionQueued, v1alpha1.ReasonQueued, "at least %d benchmarks are ahead in the queue for %s", PlacesShown, line)
 	case decision.Ahead > 0:
-		decision.say(PositionQueued, v1alpha1.ReasonQueued, "number %d in the queue for %s", decision.Ahead+1, line)
+		decision.sayPlace(line)
 	case waitForHolder(state, decision, line):
 	case !joined:
 		decision.say(PositionQueued, v1alpha1.ReasonQueued, "joining the queue for %s", line)
@@ -256,6 +253,37 @@ func joinLine(state State, decision *Decision) {
 		decision.do(Action{Kind: TakeLease, Node: nodes[0]})
 		decision.say(PositionQueued, v1alpha1.ReasonQueued, "taking node %s", nodes[0])
 	}
+}
+
+func lineFor(nodes []string) string {
+	if len(nodes) > 1 {
+		return "nodes " + JoinNodes(nodes)
+	}
+	return "node " + nodes[0]
+}
+
+// sayPlace tells a benchmark that is not next its place.
+func (d *Decision) sayPlace(line string) {
+	if d.Ahead >= PlacesShown {
+		d.say(PositionQueued, v1alpha1.ReasonQueued, "at least %d benchmarks are ahead in the queue for %s", PlacesShown, line)
+		return
+	}
+	d.say(PositionQueued, v1alpha1.ReasonQueued, "number %d in the queue for %s", d.Ahead+1, line)
+}
+
+// Moved returns the decision for a benchmark that has only moved in its queues. It needs only what a cache without the spec has, so that
+// a new place costs no read. is is false if the benchmark does not just wait behind others: then only Plan knows what to do.
+func Moved(benchmark *v1alpha1.StorageBenchmark, waiting []Place, limits Limits) (decision Decision, is bool) {
+	ready := meta.FindStatusCondition(benchmark.Status.Conditions, v1alpha1.ConditionReady)
+	nodes := StatusNodes(benchmark.Status)
+	if !Waits(benchmark) || len(nodes) == 0 || ready == nil || ready.Reason != v1alpha1.ReasonQueued ||
+		ready.ObservedGeneration != benchmark.Generation {
+		return Decision{}, false
+	}
+	decision.InLine, decision.NodeNames = true, nodes
+	decision.Ahead = ahead(State{Benchmark: benchmark, Waiting: waiting, Limits: limits}, true)
+	decision.sayPlace(lineFor(nodes))
+	return decision, decision.Ahead > 0
 }
 
 // ahead counts the benchmarks that are served before this one. If it has not joined yet, all benchmarks in the queue count.

@@ -22,7 +22,7 @@ type Neighbour struct {
 // benchmarks already count towards the share, so the limit of a namespace never blocks a position in the queue. Waiting benchmarks are
 // admitted in the order of creation, so that small ones do not overtake a large one forever.
 func stepShare(state State, decision *Decision) bool {
-	if holds(state) || state.Limits.LinePerNamespace == 0 && state.Limits.NodesPerNamespace == 0 {
+	if holds(state) || !state.Limits.PerNamespace() {
 		return false
 	}
 	benchmarks, nodes, before := 0, 0, ""

@@ -28,7 +28,7 @@ const (
 
 var managerMay = []access{
 	{"get list watch patch delete", bench, "storagebenchmarks", all},
-	{"update", bench, "storagebenchmarks/status", all},
+	{"update patch", bench, "storagebenchmarks/status", all},
 	{"list watch", bench, "storagetargets", all},
 	{"update", bench, "storagebenchmarks/finalizers", all},
 	{"get list watch create patch delete", bench, "benchmarkruns", all},
