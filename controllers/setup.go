@@ -36,6 +36,7 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/controllers/benchmark"
+	"github.com/storagebench/storagebench/controllers/bylabel"
 	"github.com/storagebench/storagebench/controllers/fresh"
 	"github.com/storagebench/storagebench/controllers/line"
 	"github.com/storagebench/storagebench/controllers/lostnode"
@@ -140,11 +141,15 @@ func Setup(manager ctrl.Manager, options Options) error {
 	if err != nil {
 		return fmt.Errorf("create a client for pod logs: %w", err)
 	}
+	if err := bylabel.Setup(context.Background(), manager.GetFieldIndexer(), options.WithoutAgent); err != nil {
+		return err
+	}
+	cached := bylabel.Client{Client: manager.GetClient()}
 	settings := controller.Options{MaxConcurrentReconciles: max(1, options.Concurrency), ReconciliationTimeout: 2 * time.Minute}
 	memory, stored := &fresh.Memory[*v1alpha1.BenchmarkRun]{}, &fresh.Stored{}
 	reconciler := &run.Reconciler{
 		Memory: memory, Stored: stored,
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), Logs: PodLogs{clients},
+		Client: cached, Live: manager.GetAPIReader(), Logs: PodLogs{clients},
 		Recorder: manager.GetEventRecorder("storagebench"), Clock: clock.RealClock{},
 		LeaseNamespace: options.LeaseNamespace, Timings: options.Timings,
 		WithoutAgent: options.WithoutAgent, WithoutClusterReads: options.WithoutClusterReads,
@@ -160,7 +165,7 @@ func Setup(manager ctrl.Manager, options Options) error {
 		return fmt.Errorf("create a client for the results of phases: %w", err)
 	}
 	benchmarks := &benchmark.Reconciler{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), Documents: stored.Reader(manager.GetClient(), documents),
+		Client: cached, Live: manager.GetAPIReader(), Documents: stored.Reader(cached, documents),
 		Recorder: manager.GetEventRecorder("storagebench"), Clock: options.BenchmarkClock,
 		LeaseNamespace: options.LeaseNamespace,
 		Images:         experiment.Images{Runner: options.RunnerImage, Postgres: options.PostgresImage},
@@ -181,7 +186,7 @@ func Setup(manager ctrl.Manager, options Options) error {
 	if options.WithoutAgent {
 		return nil
 	}
-	lost := &lostnode.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Recorder: manager.GetEventRecorder("storagebench")}
+	lost := &lostnode.Reconciler{Client: cached, Live: manager.GetAPIReader(), Recorder: manager.GetEventRecorder("storagebench")}
 	if err := lost.SetupWithManager(manager, settings); err != nil {
 		return fmt.Errorf("set up the controllers for lost nodes: %w", err)
 	}
