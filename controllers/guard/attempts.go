@@ -28,8 +28,8 @@ const (
 	inService = time.Minute
 )
 
-// Attempts remembers on the node in which boots the agent created or imported a pool, until the pool is in service. A pool that stops the
-// kernel would otherwise stop it again after each boot.
+// Attempts remembers on the node in which boots the agent searched for a pool, created it or imported it, until the pool is in service. A
+// pool that stops the kernel would otherwise stop it again after each boot.
 type Attempts struct {
 	// Root is the path of the node's file system.
 	Root string
@@ -91,7 +91,7 @@ func (a *Attempts) write(pool types.UID, attempts []attempt) error {
 		fmt.Fprintf(&text, "%s %d\n", one.boot, int64(one.since.Seconds()))
 	}
 	if err := host.WriteDurably(a.path(pool), []byte(text.String())); err != nil {
-		return fmt.Errorf("record on the node that the pool is created or imported: %w", err)
+		return fmt.Errorf("record on the node that the pool is searched for, created or imported: %w", err)
 	}
 	return nil
 }
@@ -99,29 +99,50 @@ func (a *Attempts) write(pool types.UID, attempts []attempt) error {
 // Try runs a command that creates or imports the pool, if the attempt can be recorded. The record stays until Survived or Imported sees how
 // it ended: a command that failed may have imported the pool.
 func (a *Attempts) Try(pool types.UID, command func() error) error {
-	note := func() error {
-		earlier, _, _, err := a.read(pool)
-		if err != nil {
-			return err
-		}
-		now, err := a.now()
-		if err != nil {
-			return err
-		}
-		return a.write(pool, append(earlier, now))
-	}
 	a.ended.Delete(pool)
-	if err := note(); err != nil {
+	if err := a.note(pool); err != nil {
 		return err
 	}
 	failed := command()
-	if !errors.Is(failed, zfs.Timeout) && !errors.Is(failed, zfs.Cancelled) { // otherwise the kernel may still be at work
+	if over(failed) {
 		a.ended.Store(pool, true)
 	}
 	if failed != nil {
 		return failed
 	}
-	return note() // from now on, it has to stay in service
+	return a.note(pool) // from now on, it has to stay in service
+}
+
+// Search runs a command that searches for the pool on its disks, if the attempt can be recorded. Once the command has ended, the node has
+// survived it.
+func (a *Attempts) Search(pool types.UID, command func() error) error {
+	if err := a.note(pool); err != nil {
+		return err
+	}
+	failed := command()
+	if !over(failed) {
+		return failed
+	}
+	_, err := a.Survived(pool)
+	return errors.Join(failed, err)
+}
+
+// over reports whether a command has ended, also in the kernel.
+func over(failed error) bool {
+	return !errors.Is(failed, zfs.Timeout) && !errors.Is(failed, zfs.Cancelled)
+}
+
+// note records an attempt in the current boot.
+func (a *Attempts) note(pool types.UID) error {
+	earlier, _, _, err := a.read(pool)
+	if err != nil {
+		return err
+	}
+	now, err := a.now()
+	if err != nil {
+		return err
+	}
+	return a.write(pool, append(earlier, now))
 }
 
 // Survived returns the number of earlier boots that ended before the pool was in service. It removes this boot from the record: the node

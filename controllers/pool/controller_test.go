@@ -279,6 +279,7 @@ func TestForeignPoolsAreLeftAlone(t *testing.T) {
 		"imported": func(*fakeNode) {},
 		"not imported": func(n *fakeNode) {
 			n.pools[0].imported, n.pools[0].mirror = false, [][]string{{diskA, diskB}}
+			n.pools[0].labels = map[string]bool{diskA: true} // on all disks, it could be ours
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

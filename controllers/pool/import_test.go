@@ -145,6 +145,60 @@ func TestAPoolThatStopsTheNode(t *testing.T) {
 	}
 }
 
+// TestAPoolThatStopsTheSearch: the node stops already while the disks are searched for the pool, because the kernel reads the pool in. After
+// three boots, the agent does not even search, until a person allows it.
+func TestAPoolThatStopsTheSearch(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	w.node.pools = []*fakePool{foreign("other")}
+	pool := w.settle("bench0")
+	w.expectReady(pool, v1alpha1.ReasonPoolReady)
+	if w.node.searches != 0 {
+		t.Errorf("blank disks were searched %d times", w.node.searches)
+	}
+	w.serves(pool)
+	w.node.reset()
+	booted := w.node.boots
+	w.node.stopsAtSearch = true
+	for range 5 {
+		w.settleUntilDead("bench0")
+		w.node.restart()
+	}
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolStopsNode)
+	if w.node.searches != 3 || w.node.boots != booted+3 {
+		t.Errorf("%d searches and %d boots, want 3", w.node.searches, w.node.boots-booted)
+	}
+	w.delete(pool)
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolStopsNode)
+	if w.node.searches != 3 {
+		t.Error("the disks are searched again to delete the pool")
+	}
+	if err := os.Remove(filepath.Join(w.node.root, pools.AttemptPath(pool.UID))); err != nil {
+		t.Fatal(err)
+	}
+	w.node.stopsAtSearch = false
+	if w.settle("bench0") != nil {
+		t.Error("the object stays once a person has removed the record")
+	}
+	w.expectClean(0)
+}
+
+// TestASearchIsNoStop: the pool is lost, and the node is reset between two searches.
+func TestASearchIsNoStop(t *testing.T) {
+	w := newWorld(t, wanted("bench0"))
+	pool := w.settle("bench0")
+	w.serves(pool)
+	for range 5 {
+		w.node.reset()
+		w.node.pools[0].host = "n2"
+		w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolLost)
+	}
+	w.node.pools[0].host = nodeHost
+	w.expectReady(w.settle("bench0"), v1alpha1.ReasonPoolReady)
+	if w.node.searches < 6 {
+		t.Errorf("only %d searches", w.node.searches)
+	}
+}
+
 // TestARefusedImportIsNoStop: the pool is not imported for long, but the node lives.
 func TestARefusedImportIsNoStop(t *testing.T) {
 	w := newWorld(t, wanted("bench0"))

@@ -30,9 +30,12 @@ type fakeNode struct {
 	diesAfter int
 	changes   int
 	// dead says that the agent has died and was not restarted yet. With resets, the node dies too.
-	dead    bool
-	resets  bool
-	refused map[string]error
+	dead   bool
+	resets bool
+	// searches is how often pools were searched for on the disks. stopsAtSearch says that the node dies then.
+	searches      int
+	stopsAtSearch bool
+	refused       map[string]error
 	// also holds the findings of disks besides labels of pools.
 	also    map[string]host.Reason
 	swapped bool
@@ -132,6 +135,10 @@ func (n *fakeNode) Run(ctx context.Context, command zfs.Command) ([]byte, error)
 		return n.find(name).list(last), nil
 	}
 	if key == "zpool import" && strings.HasPrefix(args[len(args)-1], "/dev/disk/") {
+		if n.searches++; n.stopsAtSearch {
+			n.dead, n.resets = true, true
+			return nil, &zfs.Error{Kind: zfs.Cancelled, Command: command.String(), Err: context.Canceled}
+		}
 		return n.importable(command)
 	}
 	n.commands = append(n.commands, command.String())

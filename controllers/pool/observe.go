@@ -113,7 +113,7 @@ func (r *Reconciler) observeLook(ctx context.Context, state *observed) error {
 }
 
 // observeAbsent searches for the pool on its disks. It checks them first: ZFS would search a silent disk forever, and block every other
-// pool of the node meanwhile.
+// pool of the node meanwhile. And the kernel reads in each pool that it finds: a broken one may stop the node.
 func (r *Reconciler) observeAbsent(ctx context.Context, state *observed) error {
 	claimed := objects.ClaimedDevices(state.Pool)
 	err := r.survey(ctx, state, claimed)
@@ -128,10 +128,18 @@ func (r *Reconciler) observeAbsent(ctx context.Context, state *observed) error {
 			state.lookedOn = append(state.lookedOn, path)
 		}
 	}
-	if state.Importable, err = r.ZFS.Importable(ctx, naming.PoolName(state.Pool), state.lookedOn); err != nil {
-		return fmt.Errorf("look for pools that are not imported: %w", err)
+	if !slices.ContainsFunc(state.lookedOn, func(path string) bool { return !state.Disks[path].Blank() }) {
+		return nil
 	}
-	return nil
+	if state.Unsearched = state.StopsNode(); state.Unsearched {
+		return nil
+	}
+	return r.Attempts.Search(state.Pool.UID, func() error {
+		if state.Importable, err = r.ZFS.Importable(ctx, naming.PoolName(state.Pool), state.lookedOn); err != nil {
+			return fmt.Errorf("look for pools that are not imported: %w", err)
+		}
+		return nil
+	})
 }
 
 // observeMounts compares the mounts that ZFS reports with those of the node.

@@ -52,7 +52,7 @@ func noErrors(facts Facts) []Finding {
 		return nil
 	}
 	return []Finding{{Level: Bad, About: "Errors", Measured: strings.Join(failed, "; "), beyond: 1e9,
-		Means: "The storage, or the database on it, has failed requests.",
+		Means: "The storage, or the database on it, has failed requests or lost a disk.",
 		Do:    "Look at the kernel's log of the node before you trust it with data."}}
 }
 

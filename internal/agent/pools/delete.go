@@ -28,6 +28,9 @@ func deletedPool(state State) Decision {
 		return stall(v1alpha1.ReasonPoolUnhealthy, "the remains of pool %s are unknown: %s. Bring the disk back, or %s", naming.PoolName(pool),
 			silence, objects.ReleaseCommand(pool))
 	}
+	if state.Unsearched {
+		return *state.stopsNode()
+	}
 	if guid := state.ownGUID(); guid != "" && state.Live == nil {
 		decision := importPool(state, guid)
 		if len(decision.Actions) == 0 { // it must not be imported

@@ -39,14 +39,17 @@ type State struct {
 	HostName string
 	// Live is the imported pool with the name of the object's pool, whoever created it.
 	Live *LivePool
-	// Importable are the pools on the node's disks that are not imported. Only read without a live pool.
+	// Importable are the pools on the node's disks that are not imported. Only read without a live pool. Unsearched says that the disks
+	// were not searched for them: to find them, the kernel reads in a pool as for an import, and the node stops with this one.
 	Importable []zfs.Importable
+	Unsearched bool
 	// Disks by path: those of the spec, of the live pool and of the rivals. Only read if the spec and the live pool do not have the
 	// same disks under the same paths.
 	Disks map[string]Disk
 	// Rivals are the other BenchmarkPools of the node. Read whenever Disks are.
 	Rivals []v1alpha1.BenchmarkPool
-	// Stopped is how often the node has stopped while the pool was created or imported, or right afterwards. Only read without a live pool.
+	// Stopped is how often the node has stopped while the pool was searched for, created or imported, or right afterwards. Only read without
+	// a live pool.
 	Stopped int
 	// Released says that the node has a record of the release of this object: it is back from a backup of the cluster. Only read if the object
 	// is being deleted.
@@ -236,6 +239,9 @@ func absentPool(state State) Decision {
 			return stall(v1alpha1.ReasonPoolConflict, "%s", conflict)
 		}
 		return stall(v1alpha1.ReasonPoolDeviceRefused, "pool %s is neither created nor imported: %s", naming.PoolName(state.Pool), silence)
+	}
+	if state.Unsearched {
+		return *state.stopsNode()
 	}
 	if guid := state.ownGUID(); guid != "" {
 		return importPool(state, guid)
