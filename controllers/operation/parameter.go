@@ -207,10 +207,9 @@ func (r *Reconciler) restore(record *parameterRecord) error {
 		// If the kernel rejected the new value, there is nothing to restore either. A value that another program has set stays.
 		if now != record.Earlier && record.Changed == "" {
 			record.Restoring = true
-			if err := r.writeRecord(*record); err != nil {
-				return err
-			}
-			if err := r.putBack(file, *record); err != nil {
+			unrecorded := r.writeRecord(*record)
+			// If the disk of the node is full, the other pools get their value back nevertheless.
+			if err := errors.Join(unrecorded, r.putBack(file, *record)); err != nil {
 				return err
 			}
 		}

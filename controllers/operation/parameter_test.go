@@ -249,3 +249,40 @@ func TestWayBack(t *testing.T) {
 		}
 	}
 }
+
+// TestAParameterIsRestoredOnAFullNode: the record cannot be written, because the disk of the node is full. The other pools get the earlier
+// value back nevertheless, and the operation ends once there is space.
+func TestAParameterIsRestoredOnAFullNode(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["moduleParameter"].action))
+	for range 3 {
+		if _, err := w.turn("op"); err != nil {
+			t.Fatal(err)
+		}
+		w.rest("op")
+	}
+	if value := w.node.read(t, "/sys/module/zfs/parameters/zfs_txg_timeout"); value == "5" {
+		t.Fatal("the parameter is not set")
+	}
+	records, err := filepath.Glob(filepath.Join(w.node.root, parameterFolder, "*.json"))
+	if err != nil || len(records) != 1 {
+		t.Fatalf("records %q: %v", records, err)
+	}
+	draft := records[0] + ".new"
+	if err := os.MkdirAll(filepath.Join(draft, "full"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cancel(t, w, "op")
+	if _, err := w.turn("op"); err == nil {
+		t.Error("the missing record is not reported")
+	}
+	if value := w.node.read(t, "/sys/module/zfs/parameters/zfs_txg_timeout"); value != "5" {
+		t.Errorf("the parameter is %s", value)
+	}
+	if err := os.RemoveAll(draft); err != nil {
+		t.Fatal(err)
+	}
+	if operation := w.settle("op"); operation.Status.Outcome == "" {
+		t.Errorf("the operation does not end: %+v", operation.Status)
+	}
+	checkParameter(t, w, nil)
+}
