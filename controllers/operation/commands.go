@@ -107,12 +107,13 @@ func (r *Reconciler) stopScrub(ctx context.Context, state operations.State, _ op
 	return r.proven(ctx, state, func() error { return r.ZFS.Scrub(ctx, state.Live.Name, zfs.ScrubStop) })
 }
 
+// startTrim and cancelTrim ask the disks first: the kernel waits for them while it holds the lock that the commands of all pools need.
 func (r *Reconciler) startTrim(ctx context.Context, state operations.State, action operations.Action) error {
-	return r.proven(ctx, state, func() error { return r.ZFS.Trim(ctx, state.Live.Name, action.Member, zfs.TrimStart) })
+	return r.answered(ctx, state, func() error { return r.ZFS.Trim(ctx, state.Live.Name, action.Member, zfs.TrimStart) })
 }
 
 func (r *Reconciler) cancelTrim(ctx context.Context, state operations.State, action operations.Action) error {
-	return r.proven(ctx, state, func() error { return r.ZFS.Trim(ctx, state.Live.Name, action.Member, zfs.TrimCancel) })
+	return r.answered(ctx, state, func() error { return r.ZFS.Trim(ctx, state.Live.Name, action.Member, zfs.TrimCancel) })
 }
 
 func (r *Reconciler) removeVdev(ctx context.Context, state operations.State, action operations.Action) error {

@@ -14,9 +14,12 @@ import (
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
 	"github.com/storagebench/storagebench/internal/agent/operations"
+	"github.com/storagebench/storagebench/internal/spelling"
+	"github.com/storagebench/storagebench/internal/zfs"
 )
 
-// jobs are the background jobs of this agent, by the UID of their operation. Each runs in its own goroutine.
+// jobs are the background jobs of this agent, by the UID of their operation. Each runs in its own goroutine, and ends when its work and all
+// programs that the work has started have ended.
 type jobs struct {
 	mutex sync.Mutex
 	all   map[types.UID]*job
@@ -59,6 +62,22 @@ func (j *job) report(progress v1alpha1.OperationProgress) {
 	j.state.Progress = &progress
 }
 
+// hangs reports that a program of the job hangs in the kernel, although the work has ended.
+func (j *job) hangs(err error) {
+	message := "waiting for a program that hangs in the kernel and may still take effect"
+	if err != nil {
+		message += ": " + err.Error()
+	}
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	progress := v1alpha1.OperationProgress{}
+	if j.state.Progress != nil {
+		progress = *j.state.Progress
+	}
+	progress.Message = spelling.Shorten(message, 256)
+	j.state.Progress = &progress
+}
+
 // look returns the state of an operation's job, or nil if there is none.
 func (j *jobs) look(operation types.UID) *operations.Job {
 	j.mutex.Lock()
@@ -83,7 +102,8 @@ func (j *jobs) start(operation *v1alpha1.PoolOperation, now clock.PassiveClock, 
 		j.all = map[types.UID]*job{}
 	}
 	// It outlives the reconcile that starts it.
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, unended := zfs.FollowUnended(context.Background())
+	ctx, cancel := context.WithCancel(ctx)
 	reference := &v1alpha1.PoolOperation{}
 	reference.Name = operation.Name
 	begun := &job{name: operation.Name, stop: make(chan struct{}), cancel: cancel, done: make(chan struct{}),
@@ -101,6 +121,10 @@ func (j *jobs) start(operation *v1alpha1.PoolOperation, now clock.PassiveClock, 
 	go func() {
 		result, err := what.do(ctx, begun)
 		cancel()
+		if unended.Any() { // it may still take effect, such as a disk that goes offline when it responds again
+			begun.hangs(err)
+			unended.Wait()
+		}
 		begun.finish(result, err, now.Now())
 		j.announce(reference)
 	}()

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,6 +56,11 @@ type fakeNode struct {
 	swapped   bool
 	// blocked are disks that were opened while they were offline: they could not come back in that moment.
 	blocked []string
+	// hangs is the beginning of commands that hang in the kernel until the disks respond.
+	hangs    string
+	responds chan struct{}
+	// silent says that the disks do not respond.
+	silent atomic.Bool
 	// usedSince says that the disks got users after they were checked.
 	usedSince bool
 	// meanwhile happens before each look for the users of a pool.
@@ -309,12 +315,29 @@ func (n *fakeNode) Run(ctx context.Context, command zfs.Command) ([]byte, error)
 		return output, err
 	}
 	n.commands = append(n.commands, command.String())
+	if n.hangs != "" && strings.HasPrefix(command.String(), n.hangs) {
+		return nil, n.hang(ctx, command)
+	}
 	n.clock.Step(n.takes)
 	err := n.change(command)
 	if (err == nil || len(n.refuses) > 0) && !n.eventLocked() {
 		return nil, killed
 	}
 	return nil, err
+}
+
+// hang is a command that does not end in time. It takes effect once the disks respond.
+func (n *fakeNode) hang(ctx context.Context, command zfs.Command) error {
+	ended, responds := make(chan struct{}), n.responds
+	go func() {
+		<-responds
+		n.mutex.Lock()
+		_ = n.change(command)
+		n.mutex.Unlock()
+		close(ended)
+	}()
+	zfs.NoteUnended(ctx, ended)
+	return &zfs.Error{Kind: zfs.Timeout, Command: command.String(), ExitCode: -1}
 }
 
 func (n *fakeNode) kills(command zfs.Command) bool {
@@ -386,8 +409,13 @@ func (n *fakeNode) Identify(path string) (host.Disk, error) {
 	return host.Disk{Path: path, Number: path, Kernel: path, Serial: "serial", SizeBytes: 1 << 30}, n.refused[path]
 }
 
-// Answer answers.
-func (n *fakeNode) Answer(string) error { return nil }
+// Answer answers, unless the disks are silent.
+func (n *fakeNode) Answer(string) error {
+	if n.silent.Load() {
+		return host.Silent
+	}
+	return nil
+}
 
 func (n *fakeNode) Settle() {}
 

@@ -1,6 +1,8 @@
 package operation
 
 import (
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,5 +58,45 @@ func TestAnOfflineDiskIsNotOpened(t *testing.T) {
 	expect(t, w.settle("op"), "Succeeded", v1alpha1.ReasonSucceeded)
 	if len(w.node.blocked) > 0 || away < 2 {
 		t.Errorf("%v were opened in %d turns with a disk that is offline", w.node.blocked, away)
+	}
+}
+
+// TestADiskThatGoesOfflineLate: the command that takes the disk offline hangs in the kernel, and takes effect after the operation was
+// cancelled. The operation waits for that, and brings the disk back.
+func TestADiskThatGoesOfflineLate(t *testing.T) {
+	w := newWorld(t, wanted("op", acts()["offlineDevice"].action))
+	w.node.hangs, w.node.responds = "zpool offline", make(chan struct{})
+	hung := func() bool {
+		job := w.agent.jobs.look(w.get("op").UID)
+		return job != nil && job.Progress != nil && strings.Contains(job.Progress.Message, "hangs in the kernel")
+	}
+	for turns := 0; turns < 20 && w.node.count("zpool offline") == 0; turns++ {
+		if _, err := w.turn("op"); err != nil {
+			t.Fatal(err)
+		}
+		for waited := time.Now(); turns > 2 && !hung() && time.Since(waited) < 10*time.Second; {
+			runtime.Gosched()
+		}
+	}
+	if !hung() {
+		t.Fatalf("the command does not hang: %q", w.node.commands)
+	}
+	cancel(t, w, "op")
+	for range 5 {
+		if _, err := w.turn("op"); err != nil {
+			t.Fatal(err)
+		}
+		w.node.clock.Step(time.Minute)
+	}
+	if operation := w.get("op"); operation.Status.Outcome != "" || len(operation.Finalizers) == 0 {
+		t.Fatalf("the operation has ended, and the command has not: %+v", operation.Status)
+	}
+	if w.node.count("zpool offline") != 1 {
+		t.Errorf("commands %q", w.node.commands)
+	}
+	close(w.node.responds)
+	expect(t, w.settle("op"), "Cancelled", v1alpha1.ReasonCancelled)
+	if disk := w.node.pools[0].offline(); disk != nil {
+		t.Errorf("%s is offline", disk.path)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -390,4 +391,59 @@ func TestNoScoreOfNothing(t *testing.T) {
 			t.Errorf("metrics %+v", operation.Status.Metrics)
 		}
 	}
+}
+
+// TestSilentDisksAreNotWaitedFor: some commands wait for the disks of the pool in the kernel, while the commands of all other pools wait for
+// them. They are not run while a disk does not respond, neither at the start of an operation nor at its end.
+func TestSilentDisksAreNotWaitedFor(t *testing.T) {
+	waits := func(w *world) (found []string) {
+		for _, command := range w.node.commands {
+			words := strings.Fields(command)
+			if words[0] == "zpool" && slices.Contains([]string{"create", "add", "attach", "replace", "offline", "online", "export", "import", "trim"},
+				words[1]) || strings.HasPrefix(command, "zpool remove ") && !strings.HasPrefix(command, "zpool remove -s") {
+				found = append(found, command)
+			}
+		}
+		return found
+	}
+	begun := 0
+	for name, one := range acts() {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, wanted("op", one.action))
+			if one.prepare != nil {
+				one.prepare(t, w)
+			}
+			before := len(waits(w))
+			w.node.silent.Store(true)
+			for range 4 {
+				_, _ = w.turn("op") // what waits for the disk is retried
+			}
+			if told := waits(w)[before:]; len(told) > 0 {
+				t.Errorf("commands %q", told)
+			}
+			w.node.silent.Store(false)
+			expect(t, w.settle("op"), "Succeeded", v1alpha1.ReasonSucceeded)
+			begun += len(waits(w)) - before
+		})
+	}
+	if begun < 6 {
+		t.Errorf("only %d commands that wait for disks: nothing is shown", begun)
+	}
+	w := newWorld(t, wanted("op", acts()["trim"].action))
+	for range 3 {
+		if _, err := w.turn("op"); err != nil {
+			t.Fatal(err)
+		}
+		w.rest("op")
+	}
+	w.node.silent.Store(true)
+	cancel(t, w, "op")
+	for range 3 {
+		_, _ = w.turn("op")
+	}
+	if w.node.count("zpool trim -c") != 0 {
+		t.Errorf("commands %q", w.node.commands)
+	}
+	w.node.silent.Store(false)
+	expect(t, w.settle("op"), "Cancelled", v1alpha1.ReasonCancelled)
 }
