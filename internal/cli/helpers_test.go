@@ -79,7 +79,10 @@ func file(t *testing.T, name, text string) string {
 type executor struct {
 	execute  func(context.Context, workload.Request, func(results.Progress)) (results.PhaseDocument, error)
 	requests []workload.Request
+	unready  error
 }
+
+func (e *executor) Ready(context.Context) error { return e.unready }
 
 func (e *executor) Execute(ctx context.Context, request workload.Request, progress func(results.Progress)) (results.PhaseDocument, error) {
 	e.requests = append(e.requests, request)

@@ -28,6 +28,8 @@ type PhaseExecutor interface {
 	// that there is no document and that a retry would fail. When the context ends, Execute stops everything that it has started,
 	// and only then returns. progress may be called from any goroutine.
 	Execute(ctx context.Context, request workload.Request, progress func(results.Progress)) (results.PhaseDocument, error)
+	// Ready returns an error if this machine lacks what every phase needs.
+	Ready(ctx context.Context) error
 }
 
 // DiskCheck decides whether a disk of this machine may be overwritten.
@@ -62,6 +64,9 @@ func (a *App) runLocal(ctx context.Context, file string, options runOptions) err
 	checked, standards, err := a.localExperiment(ctx, file, options)
 	if err != nil {
 		return err
+	}
+	if err := a.Local.Executor.Ready(ctx); err != nil {
+		return exitf(ExitError, "%w", err)
 	}
 	if err := a.clearLeftovers(options); err != nil {
 		return err

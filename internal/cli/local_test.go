@@ -145,8 +145,9 @@ func TestLocalVerdicts(t *testing.T) {
 			return document
 		}), fastEnough, ExitInvalid, []string{"the result belongs to another run or phase", "phase other"}},
 		{"cannot be executed", &executor{execute: func(context.Context, workload.Request, func(results.Progress)) (results.PhaseDocument, error) {
-			return results.PhaseDocument{}, errors.New("fio is not installed")
-		}}, fastEnough, ExitInvalid, []string{"it could not be executed: fio is not installed"}},
+			return results.PhaseDocument{}, errors.New("the request is incomplete")
+		}}, fastEnough, ExitInvalid, []string{"it could not be executed: the request is incomplete"}},
+		{"without fio", &executor{unready: errors.New("fio is not installed")}, fastEnough, ExitError, []string{"fio is not installed"}},
 		{"without gates", &executor{}, "", ExitPassed, []string{"here: Passed:"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

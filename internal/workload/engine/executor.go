@@ -72,6 +72,12 @@ func (e Executor) Execute(ctx context.Context, request workload.Request, progres
 	return document, document.Validate()
 }
 
+// Ready returns an error if fio, which every phase needs, does not work on this machine.
+func (e Executor) Ready(ctx context.Context) error {
+	_, err := fio.Program{Path: cmp.Or(e.FIO, "fio")}.Version(ctx)
+	return err
+}
+
 // kindOfPhase returns the kind of the phase, or an error for a request for which no document can be made.
 func kindOfPhase(request workload.Request) (string, error) {
 	if request.Run.Namespace == "" || request.Run.Name == "" || request.Run.UID == "" || request.Phase.Name == "" {
