@@ -3,7 +3,6 @@ package fio
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,40 +13,45 @@ import (
 // commands, leave the volume, or make the report unreadable.
 var allowed = allowedOptions()
 
-var (
-	amounts   = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?\s?([a-zA-Z]{0,3}|%)([,:-][0-9]+[a-zA-Z]{0,3})*$`)
-	flags     = regexp.MustCompile(`^[01]?$`)
-	modes     = regexp.MustCompile(`^(read|write|randread|randwrite|rw|readwrite|randrw)(:[0-9]+[a-zA-Z]?)?$`)
-	engines   = regexp.MustCompile(`^(psync|pvsync|pvsync2|sync|vsync|libaio|io_uring|posixaio)$`)
-	words     = regexp.MustCompile(`^[a-z_0-9]+$`)
-	splits    = regexp.MustCompile(`^[0-9]+[a-zA-Z]{0,3}(/[0-9]*)?([:,][0-9]+[a-zA-Z]{0,3}(/[0-9]*)?)*$`)
-	spreads   = regexp.MustCompile(`^(random|(zipf|pareto|normal|zoned|zoned_abs)(:[0-9a-zA-Z.,/:%]+)?)$`)
-	processes = regexp.MustCompile(`^[0-9][0-9,-]*$`)
-	sentences = regexp.MustCompile(`^[\w .,()+/-]{1,200}$`)
-	dataOnly  = regexp.MustCompile(`^data$`)
-	preAlloc  = regexp.MustCompile(`^(none|native|posix|keep|truncate|0|1)$`)
-	syncWords = regexp.MustCompile(`^(none|sync|dsync|0|1)$`)
-)
-
-func allowedOptions() map[string]*regexp.Regexp {
-	options := map[string]*regexp.Regexp{}
+func allowedOptions() map[string]values {
+	options := map[string]values{}
 	for _, group := range []struct {
-		values *regexp.Regexp
+		values values
 		names  string
 	}{
-		{amounts, `bs blocksize blockalign ba bsrange blocksize_range size io_size filesize file_size offset offset_increment offset_align
-			number_ios nrfiles openfiles iodepth iodepth_batch iodepth_batch_submit iodepth_batch_complete iodepth_batch_complete_min
-			iodepth_batch_complete_max iodepth_low numjobs loops runtime timeout ramp_time thinktime thinktime_spin
-			thinktime_blocks rwmixread rwmixwrite percentage_random perc_rand rate rate_min rate_iops rate_iops_min fsync fdatasync
-			buffer_compress_percentage buffer_compress_chunk dedupe_percentage dedupe_working_set_percentage randseed
-			allrandrepeat latency_target latency_window latency_percentile flow flow_id flow_sleep max_latency`},
-		{flags, `time_based stonewall wait_for_previous new_group group_reporting thread randrepeat norandommap softrandommap
+		{size, `offset_align buffer_compress_chunk`},
+		{blockSizes, `bs blocksize blockalign ba`},
+		{sizes, `rate rate_min`},
+		{sizeRanges, `bsrange blocksize_range`},
+		{sizeRange, `filesize file_size`},
+		{sizeShare, `size io_size offset offset_increment`},
+		{count, `number_ios nrfiles openfiles iodepth iodepth_batch iodepth_batch_submit iodepth_batch_complete iodepth_batch_complete_min
+			iodepth_batch_complete_max iodepth_low loops thinktime_blocks fsync fdatasync randseed flow flow_id flow_sleep`},
+		{counts, `rate_iops rate_iops_min`},
+		{plain(`[0-9]{1,18}`, fmt.Sprintf("write a whole number from 1 to %d", maxUserWorkers)), `numjobs`},
+		{percentage, `rwmixread rwmixwrite buffer_compress_percentage dedupe_percentage dedupe_working_set_percentage`},
+		{shares, `percentage_random perc_rand`},
+		{seconds, `runtime timeout ramp_time`},
+		{microtimes, `thinktime thinktime_spin latency_target latency_window max_latency`},
+		{percentile, `latency_percentile`},
+		{flag, `time_based stonewall wait_for_previous new_group group_reporting thread randrepeat norandommap softrandommap
 			refill_buffers scramble_buffers zero_buffers direct buffered invalidate end_fsync fsync_on_close
 			overwrite create_serialize create_fsync create_on_open hipri fixedbufs registerfiles nonvectored force_async
-			bs_unaligned blocksize_unaligned exitall latency_run`},
-		{modes, `rw readwrite`}, {engines, `ioengine`}, {splits, `bssplit`}, {spreads, `random_distribution`},
-		{words, `dedupe_mode file_service_type random_generator rw_sequencer rate_process thinktime_blocks_type cpus_allowed_policy`},
-		{processes, `cpus_allowed`}, {sentences, `description`}, {dataOnly, `filename`}, {preAlloc, `fallocate`}, {syncWords, `sync`},
+			bs_unaligned blocksize_unaligned exitall latency_run allrandrepeat`},
+		{plain(`(read|write|randread|randwrite|rw|readwrite|randrw)(:[0-9]{1,9}[kmg]?)?`,
+			"write read, write, randread, randwrite, rw or randrw"), `rw readwrite`},
+		{plain(`psync|pvsync|pvsync2|sync|vsync|libaio|io_uring|posixaio`,
+			"write psync, pvsync, pvsync2, sync, vsync, libaio, io_uring or posixaio"), `ioengine`},
+		{plain(split+`([:,]`+split+`)*`, "write sizes with their shares in percent, such as 4k/60:64k/40"), `bssplit`},
+		{plain(`random|(zipf|pareto|normal)(:[0-9]{1,9}(\.[0-9]{1,9})?(/[0-9]{1,9}(\.[0-9]{1,9})?)?)?|zoned(_abs)?:[0-9a-z/:,]+`,
+			"write random, zipf:1.2, pareto:0.9, normal:20, or zoned:50/5:30/15:20/80"), `random_distribution`},
+		{plain(`[a-z_0-9]+`, "write a word of fio's manual"),
+			`dedupe_mode file_service_type random_generator rw_sequencer rate_process thinktime_blocks_type cpus_allowed_policy`},
+		{plain(`[0-9][0-9,-]*`, "write the numbers of processors, such as 0-3"), `cpus_allowed`},
+		{plain(`[\w .,()+/-]{1,200}`, "write a plain sentence"), `description`},
+		{plain(`data`, "remove it (the jobs get their own files on the volume), or write filename=data for the data of a fill phase"), `filename`},
+		{plain(`none|native|posix|keep|truncate|0|1`, "write none, native, posix, keep or truncate"), `fallocate`},
+		{plain(`none|sync|dsync|0|1`, "write 0, 1, dsync or sync"), `sync`},
 	} {
 		for _, name := range strings.Fields(group.names) {
 			options[name] = group.values
@@ -55,6 +59,9 @@ func allowedOptions() map[string]*regexp.Regexp {
 	}
 	return options
 }
+
+// split is a block size with its share of the requests in percent. Without a share, it has its part of the rest.
+const split = `[0-9]{1,9}[kmg]?b?(/[0-9]{0,3})?`
 
 // remedies for options that people are likely to write. Everything else gets a general sentence.
 var remedies = refusedOptions()
@@ -94,12 +101,15 @@ func refusedOptions() map[string]string {
 }
 
 // Known reports whether a name is that of an option, allowed or not.
-func Known(name string) bool { return allowed[name] != nil || remedies[name] != "" }
+func Known(name string) bool {
+	_, may := allowed[name]
+	return may || remedies[name] != ""
+}
 
 // Refused says why a user's job file may not set an option, and what to do. Empty if it may.
 func Refused(option Option) string {
 	name, value := option.Name, option.Value
-	pattern, known := allowed[name]
+	may, known := allowed[name]
 	switch {
 	case !known && remedies[name] != "":
 		return fmt.Sprintf("%s is not allowed: %s", name, remedies[name])
@@ -111,24 +121,10 @@ func Refused(option Option) string {
 		return fmt.Sprintf("%s is not an allowed option in a job file: %s, or see docs/reference/runner.md for the list", name, remedy)
 	case !known:
 		return fmt.Sprintf("%.60q is not an option: write NAME=VALUE with fio's own name in lower case", name)
-	case !pattern.MatchString(value):
-		return fmt.Sprintf("%s=%.60q is not allowed: %s", name, value, valueRemedy(name))
+	case strings.ContainsAny(value, "$`'\"\\;"):
+		return fmt.Sprintf("%s=%.60q is not allowed: write a plain value as in fio's manual, without '$', quotes or paths", name, value)
+	case !may.pattern.MatchString(value):
+		return fmt.Sprintf("%s=%.60q is not allowed: %s", name, value, may.instead(name, value))
 	}
 	return ""
-}
-
-func valueRemedy(name string) string {
-	switch name {
-	case "ioengine":
-		return "write psync, pvsync, pvsync2, sync, vsync, libaio, io_uring or posixaio"
-	case "rw", "readwrite":
-		return "write read, write, randread, randwrite, rw or randrw"
-	case "filename":
-		return "remove it (the jobs get their own files on the volume), or write filename=data for the data of a fill phase"
-	case "fallocate":
-		return "write none, native, posix, keep or truncate"
-	case "sync":
-		return "write 0, 1, dsync or sync"
-	}
-	return "write a plain value as in fio's manual, without '$', quotes or paths"
 }

@@ -72,7 +72,7 @@ size=1g
 [oltp]
 rw=randrw:4
 rwmixread=70
-bs=4k-16k
+bsrange=4k-16k
 numjobs=4
 [log]
 filename=data
@@ -164,7 +164,7 @@ func TestJobsEndWithASync(t *testing.T) {
 
 func TestUnsized(t *testing.T) {
 	for text, says := range map[string]string{
-		"[a]\nrw=read\nsize=64m": "", "[global]\nfilesize=1G\n[a]\nrw=read": "", "[a]\nfilename=data": "", "[a]\nsize=10MiB": "",
+		"[a]\nrw=read\nsize=64m": "", "[global]\nfilesize=1G\n[a]\nrw=read": "", "[a]\nfilename=data": "", "[a]\nsize=10MB": "",
 		"[a]\nrw=read": "job [a] does not say", "[a]\nsize=0": "job [a] does not say", "[a]\nsize=1m\n[b]\nrw=read": "job [b] does not say",
 		"[a]\nsize=50%": "job [a]: size=50% refers to a file that does not exist yet", "[a]\nsize=50%\nfilename=data": "",
 	} {

@@ -70,21 +70,17 @@ func canonical(name string) string {
 // mostBytes is more than any volume, and small enough that the sum over all jobs of a file does not overflow.
 const mostBytes = 1 << 56
 
-var plainSize = regexp.MustCompile(`^([0-9]{1,17})([kmgtp]?)(i?)b?$`)
+var plainSize = regexp.MustCompile(`^([0-9]{1,18})([kmgtp]?)b?$`)
 
-// leastBytes reads a size. For fio, k is 1024 and ki is 1000. 0 if it is not a plain size.
+// leastBytes reads a size. For fio, k is 1024. 0 if it is not a plain size, such as a share.
 func leastBytes(text string) int64 {
 	match := plainSize.FindStringSubmatch(strings.ToLower(text))
 	if match == nil {
 		return 0
 	}
-	bytes, _ := strconv.ParseInt(match[1], 10, 64) // at most 17 digits
-	unit := int64(1024)
-	if match[3] != "" {
-		unit = 1000
-	}
+	bytes, _ := strconv.ParseInt(match[1], 10, 64) // at most 18 digits
 	for range max(0, strings.Index("-kmgtp", match[2])) {
-		bytes = min(bytes, mostBytes/unit) * unit
+		bytes = min(bytes, mostBytes/1024) * 1024
 	}
 	return min(bytes, mostBytes)
 }

@@ -10,7 +10,6 @@ func TestLaidOut(t *testing.T) {
 		"[a]\nsize=5g":              5 * gib, // fio reads
 		"[global]\nsize=1g\nrw=randrw:8\n[a]\nnumjobs=4\n[b]\nsize=2GB": 6 * gib,
 		"[a]\nreadwrite=rw\nsize=1048576":                               1 << 20,
-		"[a]\nrw=read\nsize=1GiB":                                       1e9, // to fio, a Gi is less than a G
 		"[a]\nrw=write\nsize=5g":                                        0,   // it may end before
 		"[a]\nrw=randwrite\nsize=5g\noverwrite=1":                       5 * gib,
 		"[a]\nrw=read\nfilename=data\nsize=5g":                          0,
