@@ -15,15 +15,24 @@ type UserJob struct {
 
 // Jobs returns the jobs of the file, each with the options of [global].
 func (f UserFile) Jobs() []UserJob {
-	var jobs []UserJob
-	for _, section := range f.Sections {
-		job := UserJob{section.Name, map[string]string{}}
-		for _, option := range slices.Concat(f.Global, section.Options) {
-			job.Set[canonical(option.Name)] = option.Value
-		}
-		jobs = append(jobs, job)
+	jobs := make([]UserJob, len(f.Sections))
+	for i, section := range f.Sections {
+		jobs[i] = f.job(section)
 	}
 	return jobs
+}
+
+func (f UserFile) job(section Section) UserJob {
+	return JobOf(section.Name, slices.Concat(f.Global, section.Options))
+}
+
+// JobOf returns a job with these options.
+func JobOf(name string, options []Option) UserJob {
+	job := UserJob{name, map[string]string{}}
+	for _, option := range options {
+		job.Set[canonical(option.Name)] = option.Value
+	}
+	return job
 }
 
 // Mode returns the rw of the job without the part after a colon. Without rw, a job reads.
@@ -32,16 +41,8 @@ func (j UserJob) Mode() Mode {
 	return Mode(cmp.Or(mode, string(Read)))
 }
 
-// Ramp is the ramp_time of the job. Equal times such as 30 and 30s are spelt alike.
-func (j UserJob) Ramp() string {
-	text := cmp.Or(j.Set["ramp_time"], "0")
-	for _, unit := range []string{"", "s"} { // without a unit, fio counts in seconds
-		if ramp, err := time.ParseDuration(text + unit); err == nil {
-			return ramp.String()
-		}
-	}
-	return text
-}
+// Ramp is the ramp_time of the job.
+func (j UserJob) Ramp() time.Duration { return readSeconds(j.Set["ramp_time"]) }
 
 // Reads reports whether the job reads.
 func (j UserJob) Reads() bool { return j.Mode() != Write && j.Mode() != RandomWrite }

@@ -163,34 +163,21 @@ func ReadOption(line string) Option {
 // Unsized says which job would make a file without a size, and what to write instead. Empty if none does. On a device, jobs use all of it.
 func (f UserFile) Unsized() string {
 	for _, section := range f.Sections {
-		options := slices.Concat(f.Global, section.Options)
-		if slices.ContainsFunc(options, Option.sizes) {
+		job := f.job(section)
+		if _, ofFill := job.Set["filename"]; ofFill {
 			continue
 		}
-		if share := slices.IndexFunc(options, Option.isShare); share >= 0 {
-			return "job [" + section.Name + "]: " + options[share].Name + "=" + options[share].Value + " refers to a file that does not exist " +
-				"yet: write the size itself, such as size=64m"
+		if share := job.Set["size"]; strings.HasSuffix(share, "%") {
+			return "job [" + section.Name + "]: size=" + share + " refers to a file that does not exist yet: write the size itself, such as " +
+				"size=64m"
+		}
+		if job.fileBytes(true) > 0 {
+			continue
 		}
 		return "job [" + section.Name + "] does not say how large its file is: write size=64m in it (or in [global]), also for a file that an " +
 			"earlier phase has made, or filename=data for the data of a fill"
 	}
 	return ""
-}
-
-// isShare reports whether an option sets a size in percent, which refers to a file that does not exist yet.
-func (o Option) isShare() bool {
-	return slices.Contains([]string{"size", "filesize", "file_size"}, o.Name) && strings.HasSuffix(o.Value, "%")
-}
-
-// sizes reports whether an option sets the size of a job's files.
-func (o Option) sizes() bool {
-	switch o.Name {
-	case "filename":
-		return true
-	case "size", "filesize", "file_size":
-		return strings.Trim(o.Value, "0kmgtpibKMGTPIB") != "" && !o.isShare()
-	}
-	return false
 }
 
 // Paced are the jobs that send their requests at a fixed rate.

@@ -39,7 +39,7 @@ func workloadTime(phase *v1alpha1.Phase) time.Duration {
 	if rule := phase.Measure.SteadyState; rule != nil {
 		rounds = max(1, time.Duration(rule.WindowRounds))
 	}
-	return traits.RampUp + traits.Duration*rounds
+	return traits.RampUp + (traits.Duration+traits.Least)*rounds
 }
 
 // Defaults of the API for the deadlines of a phase. DefaultDeadline may exceed the admin's limit (max-hold), which then ends the phase.

@@ -20,6 +20,12 @@ func TestDeadlinesOfWorkloads(t *testing.T) {
 			}
 		}
 	}
+	jobs := func(text string) func(*spec) {
+		return func(s *spec) {
+			s.Phases[1].Measure.Workload = v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFile: text}}
+			s.Phases[1].Deadline = runstest.Lasting(time.Minute)
+		}
+	}
 	foresee(t, map[string]foreseen{
 		"in time": {measuring(5*time.Minute, 0, 6*time.Minute), ""},
 		"too late": {measuring(5*time.Minute, 0, time.Minute),
@@ -40,6 +46,9 @@ func TestDeadlinesOfWorkloads(t *testing.T) {
 			s.Phases[1].Measure.Operate = &v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
 			s.Phases[1].Measure.OperateAfter, s.Phases[1].Measure.Until = runstest.Lasting(time.Minute), v1alpha1.UntilOperationEnds
 		}, ""},
-		"a scan": {func(s *spec) { s.Phases[1].Deadline = runstest.Lasting(time.Minute) }, ""},
+		"jobs that are too late": {jobs("[a]\nrw=write\nsize=1m\nruntime=30\ntime_based\n[b]\nrw=write\nsize=1m\nruntime=40\ntime_based\nstonewall"),
+			"spec.phases[1].deadline: takes 1m10s"},
+		"jobs that may end early": {jobs("[a]\nrw=write\nsize=1m\nruntime=30\n[b]\nrw=write\nsize=1m\nruntime=40\ntime_based\n"), ""},
+		"a scan":                  {func(s *spec) { s.Phases[1].Deadline = runstest.Lasting(time.Minute) }, ""},
 	})
 }

@@ -179,6 +179,10 @@ func (l *level) measure(given *v1alpha1.Workload) string {
 		return l.lacks(files*blockOf(given.Metadata.FileSize, 4<<10), l.half(), "the files of metadata need", "fill less, write less")
 	case given.FIO != nil && !l.block: // jobs on a device use all of it, and lay out no files
 		file, _ := fio.ParseUserFile(given.FIO.JobFile) // an invalid file is reported elsewhere
+		if needed, job := file.DataBytes(); l.data > 0 && l.most > 0 && !l.compressible && needed > l.data {
+			return fmt.Sprintf("job [%s] needs %s of data, and at most %s was written before: remove its size, so that it uses all of the data, or "+
+				"fill more", job, quantity(needed), quantity(l.data))
+		}
 		return l.lacks(file.LaidOut(), l.room(), "the files of its jobs need", "write a smaller size in the job file, fill less")
 	case given.Postgres != nil:
 		return l.database(given.Postgres)

@@ -56,10 +56,25 @@ func TestFills(t *testing.T) {
 	}
 	lasting := &v1alpha1.Duration{Duration: metav1.Duration{Duration: time.Minute}}
 	foresee(t, map[string]foreseen{
-		"higher":       {func(s *spec) { s.Phases = append(s.Phases, fill("more", "76%")) }, ""},
-		"lower":        {func(s *spec) { s.Phases = append(s.Phases, fill("less", "40%")) }, "spec.phases[2]: it fills to 40%, and phase fill has filled to 50% before"},
-		"no share":     {func(s *spec) { s.Phases = append(s.Phases, fill("more", "500%")) }, ""}, // the API refuses it
-		"the same":     {func(s *spec) { s.Phases = append(s.Phases, fill("again", "50%")) }, "spec.phases[2]: nothing is left to write"},
+		"higher":   {func(s *spec) { s.Phases = append(s.Phases, fill("more", "76%")) }, ""},
+		"lower":    {func(s *spec) { s.Phases = append(s.Phases, fill("less", "40%")) }, "spec.phases[2]: it fills to 40%, and phase fill has filled to 50% before"},
+		"no share": {func(s *spec) { s.Phases = append(s.Phases, fill("more", "500%")) }, ""}, // the API refuses it
+		"the same": {func(s *spec) { s.Phases = append(s.Phases, fill("again", "50%")) }, "spec.phases[2]: nothing is left to write"},
+		"jobs that need more than the fill": {func(s *spec) {
+			sized(s, 4*gib)
+			s.Phases = list(amount("fill", gib), jobs("[a]\nrw=read\nfilename=data\n[b]\nrw=read\nfilename=data\nsize=2g"))
+		}, "spec.phases[1]: job [b] needs 2Gi of data, and at most 1Gi was written before: remove its size"},
+		"jobs that need no more": {func(s *spec) {
+			sized(s, 4*gib)
+			s.Phases = list(amount("fill", 2*gib), jobs("[a]\nrw=read\nfilename=data\nsize=1g\noffset=1g"))
+		}, ""},
+		"jobs after a fill of unknown size": {func(s *spec) {
+			s.Phases = list(fill("fill", "50%"), jobs("[a]\nrw=read\nfilename=data\nsize=100g"))
+		}, ""},
+		"jobs with many files": {func(s *spec) {
+			sized(s, 4*gib)
+			s.Phases = list(jobs("[a]\nrw=randwrite\noverwrite=1\nfilesize=100m\nnrfiles=50"))
+		}, "spec.phases[0]: the files of its jobs need 5000Mi"},
 		"after a copy": {func(s *spec) { s.Phases = append(s.Phases, copied, fill("again", "50%")) }, ""},
 		"after a copy beside several workloads": {func(s *spec) {
 			s.Phases[1].Measure = &v1alpha1.MeasurePhase{Operate: &copied.Operate.PoolAction, Workloads: []v1alpha1.NamedWorkload{

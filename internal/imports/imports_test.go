@@ -221,6 +221,7 @@ func TestRefused(t *testing.T) {
 		"[a]\nbs=4k\n":                                           "[a] does not say how large its file is: write size=1g",
 		"[a]\nsize=10%\n":                                        "[a]: size=10% refers to a file that does not exist yet: write the size itself",
 		"[global]\nsize=50%\n[w]\n":                              "[w]: size=50% refers to a file",
+		"[global]\nsize=1g\n[w]\nsize=50%\n":                     "[w]: size=50% refers to a file", // the last one counts
 		"[a]\nsize=1g\nioengine=mmap\n":                          `these options can decide what is measured, but are not allowed: ioengine="mmap" is not allowed`,
 		"[a]\nsize=1g\nrw=trim\nbs=4k|8k\n":                      `rw="trim" is not allowed: write read, write, randread, randwrite, rw or randrw; bs="4k|8k"`,
 		"[a]\nsize=1g\nrate_iops=x\n":                            `rate_iops="x"`,
@@ -323,6 +324,19 @@ func TestNeedsMore(t *testing.T) {
 		found, err := Read(name, text, opener)
 		if got, more := found.NeedsMore(resource.MustParse("2Gi")); err != nil || got != needs || !more {
 			t.Errorf("%s: %s %v %v", name, got, more, err)
+		}
+	}
+}
+
+// TestRoomForAllFiles: the volume holds the files of all jobs, and the part before an offset.
+func TestRoomForAllFiles(t *testing.T) {
+	for text, want := range map[string]string{
+		"[a]\nsize=1g": "2Gi", "[a]\nfilesize=100m\nnrfiles=40\n": "5Gi", "[a]\nsize=64m\noffset=3g\n": "4Gi", "[a]\nfilesize=1m-2g\n": "3Gi",
+		"[a]\nsize=1g\nnumjobs=4\n[b]\nsize=1g": "7Gi",
+	} {
+		b, err := Read("x", []byte(text), nil)
+		if err != nil || b.Size != want {
+			t.Errorf("%q: %+v, %v, want a volume of %s", text, b, err, want)
 		}
 	}
 }

@@ -50,9 +50,8 @@ const maxPhases = 15
 // to its own jobs.
 func (b *Benchmark) setPhases(jobs *jobFile) error {
 	for _, section := range jobs.sections {
-		size, workers := jobs.extent(section)
 		if !b.Block && !slices.Contains(slices.Concat(jobs.global, section.Options), usesData) {
-			b.Files += size * workers
+			b.Files += float64(jobs.of(section).Space())
 		}
 	}
 	stages := jobs.stages()
@@ -211,25 +210,26 @@ func (j *jobFile) ownFiles(b *Benchmark) {
 
 // instead says which files the jobs of sections get in place of the one that they named.
 func (j *jobFile) instead(sections []*fio.Section) string {
-	jobs, largest, total, known := 0.0, 0.0, 0.0, true
+	var jobs, largest, total int64
+	known := true
 	for _, section := range sections {
-		size, workers := j.extent(section)
-		jobs, largest, total = jobs+workers, max(largest, size), total+size*workers
-		known = known && size > 0
+		job := j.of(section)
+		jobs, largest, total = jobs+job.Workers(), max(largest, job.FileBytes()), total+job.Space()
+		known = known && job.Space() > 0
 	}
 	switch {
 	case jobs <= 1:
 		return "each job gets files of its own on the volume; write filename=data for the data of a fill phase"
 	case !known || total > 1<<50:
-		return fmt.Sprintf("the %.0f jobs shared this file; here each has its own; write filename=data for the data of a fill phase", jobs)
+		return fmt.Sprintf("the %d jobs shared this file; here each has its own; write filename=data for the data of a fill phase", jobs)
 	}
-	return fmt.Sprintf("the %.0f jobs shared this file; here each has its own, %s in all. To share one again, add the phase "+
+	return fmt.Sprintf("the %d jobs shared this file; here each has its own, %s in all. To share one again, add the phase "+
 		"{name: fill, fill: {size: %s}} before and write filename=data", jobs, binary(total), binary(largest))
 }
 
 // binary formats a size, such as 10Gi.
-func binary(bytes float64) string {
-	return resource.NewQuantity(int64(bytes), resource.BinarySI).String()
+func binary(bytes int64) string {
+	return resource.NewQuantity(bytes, resource.BinarySI).String()
 }
 
 // place ensures that the jobs have data to read: on a device, that of a fill phase, otherwise files with a size.
@@ -239,22 +239,12 @@ func (j *jobFile) place(b *Benchmark) error {
 		return nil
 	}
 	for _, section := range j.sections {
-		sized, share := false, ""
-		for _, option := range slices.Concat(j.global, section.Options) {
-			if !slices.Contains([]string{"size", "filesize", "file_size"}, option.Name) {
-				continue
-			}
-			if bytes, _ := amount(option.Value); bytes > 0 {
-				sized = true
-			} else if strings.HasSuffix(option.Value, "%") {
-				share = option.Name + "=" + option.Value
-			}
-		}
+		job := j.of(section)
+		share := job.Set["size"]
 		switch {
-		case sized:
-		case share != "":
-			return fmt.Errorf("[%s]: %s refers to a file that does not exist yet: write the size itself, such as size=1g", section.Name, share)
-		default:
+		case strings.HasSuffix(share, "%"):
+			return fmt.Errorf("[%s]: size=%s refers to a file that does not exist yet: write the size itself, such as size=1g", section.Name, share)
+		case job.FileBytes() == 0:
 			return fmt.Errorf("[%s] does not say how large its file is: write size=1g into it or into [global]", section.Name)
 		}
 	}
@@ -297,35 +287,25 @@ func (j *jobFile) text() string {
 
 // volume returns a volume size with room for the files of all jobs, and a quarter to spare.
 func (j *jobFile) volume(b *Benchmark) string {
-	total := 0.0
+	var total int64
 	for _, section := range j.sections {
-		size, workers := j.extent(section)
-		if size <= 0 {
+		space := j.of(section).Space()
+		if space == 0 {
 			b.leave("the size of the volume: [%s] does not say how large its file is, so write a size that fits", section.Name)
 			return DefaultSize
 		}
-		total += size * workers
+		total += space
 	}
 	const gibibyte = 1 << 30
 	if total > 1<<50 {
 		b.leave("the size of the volume: the jobs ask for more than 1Pi, so write a size that fits")
 		return DefaultSize
 	}
-	return fmt.Sprintf("%dGi", int64(total*1.25/gibibyte)+1)
+	return fmt.Sprintf("%dGi", (total+total/4)/gibibyte+1)
 }
 
-// extent returns the size of the file of a job, or 0 if it is unknown, and the number of workers of the job.
-func (j *jobFile) extent(section *fio.Section) (size, workers float64) {
-	workers = 1
-	for _, option := range slices.Concat(j.global, section.Options) {
-		switch option.Name {
-		case "size", "filesize", "file_size":
-			size, _ = amount(option.Value)
-		case "numjobs":
-			workers, _ = strconv.ParseFloat(option.Value, 64)
-		}
-	}
-	return size, workers
+func (j *jobFile) of(section *fio.Section) fio.UserJob {
+	return fio.JobOf(section.Name, slices.Concat(j.global, section.Options))
 }
 
 var amountPattern = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kmgtKMGT]?)(?:[iI]?[bB]?)$`)

@@ -46,6 +46,8 @@ type Traits struct {
 	Refused func() string
 	// Postgres says that it needs the runner image with PostgreSQL.
 	Postgres bool
+	// Least is how long a measurement takes at least, if Duration does not say.
+	Least time.Duration
 	// Moves is roughly how many bytes it reads and writes outside of Duration, and Guess roughly how long a measurement takes if the spec does
 	// not say. Both are for estimates only.
 	Moves func(filledBytes int64) int64
