@@ -207,7 +207,7 @@ func readReport(path string, ended error, messages string, asked bool) (Report, 
 	case parseErr == nil && report.Err() != nil:
 		return report, report.Err()
 	case parseErr != nil && ended != nil:
-		return Report{}, fmt.Errorf("fio failed: %w: %s", ended, firstError(append(report.Notes, noteLines(output)...)))
+		return Report{}, failed(ended, append(report.Notes, noteLines(output)...))
 	case parseErr != nil:
 		return Report{}, parseErr
 	case asked:
@@ -215,14 +215,27 @@ func readReport(path string, ended error, messages string, asked bool) (Report, 
 	case signalled(report.Notes):
 		return report, &KilledError{Signal: syscall.SIGTERM}
 	case ended != nil:
-		return report, fmt.Errorf("fio failed: %w: %s", ended, firstError(report.Notes))
+		return report, failed(ended, report.Notes)
 	}
 	return report, nil
 }
 
+// ErrJobFile means that fio does not accept a job file: another attempt would fail too.
+var ErrJobFile = errors.New("fio cannot use the job file")
+
+// failed returns the error of a fio that has ended with an error and reports none in its jobs.
+func failed(ended error, notes []string) error {
+	if mentions(notes, "failed parsing") {
+		return fmt.Errorf("%w: %s", ErrJobFile, strings.Join(notes[:min(len(notes), 3)], "; "))
+	}
+	return fmt.Errorf("fio failed: %w: %s", ended, firstError(notes))
+}
+
 // signalled reports whether a signal ended fio early: after SIGTERM and SIGINT, its report looks as if all was well.
-func signalled(notes []string) bool {
-	return slices.ContainsFunc(notes, func(note string) bool { return strings.Contains(note, "terminating on signal") })
+func signalled(notes []string) bool { return mentions(notes, "terminating on signal") }
+
+func mentions(notes []string, words string) bool {
+	return slices.ContainsFunc(notes, func(note string) bool { return strings.Contains(note, words) })
 }
 
 func readBounded(path string) ([]byte, error) {

@@ -193,10 +193,12 @@ func TestRealFio(t *testing.T) {
 	}
 	mix.Duration = time.Minute
 	var last Usage
-	began := time.Now()
+	began, working := time.Now(), time.Time{}
 	report, err = program.Run(t.Context(), NewFile(mix), func(usage Usage) bool {
-		last = usage
-		return time.Since(began) > 1500*time.Millisecond
+		if last = usage; working.IsZero() && usage.ReadBytes > 0 { // on a busy machine, fio starts late
+			working = time.Now()
+		}
+		return !working.IsZero() && time.Since(working) > 1500*time.Millisecond
 	})
 	wall := time.Since(began)
 	if err != nil || wall > 30*time.Second {
@@ -213,6 +215,19 @@ func TestRealFio(t *testing.T) {
 	mix.Paths = []string{filepath.Join(t.TempDir(), "missing")}
 	if _, err := program.Run(t.Context(), NewFile(mix), nil); err == nil || !strings.Contains(err.Error(), "allow_file_create") {
 		t.Errorf("a missing file: %v", err)
+	}
+}
+
+// TestFioRefusesTheJobFile: what only fio itself knows to be wrong is not tried again.
+func TestFioRefusesTheJobFile(t *testing.T) {
+	path, err := exec.LookPath("fio")
+	if err != nil {
+		t.Skip("fio is not installed: apt-get install fio")
+	}
+	file := File{Sections: []Section{{Name: "a", Options: []Option{{"size", "1m"}, {"random_distribution", "zoned:50/5:30/15"}}}}}
+	_, err = (Program{Path: path, Scratch: t.TempDir()}).Run(t.Context(), file, nil)
+	if !errors.Is(err, ErrJobFile) || !strings.Contains(err.Error(), "add up to 100") {
+		t.Errorf("%v", err)
 	}
 }
 

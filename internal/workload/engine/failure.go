@@ -79,6 +79,8 @@ func classify(ctx context.Context, err error) (reason, message string) {
 		return ReasonInterrupted, fmt.Sprintf("the phase was stopped before its end: %v", context.Cause(ctx))
 	case errors.As(err, &known):
 		return known.reason, err.Error()
+	case errors.Is(err, fio.ErrJobFile):
+		return ReasonJobRefused, err.Error()
 	case errors.As(err, &killed):
 		return ReasonKilled, fmt.Sprintf("%v before it finished: check whether memory ran out, or what else killed it", err)
 	}

@@ -405,6 +405,7 @@ func TestUserJobs(t *testing.T) {
 	}
 	b.refused(userPhase("[a]\nexec_prerun=id\n"), ReasonJobRefused, "a job file runs no commands")
 	b.refused(userPhase("[a]\nrw=read\nfilename=data\nsize=1m\n"), ReasonNoData, "add a fill phase before")
+	b.refused(userPhase("[a]\nrw=read\nsize=1m\nrandom_distribution=zoned:50/5:30/15\n"), ReasonJobRefused, "add up to 100")
 	from := measurePhase(v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFileFrom: &v1alpha1.ConfigMapKey{Name: "jobs", Key: "a.fio"}}})
 	b.executor.File = filepath.Join(t.TempDir(), "file")
 	b.refused(from, ReasonJobRefused, "create the ConfigMap with that key")
