@@ -136,7 +136,7 @@ func bindLimits(options *controllers.Options) {
 		"how long a teardown without progress holds the node after the last pod of the run has stopped; 0 means forever")
 	flag.IntVar(&limits.NodesPerNamespace, "nodes-per-namespace", limits.NodesPerNamespace,
 		"nodes that the benchmarks of a namespace may hold and wait for at the same time; 0 means no limit")
-	flag.IntVar(&limits.LinePerNamespace, "line-per-namespace", limits.LinePerNamespace,
+	flag.IntVar(&limits.BenchmarksPerNamespace, "benchmarks-per-namespace", limits.BenchmarksPerNamespace,
 		"benchmarks of a namespace that may hold nodes or be queued at the same time; 0 means no limit")
 	flag.BoolFunc("keep-pools", "whether benchmarks may keep pools, and so hold their disks, from one scheduled experiment to the next "+
 		"(target.zfs.keepFor) or after their runs (retain) (defaults to true)", func(text string) error {
@@ -146,8 +146,8 @@ func bindLimits(options *controllers.Options) {
 	})
 	flag.Func("max-priority", "comma-separated list of NAMESPACE=NUMBER, or *=NUMBER for all others: the highest spec.priority of the "+
 		"benchmarks of a namespace (defaults to 0)", numbers(&limits.MaxPriority))
-	flag.Func("queue-weights", "comma-separated list of NAMESPACE=NUMBER, or *=NUMBER for all others: how many benchmarks of a namespace "+
-		"get a node for one of another namespace that waits for it (defaults to 1)", numbers(&limits.QueueWeights))
+	flag.Func("queue-weights", "comma-separated list of NAMESPACE=NUMBER, or *=NUMBER for all others: weight of a namespace in the queue of "+
+		"a node. With team-a=2, team-a gets two turns for each turn of another waiting namespace (defaults to 1)", numbers(&limits.QueueWeights))
 	flag.Func("priority-classes", "comma-separated list of PriorityClasses that workload pods may use (defaults to none)",
 		words(&limits.PriorityClasses))
 	flag.Func("toleration-keys",

@@ -39,7 +39,7 @@ type crowd struct {
 }
 
 func newCrowd(t *rapid.T) *crowd {
-	limits := []experiment.Limits{{}, {LinePerNamespace: 1}, {LinePerNamespace: 2, NodesPerNamespace: 4}, {NodesPerNamespace: 4},
+	limits := []experiment.Limits{{}, {BenchmarksPerNamespace: 1}, {BenchmarksPerNamespace: 2, NodesPerNamespace: 4}, {NodesPerNamespace: 4},
 		{QueueWeights: map[string]int32{"a": 3}, MaxPriority: map[string]int32{"b": 2}}}[rapid.IntRange(0, 4).Draw(t, "limits")]
 	c := &crowd{t: t, now: noon, limits: limits, index: line.New(limits), exist: map[types.NamespacedName]*v1alpha1.StorageBenchmark{},
 		shown: map[types.NamespacedName]*v1alpha1.StorageBenchmark{}, leases: map[string]experiment.LeaseState{},

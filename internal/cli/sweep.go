@@ -48,7 +48,7 @@ func (a *App) sweepCommand() *cobra.Command {
 		Long: `Run the StorageBenchmark of a file on every node with some labels, or on several disks of one node, one after another or some
 at a time, and compare what was measured. Each place gets a StorageBenchmark of its own, NAME-NODE, with a digest if that is too long. With
 --devices, each device takes the place of the one in spec.target.zfs.pool.vdevs. It needs the right to list nodes, also with --dry-run.
-Limits of the admin, such as linePerNamespace, also limit --parallel.
+Limits of the admin, such as benchmarksPerNamespace, also limit --parallel.
 
 ` + sweep.Rule + `
 A place whose storage has failed requests is named too, even if a later attempt worked.

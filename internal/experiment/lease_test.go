@@ -57,7 +57,7 @@ func newContest(t *rapid.T, fresh bool) *contest {
 		c.wishes, c.status = append(c.wishes, wish), append(c.status, v1alpha1.StorageBenchmarkStatus{})
 	}
 	c.told, c.most = make([]bool, len(c.wishes)), map[string]int{}
-	c.limits = []Limits{{}, {LinePerNamespace: 1}, {LinePerNamespace: 2, NodesPerNamespace: 4},
+	c.limits = []Limits{{}, {BenchmarksPerNamespace: 1}, {BenchmarksPerNamespace: 2, NodesPerNamespace: 4},
 		{NodesPerNamespace: 4}}[rapid.IntRange(0, 3).Draw(t, "limits")]
 	return c
 }

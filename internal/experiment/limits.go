@@ -29,8 +29,8 @@ type Limits struct {
 	TolerationKeys []string
 	// NodesPerNamespace is the number of nodes that the benchmarks of a namespace may hold and queue for at the same time.
 	NodesPerNamespace int
-	// LinePerNamespace is the number of benchmarks of a namespace that may hold nodes or be queued at the same time.
-	LinePerNamespace int
+	// BenchmarksPerNamespace is the number of benchmarks of a namespace that may hold nodes or be queued at the same time.
+	BenchmarksPerNamespace int
 	// ForbidKeeping forbids pools that hold their disks while no run uses them: because of target.zfs.keepFor between scheduled
 	// experiments, or because of spec.retain after a run.
 	ForbidKeeping bool
@@ -38,11 +38,11 @@ type Limits struct {
 
 // DefaultLimits suit a cluster with independent tenants.
 func DefaultLimits() Limits {
-	return Limits{MaxHold: 24 * time.Hour, MaxStartDeadline: time.Hour, NodesPerNamespace: 8, LinePerNamespace: 4}
+	return Limits{MaxHold: 24 * time.Hour, MaxStartDeadline: time.Hour, NodesPerNamespace: 8, BenchmarksPerNamespace: 4}
 }
 
 // PerNamespace reports whether namespaces have a limited share of the nodes and queues.
-func (l Limits) PerNamespace() bool { return l.LinePerNamespace > 0 || l.NodesPerNamespace > 0 }
+func (l Limits) PerNamespace() bool { return l.BenchmarksPerNamespace > 0 || l.NodesPerNamespace > 0 }
 
 // Validate returns an error for limits that would let nothing run, or that contain mistakes.
 func (l Limits) Validate() error {
@@ -60,7 +60,7 @@ func (l Limits) Validate() error {
 			"no limit",
 			l.MaxStartDeadline, foresee.DefaultStartDeadline)
 	}
-	if l.MaxHold < 0 || l.MaxStartDeadline < 0 || l.NodesPerNamespace < 0 || l.LinePerNamespace < 0 {
+	if l.MaxHold < 0 || l.MaxStartDeadline < 0 || l.NodesPerNamespace < 0 || l.BenchmarksPerNamespace < 0 {
 		return fmt.Errorf("a limit is negative: write 0 for no limit")
 	}
 	return l.validateShares()

@@ -130,7 +130,7 @@ func TestLimitsAreValid(t *testing.T) {
 		"toleration key \"\"":    {TolerationKeys: []string{""}},
 		"toleration key \"a*b\"": {TolerationKeys: []string{"a*b"}},
 		"without a name":         {PriorityClasses: []string{""}},
-		"negative":               {LinePerNamespace: -1},
+		"negative":               {BenchmarksPerNamespace: -1},
 		"maximum priority":       {MaxPriority: map[string]int32{"a": -1}},
 		"queue weight":           {QueueWeights: map[string]int32{"a": 0}},
 	} {

@@ -85,7 +85,7 @@ func newWorld(t *rapid.T) *world {
 		onNodes(w.benchmark, int32(2+w.draw(2, "size")))
 	}
 	w.nodes = slices.Clone(w.all)
-	w.limits = []Limits{{}, DefaultLimits(), {MaxHold: 40 * time.Minute, LinePerNamespace: 1, NodesPerNamespace: 3}}[w.draw(3, "limits")]
+	w.limits = []Limits{{}, DefaultLimits(), {MaxHold: 40 * time.Minute, BenchmarksPerNamespace: 1, NodesPerNamespace: 3}}[w.draw(3, "limits")]
 	w.benchmark.Finalizers = nil
 	if w.draw(2, "default class") == 0 && spec.Target.StorageClass != nil {
 		spec.Target.StorageClass.Name = ""

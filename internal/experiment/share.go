@@ -41,9 +41,9 @@ func stepShare(state State, decision *Decision) bool {
 		return true
 	}
 	switch wanted := nodeCount(state); {
-	case state.Limits.LinePerNamespace > 0 && benchmarks >= state.Limits.LinePerNamespace:
+	case state.Limits.BenchmarksPerNamespace > 0 && benchmarks >= state.Limits.BenchmarksPerNamespace:
 		return say("namespace %s has %s in the queue or on nodes, and the limit is %d", namespace,
-			spelling.Count(benchmarks, "benchmark"), state.Limits.LinePerNamespace)
+			spelling.Count(benchmarks, "benchmark"), state.Limits.BenchmarksPerNamespace)
 	case state.Limits.NodesPerNamespace > 0 && nodes > 0 && nodes+wanted > state.Limits.NodesPerNamespace:
 		return say("the benchmarks of namespace %s hold or wait for %d nodes, and the limit is %d; this one wants %d",
 			namespace, nodes, state.Limits.NodesPerNamespace, wanted)

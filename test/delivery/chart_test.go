@@ -124,8 +124,8 @@ func TestHelmRefuses(t *testing.T) {
 		{"limits.maxHolds=1h", "additional properties 'maxHolds' not allowed"},
 		{"limits.maxHold=forever", "maxHold"},
 		{"limits.teardownGrace=5x", "teardownGrace"},
-		{"limits.linePerNamespace=-1", "linePerNamespace"},
-		{"limits.linePerNamespace=1000000", "linePerNamespace"}, // arrives as 1e+06, which is no number for the manager
+		{"limits.benchmarksPerNamespace=-1", "benchmarksPerNamespace"},
+		{"limits.benchmarksPerNamespace=1000000", "benchmarksPerNamespace"}, // arrives as 1e+06, which is no number for the manager
 		{"limits.nodesPerNamespace=1000000", "nodesPerNamespace"},
 		{"limits.priorityClasses={System Critical}", "priorityClasses"},
 		{"limits.tolerationKeys={*}", "tolerationKeys"},

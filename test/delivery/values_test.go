@@ -66,7 +66,7 @@ var arrivals = []struct{ value, set, object, adds string }{
 	{"limits.maxStartDeadline", "limits: {maxStartDeadline: 2h}", deployment, setting("max-start-deadline", "2h")},
 	{"limits.teardownGrace", "limits: {teardownGrace: 6m}", deployment, setting("teardown-grace", "6m")},
 	{"limits.nodesPerNamespace", "limits: {nodesPerNamespace: 0}", deployment, setting("nodes-per-namespace", "0")},
-	{"limits.linePerNamespace", "limits: {linePerNamespace: 100000}", deployment, setting("line-per-namespace", "100000")},
+	{"limits.benchmarksPerNamespace", "limits: {benchmarksPerNamespace: 100000}", deployment, setting("benchmarks-per-namespace", "100000")},
 	{"limits.keepPools", "limits: {keepPools: false}", deployment, setting("keep-pools", "false")},
 	{"limits.maxPriority", `limits: {maxPriority: {team-a: 10, "*": 1}}`, deployment, setting("max-priority", "*=1,team-a=10")},
 	{"limits.queueWeights", "limits: {queueWeights: {team-a: 2}}", deployment, setting("queue-weights", "team-a=2")},

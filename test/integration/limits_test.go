@@ -62,7 +62,7 @@ func lasts(d time.Duration) *v1alpha1.Duration {
 func TestNamespaceLimit(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, inPhase("read", sim.Script{Hold: true}), "limit-other")
-	l.limits = experiment.Limits{LinePerNamespace: 1}
+	l.limits = experiment.Limits{BenchmarksPerNamespace: 1}
 	l.startManager(config)
 	first := l.submit("first", small)
 	l.running("read", 1)
