@@ -38,15 +38,20 @@ type Vdev struct {
 	DraidSpares *int32 `json:"draidSpares,omitempty"`
 }
 
+// AuxiliaryVdevType is the redundancy of a log or special vdev.
+//
+// +kubebuilder:validation:Enum=stripe;mirror
+// +kubebuilder:validation:MaxLength=8
+type AuxiliaryVdevType string
+
 // AuxiliaryVdev is a log or special vdev.
 //
 // +kubebuilder:validation:XValidation:rule="self.type != 'mirror' || self.devices.size() >= 2",message="give a mirror at least 2 devices, or write type: stripe"
-// +kubebuilder:validation:XValidation:rule="self.type in ['stripe', 'mirror']",message="write type: stripe or mirror"
 type AuxiliaryVdev struct {
 	// type is stripe or mirror. Defaults to stripe.
 	// +optional
 	// +default="stripe"
-	Type VdevType `json:"type,omitempty"`
+	Type AuxiliaryVdevType `json:"type,omitempty"`
 	// devices are the stable paths of the disks.
 	// +required
 	// +listType=set

@@ -85,9 +85,10 @@ type StorageBenchmarkSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Variants []Variant `json:"variants,omitempty"`
-	// matrix multiplies the variants: each path takes each of its values. Paths: storageClass.name, storageClass.size, pool.ashift,
-	// pool.properties.NAME, dataset.NAME, moduleParameters.NAME, and phases.PHASE.FIELD such as phases.fill.to or
-	// phases.tx.settings.shared_buffers. Write volumes.VOLUME. before pool or dataset for a volume other than data.
+	// matrix multiplies the variants: each path takes each of its values. Paths: storageClass.name, storageClass.size,
+	// storageClass.volumeMode, pool.ashift, pool.properties.NAME, dataset.NAME, moduleParameters.NAME, phases.PHASE.FIELD such as
+	// phases.fill.to or phases.tx.settings.shared_buffers, and phases.PHASE.WORKLOAD.FIELD for one of several workloads.
+	// Write volumes.VOLUME. before pool or dataset for a volume other than data.
 	// +optional
 	Matrix Matrix `json:"matrix,omitempty"`
 	// matrixMode is Product (each value of a path with each value of the others) or Zip (the first values of all paths together, then
@@ -207,8 +208,8 @@ type StorageBenchmarkStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	State string `json:"state,omitempty"`
-	// experiment is a hash of what is measured: target, variants, matrix, phases, repetitions, adaptive, order, seed, pod template,
-	// rerun annotation and scheduled time.
+	// experiment is a hash of what is measured: target with the contents of its StorageTargets, variants, matrix, phases, repetitions,
+	// adaptive, order, seed, pod template, UID of the object, rerun annotation and scheduled time.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Experiment string `json:"experiment,omitempty"`

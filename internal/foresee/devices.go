@@ -90,7 +90,7 @@ func planPool(volume, field string, pool *v1alpha1.PoolTemplate) *poolPlan {
 		}
 	}
 	for _, vdev := range pool.Special {
-		plan.special = append(plan.special, v1alpha1.Vdev{Type: vdev.Type, Devices: vdev.Devices})
+		plan.special = append(plan.special, v1alpha1.Vdev{Type: v1alpha1.VdevType(vdev.Type), Devices: vdev.Devices})
 		plan.note("special", vdev.Devices)
 	}
 	plan.note("cache", pool.Cache)

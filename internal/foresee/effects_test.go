@@ -136,7 +136,7 @@ func TestEffectsOfProperties(t *testing.T) {
 	type values = v1alpha1.MatrixValues
 	const b, c = "/dev/disk/by-id/b", "/dev/disk/by-id/c"
 	const at = "warning: spec.target.zfs.dataset.properties."
-	special := func(kind v1alpha1.VdevType, of properties, devices ...v1alpha1.DevicePath) func(*effectSpec) {
+	special := func(kind v1alpha1.AuxiliaryVdevType, of properties, devices ...v1alpha1.DevicePath) func(*effectSpec) {
 		return func(s *effectSpec) {
 			s.Target.ZFS.Pool.Special = []v1alpha1.AuxiliaryVdev{{Type: kind, Devices: devices}}
 			s.Target.ZFS.Dataset.Properties = of

@@ -150,7 +150,7 @@ var invalidDevices = []invalid{
 	{"raidz3-of-two", "pool", "spec.vdevs[0].type = raidz3",
 		"spec.vdevs[0]", "at least 4 devices"},
 	{"log-raidz", "pool", "spec.log[0].type = raidz1",
-		"spec.log[0]", "stripe or mirror"},
+		"spec.log[0].type", "supported values: \"stripe\", \"mirror\""},
 	{"log-mirror-of-one", "pool", "spec.log[0].type = mirror",
 		"spec.log[0]", "at least 2 devices"},
 	{"draid-fields", "pool", "spec.vdevs[0].draidSpares = 1",

@@ -149,9 +149,9 @@ func placeOf(kind, path string) string {
 func typeOf(field schema) string {
 	switch {
 	case field.Items != nil:
-		return "list of " + typeOf(*field.Items.Schema)
+		return "list of " + grouped(typeOf(*field.Items.Schema)) + limit(field.MinItems, field.MaxItems)
 	case field.AdditionalProperties != nil && field.AdditionalProperties.Schema != nil:
-		return "map of " + typeOf(*field.AdditionalProperties.Schema)
+		return "map of " + grouped(typeOf(*field.AdditionalProperties.Schema)) + limit(field.MinProperties, field.MaxProperties)
 	case field.Enum != nil:
 		var values []string
 		for i := range field.Enum {
@@ -166,6 +166,27 @@ func typeOf(field schema) string {
 		return fmt.Sprintf("%s, %.0f to %.0f", field.Type, *field.Minimum, *field.Maximum)
 	}
 	return field.Type
+}
+
+// grouped puts a type with a range or limit of its own in brackets, so that it is not taken for that of the list or map around it.
+func grouped(inner string) string {
+	if strings.Contains(inner, ",") {
+		return "(" + inner + ")"
+	}
+	return inner
+}
+
+// limit says how many entries a list or map may have. One that may not be empty is not marked: it is left out instead.
+func limit(least, most *int64) string {
+	switch {
+	case most == nil:
+		return ""
+	case least != nil && *least == *most:
+		return fmt.Sprintf(", exactly %d", *most)
+	case least != nil && *least > 1:
+		return fmt.Sprintf(", %d to %d", *least, *most)
+	}
+	return fmt.Sprintf(", at most %d", *most)
 }
 
 func value(of *apiextensions.JSON) string {

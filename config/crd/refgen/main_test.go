@@ -33,9 +33,9 @@ func TestRows(t *testing.T) {
 	for _, row := range []string{
 		"\n| `spec.repetitions` | integer, 1 to 50 | `6` | ",
 		"\n| `spec.order` | `Interleaved`, `Sequential` | `Interleaved` | ",
-		"\n| `spec.phases[]` | list of object |  | **Required.** ",
-		"\n| `spec.matrix.NAME` | map of list of string |  | ",
-		"\n| `spec.vdevs[].devices[]` | list of string |  | **Required.** ",
+		"\n| `spec.phases[]` | list of object, at most 16 |  | **Required.** ",
+		"\n| `spec.matrix.NAME` | map of (list of string, at most 16), at most 6 |  | ",
+		"\n| `spec.vdevs[].devices[]` | list of string, at most 16 |  | **Required.** ",
 		" Fields: `spec.vdevs[]` of [BenchmarkPool](#benchmarkpool-spec). |\n",
 	} {
 		if !strings.Contains(string(text), row) {

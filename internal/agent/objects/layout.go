@@ -31,7 +31,7 @@ func SpecLayout(template v1alpha1.PoolTemplate) zfs.Layout {
 	return layout
 }
 
-func vdevType(asked v1alpha1.VdevType) zfs.VdevType {
+func vdevType[T v1alpha1.VdevType | v1alpha1.AuxiliaryVdevType](asked T) zfs.VdevType {
 	if asked == "" {
 		return zfs.Stripe
 	}
