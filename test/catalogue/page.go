@@ -97,10 +97,10 @@ func catalogue(rows []row) string {
 Each row of the [catalogue of experiments](../experiments/README.md) has an overlay for the [lab](tasks/lab.md).
 `+"`make catalogue`"+` runs them there, one after another, and writes this page: do not edit it.
 
-The shape that is expected comes from field reports, and belongs to their storage. The shape that was measured belongs to the lab, which
-has small disks with limits, and one to six repetitions. A ratio is that of the two medians in the message of a gate, the first to the
-second; brackets say where it lies. The README of the row has all of it. A row that Failed says that the lab does
-not show the shape, not that it does not exist.
+A shape is a ratio or an order, not absolute numbers. The shape that is expected comes from field reports, and belongs to their storage.
+The shape that was measured belongs to the lab, which has small disks with limits, and one to six repetitions. A ratio is that of the two
+medians in the message of a gate, the first to the second; brackets say where it lies. The README of the row has all of it. Failed means
+only that the lab does not show the effect. Real storage may.
 
 `)
 	fmt.Fprintf(&s, "Rows that have been run: %d of %d.\n\n", run, len(rows))
