@@ -21,7 +21,7 @@ import (
 )
 
 // others are programs of other projects that pages use. Their arguments are not checked, except files of this repository.
-var others = strings.Fields("base64 cd cp ctr curl echo exec exit export git go gunzip jq kind ls lsblk mkdir sha256sum")
+var others = strings.Fields("apt-get base64 cd cp ctr curl docker echo exec exit export git go gunzip jq kind ls lsblk mkdir sha256sum")
 
 // vetter checks commands without executing them.
 type vetter struct {
