@@ -64,7 +64,7 @@ func (a *App) Command() *cobra.Command {
 
 ` + exitHelp + `
 
-Commands without a verdict may use 1 to 4 otherwise: their --help says how.`,
+Commands without a verdict give 1 to 4 other meanings; see their --help.`,
 		SilenceErrors: true, SilenceUsage: true,
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl storagebench"},
 	}

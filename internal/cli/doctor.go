@@ -74,8 +74,8 @@ func (a *App) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Examine whether the cluster is fit for benchmarks, and say how to fix what is not",
 		Long: `Examine whether the cluster and the namespace are fit for benchmarks: the API and its version, your rights, the manager, classes,
-agents, granted disks, OpenZFS, the driver, the clock. Nothing is changed. What you may not read is listed as not seen: a cluster admin sees
-all of it.
+agents, granted disks, OpenZFS, the driver, the clock. Nothing is changed. Checks for which you lack permission are listed as 'not seen'.
+A cluster admin sees all checks.
 
 ` + exitCodes(map[int]string{ExitPassed: "there is no problem", ExitFailed: "there is a problem", ExitUnavailable: unavailable}),
 		Example: `  kubectl storagebench doctor -n team-a

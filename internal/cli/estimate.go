@@ -34,8 +34,8 @@ type speed int64
 
 func addSpeed(flags *pflag.FlagSet, of *speed) {
 	*of = assumedSpeed
-	flags.Var(of, "speed", "`SIZE` that the storage moves in a second, such as 30Mi, for the estimate of the time. Count what it moves in "+
-		"small requests if the experiment has fragment phases")
+	flags.Var(of, "speed", "`SIZE` that the storage moves in a second, such as 30Mi, for the estimate of the time. For experiments with "+
+		"fragment phases, give the throughput with small (8 KiB) requests")
 }
 
 // Set implements pflag.Value.

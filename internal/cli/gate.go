@@ -39,10 +39,10 @@ func (a *App) gateCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "gate FILE",
 		Short: "Run the StorageBenchmark of a file for a job of a pipeline, and save its reports",
-		Long: `Run the StorageBenchmark of a file for a job of a pipeline. It gets the name NAME-SUFFIX, so that each job measures afresh and none
-stops another's. With a verdict, all formats of the report are saved. Without one, for example because the pipeline is cancelled, the
-benchmark is suspended, which frees its node, and a pool that its runs pass on is deleted. The file 'verdict' has the verdict as one word,
-or None.
+		Long: `Run the StorageBenchmark of a file for a job of a pipeline. It gets the name NAME-SUFFIX, so that jobs do not replace each
+other's benchmark. With a verdict, all formats of the report are saved. Without one, for example because the pipeline is cancelled, the
+benchmark is suspended, which frees its node. A pool that its runs share (reset: Dataset or None) is deleted. The file 'verdict' has the
+verdict as one word, or None.
 
 The file may contain nothing else: jobs at the same time would replace each other's baseline, job file or StorageTarget. Apply these
 beforehand. With --local everything happens on this machine, and nothing is shared.

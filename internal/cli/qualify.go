@@ -46,8 +46,8 @@ was overwritten twice; then PostgreSQL. The card says of each finding what was m
 one node: a StorageTarget with nodes.count over 1 is refused.
 
 The suite loads the storage: do not run it on storage that others depend on. It creates two StorageBenchmarks in the namespace, which
-needs the cluster role edit there. The same command with the same flags prints the card of a suite that has ended again. Other values of
---size, --duration or --repetitions measure again. Delete both StorageBenchmarks to clean up, or to repeat the suite.
+needs the cluster role edit there. Run the same command again to print the card of a finished suite. With other values of --size,
+--duration or --repetitions, the suite is measured again. Delete both StorageBenchmarks to clean up, or to repeat the suite.
 
 ` + exitCodes(map[int]string{
 			ExitPassed:       "all findings are good or warnings",

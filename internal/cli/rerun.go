@@ -30,7 +30,7 @@ func (a *App) rerunCommand() *cobra.Command {
 		Long: `Start another experiment of a StorageBenchmark, by the annotation ` + v1alpha1.AnnotationRerun + `. Nothing of the spec changes.
 The results of the earlier experiment are kept, as many as spec.resultsHistory says; its runs and the documents of their phases are deleted.
 
-An experiment in progress and volumes that spec.retain has kept would be lost: then the command refuses, unless a flag allows it.
+The command refuses if an experiment is running (--even-if-running) or if spec.retain has kept volumes (--delete-retained).
 
 ` + exitHelp,
 		Example: `  kubectl storagebench rerun nightly --wait`,

@@ -38,11 +38,11 @@ func (a *App) samplesCommand() *cobra.Command {
 		Use:     "samples [NAME]",
 		Aliases: []string{"init"},
 		Short:   "List sample manifests, print one to begin with, or convert a file of fio, dbench, kbench or kubestr (also: init)",
-		Long: `List the sample manifests by their purpose. With a NAME, print that sample to the standard output, with your name, class and size
-in it. Samples for zfs targets name disks: write yours there. Nothing is written to files or to the cluster.
+		Long: `List the sample manifests by their purpose. With a NAME, print that sample to the standard output, with your --name,
+--storage-class and --size. Samples for zfs targets name disks: write yours there. Nothing is written to files or to the cluster.
 
-With --from, print a manifest that measures as the file of another tool does: a fio job file, a Job of dbench or kbench, or a script with a
-kubestr fio command. A comment in it says what was left out or changed.`,
+With --from, convert the file of another tool into a manifest that measures the same: a fio job file, a Job of dbench or kbench, or a script
+with a kubestr fio command. A comment in it says what was left out or changed.`,
 		Example: `  kubectl storagebench samples
   kubectl storagebench samples quickstart --name first --storage-class fast > first.yaml
   kubectl storagebench init --from dbench.yaml > dbench-again.yaml`,

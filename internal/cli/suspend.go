@@ -28,13 +28,13 @@ func (a *App) suspendCommand() *cobra.Command {
 		Long: `Stop a StorageBenchmark by spec.suspend, and free its node. The numbers of finished runs are kept. The run in progress is stopped,
 and what was made for it is torn down: it starts over when the benchmark is resumed. No further scheduled experiment starts.
 
-With reset: Dataset or None, the runs pass a pool on, which would be lost: then the command refuses, unless a flag allows it.`,
+With reset: Dataset or None, the runs share a pool, and suspending deletes it. The command refuses to do so without --delete-pool.`,
 		Example: "  kubectl storagebench suspend nightly",
 		Args:    exactlyOne("suspend needs one name: kubectl storagebench suspend NAME"),
 	}, func(ctx context.Context, cluster *Cluster, name string, connection Connection) error {
 		return a.suspend(ctx, cluster, name, connection, deletePool)
 	})
-	command.Flags().BoolVar(&deletePool, "delete-pool", false, "delete the pool that the runs pass on to each other, with what is on it")
+	command.Flags().BoolVar(&deletePool, "delete-pool", false, "delete the pool that the runs share, with what is on it")
 	return command
 }
 

@@ -26,8 +26,8 @@ func (a *App) validateCommand() *cobra.Command {
 		Short: "Check manifests without a cluster, with the API server's own rules",
 		Long: `Check manifests without a cluster: the schema and rules of the CRDs as the API server applies them, the gates, and the
 run of every variant. Prints the number of runs and their estimated duration. FILE can be - for the standard input, or a folder for the
-.yaml, .yml and .json files in it, as they are: build a kustomization first. A StorageTarget or the ConfigMap of
-a job file that a benchmark refers to is looked for in all the files.
+.yaml, .yml and .json files in it, as they are: build a kustomization first. Pass the files with the StorageTargets and job-file ConfigMaps
+that a benchmark uses, too.
 
 ` + exitCodes(map[int]string{ExitPassed: "all files are valid", ExitFailed: "a file is not valid or cannot be read"}),
 		Example: `  kubectl storagebench validate experiment.yaml target.yaml

@@ -57,7 +57,7 @@ func (a *App) watchCommand() *cobra.Command {
 		Use:   "watch NAME...",
 		Short: "Show the progress of StorageBenchmarks until their verdict",
 		Long: `Show the progress of StorageBenchmarks in the cluster until the verdict, which determines the exit code. Nothing is changed:
-Ctrl-C ends only the waiting. With --after, the verdict of that experiment does not count: the next one's does.
+Ctrl-C ends only the waiting. With --after EXPERIMENT, wait for the experiment that follows it.
 
 ` + exitHelp,
 		Example: `  kubectl storagebench watch quickstart
