@@ -162,13 +162,13 @@ func throughputMetrics() []Metric {
 		{"writeOperations", UnitCount, "Writes.", Neither, false},
 		{"syncOperations", UnitCount, "Calls of fsync or fdatasync.", Neither, false},
 		{"durationNanoseconds", UnitNanoseconds,
-			"Time that was measured, without ramp-up; of an operate phase, how long the operation took, in whole seconds but for a snapshot, a " +
-				"clone, a copy and an offlineDevice, left out if it cannot be told.", Neither, false},
+			"Time that was measured, without ramp-up; of an operate phase, how long the operation took, in whole seconds (exact for snapshot, " +
+				"clone, copy and offlineDevice). Missing if unknown.", Neither, false},
 		{"flushNanoseconds", UnitNanoseconds,
 			"Time from the end of the workload until all that it wrote was on the disk; the measured time and the rates contain it.", Lower, false},
 		{"workersBusyPartsPerMillion", UnitPartsPerMillion,
-			"Part of the time in which the workers waited for the storage: rate times mean latency / workers. Below 800,000 the rate is also that " +
-				"of the node's CPU.", Neither, false},
+			"Part of the time in which the workers waited for the storage: rate times mean latency / workers. Below 800,000, the node's " +
+				"CPU limits the rate too.", Neither, false},
 		{"regions", UnitCount, "Regions that a scan timed.", Neither, false},
 		{"slowestRegionReadBytesPerSecond", UnitBytesPerSecond, "Bytes read per second in the slowest region of a scan.", Higher, false},
 		{"fastestRegionReadBytesPerSecond", UnitBytesPerSecond, "Bytes read per second in the fastest region of a scan.", Higher, false},
@@ -244,8 +244,8 @@ func postgresMetrics() []Metric {
 		{"checkpointsRequested", UnitCount, "Checkpoints that came before their time, as max_wal_size was used up.", Neither, false},
 		{"checkpointBuffers", UnitCount, "Blocks that checkpoints have written.", Neither, false},
 		{"databaseMemoryPartsPerMillion", UnitPartsPerMillion,
-			"Size of the database / memory of the node. Below 1,000,000 it may fit in memory, if it compresses above too, and reads then do not " +
-				"reach the storage.", Neither, false},
+			"Size of the database / memory of the node. Below 1,000,000 the database may fit in memory, above it too if it compresses. " +
+				"Reads then do not reach the storage.", Neither, false},
 		{"databaseBytes", UnitBytes, "Size of the database after it was initialised.", Neither, false},
 		{"initialiseNanoseconds", UnitNanoseconds, "Time to initialise the database.", Lower, false},
 	}
@@ -282,7 +282,7 @@ func operationMetrics() []Metric {
 			"Data of the files that were copied, or of the vdev that was removed; of a vdev rounded to three digits before OpenZFS 2.3, and left " +
 				"out if 0 or unknown.", Neither, false},
 		{"copiedFiles", UnitCount, "Files that were copied.", Neither, false},
-		{"overwrittenFiles", UnitCount, "Copied files that were there before.", Neither, false},
+		{"overwrittenFiles", UnitCount, "Copied files that replaced the contents of an existing file.", Neither, false},
 		{"copiedBytesPerSecond", UnitBytesPerSecond, "Data copied per second, until all of it is on the disks.", Higher, false},
 		{"diskWrittenBytesPerCopiedBytePartsPerMillion", UnitPartsPerMillion,
 			"Bytes written to the disks of the pool that was copied to per million bytes copied.", Lower, false},
@@ -296,8 +296,7 @@ func operationMetrics() []Metric {
 			"Errors that a scrub, trim or rebuild found. Those of a trim are left out before OpenZFS 2.3, which does not report them.", Lower,
 			false},
 		{"dataErrors", UnitCount, "Errors in data that nothing can repair.", Lower, false},
-		{"trimmedBytes", UnitBytes, "Space that the disks were told is free. Left out before OpenZFS 2.3, which does not report it.", Neither,
-			false},
+		{"trimmedBytes", UnitBytes, "Space that was trimmed. Left out before OpenZFS 2.3, which does not report it.", Neither, false},
 		{"resilveredBytes", UnitBytes,
 			"Data that was rebuilt on a new disk, or on one that was offline. Rounded to three digits before OpenZFS 2.3.", Neither, false},
 		{"resilverNanoseconds", UnitNanoseconds, "Time from the command that brings a disk back until its data was rebuilt.", Lower, false},
