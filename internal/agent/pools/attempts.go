@@ -32,8 +32,8 @@ func (s State) stopsNode() *Decision {
 	if !s.StopsNode() {
 		return nil
 	}
-	message := fmt.Sprintf("node %s has stopped %d times while pool %s, or another one beside it, was read in, created or imported, or within "+
-		"a minute afterwards: it is left alone. Read the kernel log of these boots on the node (journalctl -k -b -1). To try again, "+
+	message := fmt.Sprintf("node %s has stopped %d times while pool %s, or another one beside it, was read in, created or imported, or "+
+		"within a minute afterwards: it is left alone. Read the kernel log of these boots on the node (journalctl -k -b -1). To try again, "+
 		"remove %s there",
 		s.Pool.Spec.NodeName, s.Stopped, naming.PoolName(s.Pool), AttemptPath(s.Pool.UID))
 	if !s.Pool.DeletionTimestamp.IsZero() {

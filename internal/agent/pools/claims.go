@@ -195,10 +195,10 @@ func (d Disk) missing() bool {
 	return d.Number == "" || errors.Is(d.Refusal, host.Missing) || errors.Is(d.Refusal, host.Unreadable) || d.silent()
 }
 
-// silent reports whether a disk does not respond: its contents are unknown, and a command that waits for it would never end.
 // Blank reports whether the disk has been checked and shows no label of a pool.
 func (d Disk) Blank() bool { return d.Refusal == nil && len(d.Pools) == 0 }
 
+// silent reports whether a disk does not respond: its contents are unknown, and a command that waits for it would never end.
 func (d Disk) silent() bool { return errors.Is(d.Refusal, host.Silent) }
 
 // silentDisks returns which disks of a pool that is not imported do not respond, or "" if all do. A pool with such disks must not be
