@@ -27,6 +27,15 @@ func (p *pools) silentDisk() {
 
 	breakDisk(p.t, p.node, p.disks[0], "hang")
 	breakDisk(p.t, p.node, p.disks[2], "hang")
+	trim := p.submit("trim-silent", stuck, `trim: {}`) // the kernel would wait for the disk, and every other pool for the kernel
+	eventually(p.t, "the trim says why it does not begin", func(g gomega.Gomega) {
+		g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(trim), trim)).To(gomega.Succeed())
+		g.Expect(meta.FindStatusCondition(trim.Status.Conditions, v1alpha1.ConditionReady).Message).To(gomega.ContainSubstring("does not respond"))
+	})
+	if err := cluster.Delete(p.t.Context(), trim); err != nil {
+		p.t.Fatal(err)
+	}
+	gone(p.t.Context(), p.t, trim)
 	never := p.make("never", `{vdevs: [{devices: [$3]}]}`)
 	if err := cluster.Delete(p.t.Context(), stuck); err != nil {
 		p.t.Fatal(err)
