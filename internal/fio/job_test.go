@@ -136,8 +136,6 @@ func TestJobsEndWithASync(t *testing.T) {
 		"[global]\ntime_based\nruntime=5\n[a]\n[b]":                   0,
 		"[global]\ntime_based\nruntime=5\n[a]\n[b]\nruntime=9":        2,
 		"[global]\ntime_based\nruntime=5\n[a]\n[b]\ntimeout=9":        2,
-		"[global]\ntime_based\nruntime=0s\n[a]\n[b]":                  2,
-		"[global]\ntime_based\n[a]\n[b]":                              2,
 		"[global]\nruntime=5\n[a]\ntime_based\n[b]":                   2,
 		"[global]\ntime_based\nruntime=5\nramp_time=1\n[a]\n[b]":      0,
 		"[global]\ntime_based\nruntime=5\n[a]\nramp_time=1\n[b]":      2,
@@ -229,8 +227,9 @@ func TestUserFileRefuses(t *testing.T) {
 		"[global]\nbs=8k\n":                "there is no job",
 		"bs=8k\n[a]":                       "line 1: \"bs=8k\" is before",
 		"[a]\nramp_time=1\n[b]\nstonewall": "remove ramp_time, or put each job into its own phase",
-		strings.Repeat("x", 20<<10):        "shorten it",
-		strings.Repeat("[a]\nzz=1\n", 99):  "and 177 more lines",
+		"[global]\ntime_based\n[a]\nruntime=9\n[b]\nruntime=0": "line 1: time_based in [b] has no effect without a runtime",
+		strings.Repeat("x", 20<<10):                            "shorten it",
+		strings.Repeat("[a]\nzz=1\n", 99):                      "and 177 more lines",
 	} {
 		if _, err := ParseUserFile(text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%.30q: %v, want %q", text, err, says)

@@ -250,6 +250,9 @@ func (f *UserFile) checkWhole(problems *refusals) {
 			}
 		}
 		workers += count
+		if f.has(section, "time_based") && readSeconds(f.job(section).Set["runtime"]) == 0 {
+			problems.add(1, "time_based in [%s] has no effect without a runtime: write runtime=60, or remove it", section.Name)
+		}
 	}
 	if stages := f.Stages(); f.Ramps && len(stages) > 0 && stages[len(stages)-1] > 0 { // each stage has a ramp, and its time is unknown
 		problems.add(1, "ramp_time together with stonewall or wait_for_previous: the work of the disks in the ramps of later jobs cannot be "+
