@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 
@@ -56,7 +57,7 @@ func (a *App) runLocal(ctx context.Context, file string, options runOptions) err
 	defer done()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
-	defer context.AfterFunc(ctx, stop)() // a second Ctrl-C ends this program at once
+	defer secondSignalKills(ctx, stop)()
 	if a.Local.Executor == nil {
 		return exitf(ExitError, "run --local needs Linux, and this program is built for %s: run it on a Linux machine, or in a cluster",
 			runtime.GOOS)
@@ -135,6 +136,15 @@ func endingSignals() []os.Signal {
 		all = append(all, syscall.SIGHUP)
 	}
 	return all
+}
+
+// signalPause is the time in which further signals mean the same as the first: timeout(1) signals this program and then its process group.
+const signalPause = time.Second
+
+// secondSignalKills calls stop, which ends the handling of signals, a pause after the first signal has ended ctx: from then on, a second
+// Ctrl-C ends this program at once.
+func secondSignalKills(ctx context.Context, stop func()) (undo func() bool) {
+	return context.AfterFunc(ctx, func() { time.AfterFunc(signalPause, stop) })
 }
 
 // localExperiment reads, defaults and validates the benchmark like the API server and the manager, with the documents that its gates use.

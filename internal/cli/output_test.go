@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/storagebench/storagebench/internal/results"
@@ -90,6 +91,27 @@ func TestLocalOutputThatCannotBeWritten(t *testing.T) {
 			t.Errorf("%s: %d %s", output, code, said)
 		}
 	}
+}
+
+// TestSignalsAtOnceCountAsOne: timeout(1) signals this program and then its process group. Only a later signal means: exit without cleanup.
+func TestSignalsAtOnceCountAsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, signalled := context.WithCancel(t.Context())
+		defer signalled()
+		kills := false
+		secondSignalKills(ctx, func() { kills = true })
+		for _, step := range []struct {
+			after time.Duration
+			kills bool
+		}{{time.Hour, false}, {0, false}, {signalPause - 1, false}, {1, true}} {
+			<-time.After(step.after)
+			synctest.Wait()
+			if kills != step.kills {
+				t.Errorf("after another %s: a signal kills: %v", step.after, kills)
+			}
+			signalled()
+		}
+	})
 }
 
 // TestClosedPipe: the signal of a closed pipe does not kill a local run. It needs a process of its own, whose standard output is the pipe.
