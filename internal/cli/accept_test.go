@@ -413,7 +413,7 @@ func TestAcceptWarnsOfSize(t *testing.T) {
 	}
 	folder := t.TempDir()
 	path := filepath.Join(folder, "results.json")
-	if err := (&localOutput{folder}).write("results.json", []byte(encoded(t, large))); err != nil {
+	if err := (&localOutput{folder: folder}).write("results.json", []byte(encoded(t, large))); err != nil {
 		t.Fatal(err)
 	}
 	if code, _, warned := called(t, newHub(t), "baseline", "accept", "--from", path); code != ExitPassed ||

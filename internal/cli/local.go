@@ -86,6 +86,7 @@ func (a *App) runLocal(ctx context.Context, file string, options runOptions) err
 	if err != nil {
 		return err
 	}
+	defer output.removeEmpty()
 	run := newLocalRun(a, checked, storage, output, standards)
 	experiment, err := run.execute(ctx)
 	if err != nil {

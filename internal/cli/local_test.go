@@ -234,6 +234,33 @@ func TestLocalInterrupt(t *testing.T) {
 	}
 }
 
+// TestLocalInterruptedAtOnce: without a document, there is no folder for results, so that the same command works again. A folder that was
+// there before stays.
+func TestLocalInterruptedAtOnce(t *testing.T) {
+	for _, there := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		app, _, errors := testApp()
+		app.Local.Executor = &executor{execute: func(_ context.Context, request workload.Request,
+			_ func(results.Progress)) (results.PhaseDocument, error) {
+			cancel()
+			return invalid(request, "Interrupted", "it was stopped"), nil
+		}}
+		output := filepath.Join(t.TempDir(), "results")
+		if there {
+			output = t.TempDir()
+		}
+		code := app.Main(ctx, []string{"run", here(t, ""), "--local", t.TempDir(), "--output", output})
+		if code != ExitInterrupted || strings.Contains(errors.String(), "documents") {
+			t.Error(code, errors)
+		}
+		if there {
+			empty(t, output)
+		} else if _, err := os.Lstat(output); err == nil {
+			t.Error("there is a folder for results")
+		}
+	}
+}
+
 // TestLocalTerminal: a terminal shows the progress of a phase while it runs, and its end as a permanent line.
 func TestLocalTerminal(t *testing.T) {
 	g := gomega.NewWithT(t)
@@ -363,7 +390,7 @@ func TestLocalNeedsARunner(t *testing.T) {
 	}
 }
 
-// TestLocalKilledBefore: the folder that another process left is not reused.
+// TestLocalKilledBefore: the folder that another process left is not reused, and none is made for results.
 func TestLocalKilledBefore(t *testing.T) {
 	fixedUID(t)
 	e := &executor{}
@@ -373,10 +400,13 @@ func TestLocalKilledBefore(t *testing.T) {
 	}
 	app, _, errors := testApp()
 	app.Local.Executor = e
-	before := len(e.requests)
-	code := app.Main(t.Context(), []string{"run", here(t, ""), "--local", volume, "--output", filepath.Join(t.TempDir(), "r")})
+	before, output := len(e.requests), filepath.Join(t.TempDir(), "r")
+	code := app.Main(t.Context(), []string{"run", here(t, ""), "--local", volume, "--output", output})
 	if code != ExitRefused || len(e.requests) != before || !strings.Contains(errors.String(), "already exists") {
 		t.Error(code, errors)
+	}
+	if _, err := os.Lstat(output); err == nil {
+		t.Error("there is a folder for results")
 	}
 }
 

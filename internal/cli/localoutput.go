@@ -17,7 +17,11 @@ const maxLocalResults = 1 << 30
 
 // localOutput is the folder with the results of a local run: results.json, report.md, report.html, junit.xml, pictures/NAME.svg and
 // phases/RUN-PHASE.json.
-type localOutput struct{ folder string }
+type localOutput struct {
+	folder string
+	// made is true if the folder did not exist before.
+	made bool
+}
 
 // newLocalOutput creates the folder. Results of an earlier run are never overwritten.
 func newLocalOutput(folder string, checked *validated) (*localOutput, error) {
@@ -31,10 +35,20 @@ func newLocalOutput(folder string, checked *validated) (*localOutput, error) {
 	if len(entries) > 0 {
 		return nil, exitf(ExitRefused, "--output %s is not empty: use a new folder, so that earlier results stay", folder)
 	}
+	output := &localOutput{folder, err != nil}
 	if err := os.MkdirAll(filepath.Join(folder, "phases"), 0o755); err != nil {
+		output.removeEmpty()
 		return nil, exitf(ExitError, "make the folder for the results: %w: name one that you may write to with --output DIR", err)
 	}
-	return &localOutput{folder}, nil
+	return output, nil
+}
+
+// removeEmpty removes the folders if nothing was written into them, so that the same command works again.
+func (o *localOutput) removeEmpty() {
+	_ = os.Remove(filepath.Join(o.folder, "phases")) // it fails if there are documents
+	if o.made {
+		_ = os.Remove(o.folder)
+	}
 }
 
 // phase writes the complete document of a phase.

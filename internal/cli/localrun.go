@@ -120,7 +120,10 @@ func (l *localRun) left(err error) string {
 	for _, path := range l.kept {
 		text += "\nRetained by spec.retain: " + path
 	}
-	return text + "\nThe documents of the finished phases are in " + l.output.folder
+	if len(l.documents) > 0 {
+		text += "\nThe documents of the finished phases are in " + l.output.folder
+	}
+	return text
 }
 
 // name is the name of the benchmark.
