@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -169,6 +170,10 @@ func (a *App) finishedExperiment(ctx context.Context, names []string,
 	options acceptOptions) (results.Experiment, *v1alpha1.StorageBenchmark, error) {
 	if options.from != "" {
 		from := resultsIn(options.from)
+		if info, err := os.Stat(from); err == nil && info.IsDir() {
+			return results.Experiment{}, nil, exitf(ExitRefused, "%s is a folder without a results.json: 'run --local' writes one when all runs "+
+				"are over, not if it was interrupted, and 'report --output-dir' does", from)
+		}
 		text, err := readFile(from, a.In)
 		if err != nil {
 			return results.Experiment{}, nil, err

@@ -154,7 +154,7 @@ func TestAcceptRefuses(t *testing.T) {
 		{[]string{"calibration", "diff"}, ExitUsage, `unknown command "diff" for calibration: use accept, show`},
 		{[]string{"baseline", "accept", "absent"}, ExitNotFound, `"absent" not found`},
 		{[]string{"baseline", "accept", "--from", "/none/results.json"}, ExitNotFound, "no such file"},
-		{[]string{"baseline", "accept", "--from", t.TempDir()}, ExitRefused, "is a folder: name a file in it"},
+		{[]string{"baseline", "accept", "--from", t.TempDir()}, ExitRefused, "is a folder without a results.json"},
 		{[]string{"baseline", "show", filepath.Dir(of(nightly()))}, ExitRefused,
 			"is a folder with results. To make a document from them: kubectl storagebench baseline accept --from /"},
 		{[]string{"baseline", "accept", "--from", file(t, "x", "[]")}, ExitRefused, "use a results.json"},

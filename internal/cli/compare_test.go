@@ -153,6 +153,9 @@ func TestFoldersOfResults(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.MkdirAll("interrupted/phases", 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		arguments []string
 		code      int
@@ -160,6 +163,7 @@ func TestFoldersOfResults(t *testing.T) {
 	}{
 		{[]string{"compare", "before", "after"}, ExitPassed, "after is a folder here: its results.json is used"},
 		{[]string{"compare", "./before", "after/"}, ExitPassed, "+0.0%"},
+		{[]string{"compare", "before", "./interrupted"}, ExitRefused, "./interrupted is a folder without a results.json: 'run --local' writes one"},
 		{[]string{"baseline", "accept", "--from", "before"}, ExitPassed, "name: nightly-baseline"},
 		{[]string{"baseline", "show", "before"}, ExitRefused, "kubectl storagebench baseline accept --from before"},
 		{[]string{"report", "before"}, ExitUsage, "before/results.json is a file, and this command prints reports from the cluster"},
