@@ -243,7 +243,7 @@ func (a *App) printAccepted(experiment results.Experiment, before *acceptedIn, o
 	warnings []string) error {
 	of := experiment.Benchmark
 	if problems := validation.IsDNS1123Subdomain(options.name); len(problems) > 0 {
-		return exitf(ExitUsage, "--name %q is not a valid ConfigMap name: %s", options.name, problems[0])
+		return exitf(ExitUsage, "--name %q is not a valid ConfigMap name: %s", options.name, nameHint(options.name, problems[0]))
 	}
 	namespace, label := options.Namespace, naming.BenchmarkLabel(of.Name)
 	if before != nil {

@@ -149,11 +149,22 @@ func duplicate(wrong *field.Error) string {
 	return wrong.ErrorBody() + ": remove one of them"
 }
 
-// nameLike returns a valid name that is like the given one, if the name of an object is not valid. Otherwise it returns an empty string.
+// nameLike says what to write instead, if the name of an object is not valid. Otherwise it returns an empty string.
 func nameLike(wrong *field.Error) string {
 	given, _ := wrong.BadValue.(string)
-	if wrong.Field != "metadata.name" && wrong.Field != "metadata.namespace" || !strings.Contains(wrong.Detail, "RFC 1123") {
+	if wrong.Field != "metadata.name" && wrong.Field != "metadata.namespace" || !strings.Contains(wrong.Detail, rfcNames) {
 		return ""
+	}
+	return nameHint(given, wrong.Detail)
+}
+
+// rfcNames is in messages that show a regular expression.
+const rfcNames = "RFC 1123"
+
+// nameHint explains what is wrong with a name, with a valid one like it if the message only shows a regular expression.
+func nameHint(given, message string) string {
+	if !strings.Contains(message, rfcNames) {
+		return message
 	}
 	hint := "write lower-case letters, digits and -, with a letter or digit at both ends"
 	if like := naming.Like(given); like != "" {

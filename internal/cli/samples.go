@@ -168,10 +168,10 @@ func (a *App) printSample(name string, options samplesOptions) error {
 // check validates the values of the flags.
 func (o samplesOptions) check() error {
 	if problems := validation.IsDNS1123Label(o.name); o.name != "" && len(problems) > 0 {
-		return exitf(ExitUsage, "--name %s: %s", o.name, problems[0])
+		return exitf(ExitUsage, "--name %s: %s", o.name, nameHint(o.name, problems[0]))
 	}
 	if problems := validation.IsDNS1123Subdomain(o.class); o.class != "" && len(problems) > 0 {
-		return exitf(ExitUsage, "--storage-class %s: %s", o.class, problems[0])
+		return exitf(ExitUsage, "--storage-class %s: %s", o.class, nameHint(o.class, problems[0]))
 	}
 	size, err := resource.ParseQuantity(cmp.Or(o.size, smallestVolume))
 	if err != nil || len(o.size) > maxSizeText {

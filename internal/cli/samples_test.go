@@ -68,7 +68,7 @@ func TestSamplesRefuse(t *testing.T) {
 		"quickstart redo":               {ExitUsage, "samples takes one name"},
 		"--name x":                      {ExitUsage, "the flags are for one sample"},
 		"quickstart -o json":            {ExitUsage, "-o is for the list of samples"},
-		"quickstart --name A_B":         {ExitUsage, "--name A_B"},
+		"quickstart --name A_B":         {ExitUsage, "--name A_B: write lower-case letters, digits and -, with a letter or digit at both ends, such as a-b"},
 		"quickstart --size large":       {ExitUsage, "--size large: write a size such as 20Gi"},
 		"quickstart --size 5":           {ExitUsage, "--size 5: write at least 16Mi"},
 		"quickstart --storage-class x}": {ExitUsage, "--storage-class x}"},
