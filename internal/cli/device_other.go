@@ -21,6 +21,8 @@ type leftover struct {
 
 func leftoversIn(string) ([]leftover, error) { return nil, errLinux }
 
+func activeBeside(string) string { return "" }
+
 func (leftover) remove() error { return errLinux }
 
 func (leftover) leave() {}

@@ -76,20 +76,49 @@ func leftoversIn(folder string) ([]leftover, error) {
 	var found []leftover
 	for _, name := range claims {
 		path := strings.TrimSuffix(name, claimEnding)
-		if !ownAndReal(name, 0) || !ownAndReal(path, fs.ModeDir) || mountedIn(mounts, path) {
+		if mountedIn(mounts, path) {
 			continue
 		}
-		file, err := os.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW, 0)
-		if err != nil {
-			continue
+		if file, _ := lockClaim(path, unix.LOCK_EX); file != nil {
+			found = append(found, leftover{path, usedBytes(path), &claim{file}})
 		}
-		if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
-			_ = file.Close() // a run still uses it
-			continue
-		}
-		found = append(found, leftover{path, usedBytes(path), &claim{file}})
 	}
 	return found, nil
+}
+
+// lockClaim locks the lock file of an existing folder of a run, and returns nil if that is not possible: in an active run, or if the files
+// are not what a run of this user makes.
+func lockClaim(path string, how int) (file *os.File, active bool) {
+	name := path + claimEnding
+	if !ownAndReal(name, 0) || !ownAndReal(path, fs.ModeDir) {
+		return nil, false
+	}
+	file, err := os.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, false
+	}
+	if err := unix.Flock(int(file.Fd()), how|unix.LOCK_NB); err != nil {
+		_ = file.Close()
+		return nil, errors.Is(err, unix.EWOULDBLOCK)
+	}
+	return file, false
+}
+
+// activeBeside returns the folder of another active run of this user beside the folder of a run. Empty if there is none.
+func activeBeside(own string) string {
+	claims, _ := filepath.Glob(filepath.Join(escapeGlob(filepath.Dir(own)), localPrefix+"*"+claimEnding)) // the pattern is valid
+	for _, name := range claims {
+		path := strings.TrimSuffix(name, claimEnding)
+		if path == own {
+			continue
+		}
+		file, active := lockClaim(path, unix.LOCK_SH) // runs that look at the same time do not take each other for an active one
+		if active {
+			return path
+		}
+		_ = file.Close() // a nil file returns an error
+	}
+	return ""
 }
 
 // remove deletes the folder.

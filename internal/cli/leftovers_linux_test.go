@@ -69,7 +69,8 @@ func TestLeftovers(t *testing.T) {
 		return code, errors.String()
 	}
 	code, said := start()
-	if want := "A run that was killed has left " + left + ", with 1.00 MiB: add --remove-leftovers to remove it\n"; code != ExitPassed || said != want {
+	if want := "A run that was killed has left " + left + ", with 1.00 MiB: add --remove-leftovers to remove it\n" +
+		"Warning: another run is active in this folder (" + alive + "): both measure the load of the other\n"; code != ExitPassed || said != want {
 		t.Errorf("%d %q, want %q", code, said, want)
 	}
 	if !exists(left) {
@@ -89,6 +90,59 @@ func TestLeftovers(t *testing.T) {
 	}
 	if _, said = start(); said != "" {
 		t.Errorf("nothing is left, and it says %q", said)
+	}
+}
+
+// TestRunsSideBySide: both of two runs in the same folder say so once, before the phase, and in the results. A killed run disturbs nobody.
+func TestRunsSideBySide(t *testing.T) {
+	volume := t.TempDir()
+	killed(t, volume, "dead")
+	start := func(e *executor) (said, report string) {
+		output := filepath.Join(t.TempDir(), "results")
+		app, _, errors := testApp()
+		app.Local.Executor = e
+		if code := app.Main(t.Context(), []string{"run", here(t, ""), "--local", volume, "--output", output}); code != ExitPassed {
+			t.Error(code, errors)
+		}
+		return errors.String(), read(t, filepath.Join(output, "report.md"))
+	}
+	inPhase := func(more func(phase int)) *executor {
+		e := &executor{}
+		e.execute = func(_ context.Context, request workload.Request, _ func(results.Progress)) (results.PhaseDocument, error) {
+			more(len(e.requests))
+			document := measured(request, 3200)
+			document.Environment = map[string]string{}
+			return document, nil
+		}
+		return e
+	}
+	const says, reports = "Warning: another run is active in this folder (", "Another run was active in the same folder"
+	start(inPhase(func(phase int) {
+		if phase == 3 {
+			said, report := start(inPhase(func(int) {}))
+			if strings.Count(said, says) != 1 || !strings.Contains(report, reports) {
+				t.Errorf("the second run: %s\n%s", said, report)
+			}
+		}
+	}))
+	var beside *claim
+	said, report := start(inPhase(func(phase int) {
+		if phase == 3 {
+			path := filepath.Join(volume, localPrefix+"other")
+			var err error
+			if beside, err = claimFolder(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}))
+	if strings.Count(said, says) != 1 || !strings.Contains(report, reports) {
+		t.Errorf("the first run: %s\n%s", said, report)
+	}
+	if err := beside.release(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -41,6 +41,8 @@ type localRun struct {
 	standards verdict.Standards
 	// kept are the folders retained by spec.retain.
 	kept []string
+	// disturbed is true if another run in the same folder was reported.
+	disturbed bool
 }
 
 func newLocalRun(a *App, checked *validated, storage *localStorage, output *localOutput, standards verdict.Standards) *localRun {
@@ -275,6 +277,17 @@ func (l *localTurn) show(decision runs.Decision) {
 	}
 }
 
+// besideAnother reports whether another run is active in the same folder, and says so once.
+func (l *localTurn) besideAnother() bool {
+	another := activeBeside(l.path)
+	if another != "" && !l.disturbed {
+		l.disturbed = true
+		l.screen.clear()
+		_, _ = fmt.Fprintf(l.app.Err, "Warning: another run is active in this folder (%s): both measure the load of the other\n", clean(another))
+	}
+	return another != ""
+}
+
 // work executes the started phase until it ends or until the planner has to decide again. The document passes the same checks as one from
 // the log of a pod.
 func (l *localTurn) work(ctx context.Context, due time.Time) {
@@ -284,10 +297,14 @@ func (l *localTurn) work(ctx context.Context, due time.Time) {
 	limited, cancel := context.WithTimeout(ctx, due.Sub(l.app.Now()))
 	defer cancel()
 	var emitted results.PhaseDocument
+	before := l.besideAnother()
 	if err == nil {
 		emitted, err = l.view.during(limited, func(progress func(results.Progress)) (results.PhaseDocument, error) {
 			return l.app.Local.Executor.Execute(limited, request, progress)
 		})
+	}
+	if after := l.besideAnother(); (before || after) && emitted.Environment != nil {
+		emitted.Environment["warning.anotherRun"] = "Another run was active in the same folder: both measured the load of the other."
 	}
 	if limited.Err() != nil && (err != nil || emitted.Outcome != results.OutcomeValid) {
 		if ctx.Err() == nil {
