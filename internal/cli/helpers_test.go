@@ -80,9 +80,12 @@ type executor struct {
 	execute  func(context.Context, workload.Request, func(results.Progress)) (results.PhaseDocument, error)
 	requests []workload.Request
 	unready  error
+	warnings []string
 }
 
 func (e *executor) Ready(context.Context) error { return e.unready }
+
+func (e *executor) Warnings(context.Context, string, bool) []string { return e.warnings }
 
 func (e *executor) Execute(ctx context.Context, request workload.Request, progress func(results.Progress)) (results.PhaseDocument, error) {
 	e.requests = append(e.requests, request)

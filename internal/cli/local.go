@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -31,6 +32,9 @@ type PhaseExecutor interface {
 	Execute(ctx context.Context, request workload.Request, progress func(results.Progress)) (results.PhaseDocument, error)
 	// Ready returns an error if this machine lacks what every phase needs.
 	Ready(ctx context.Context) error
+	// Warnings returns sentences about what makes the results on a folder or device worse than its storage is, such as a file system in
+	// memory. The documents of the phases have them too.
+	Warnings(ctx context.Context, path string, device bool) []string
 }
 
 // DiskCheck decides whether a disk of this machine may be overwritten.
@@ -79,14 +83,12 @@ func (a *App) runLocal(ctx context.Context, file string, options runOptions) err
 	if err := storage.suits(checked); err != nil {
 		return err
 	}
-	if spec := checked.benchmark.Spec; spec.Adaptive != nil {
-		_, _ = fmt.Fprintf(a.Err, "--local ignores spec.adaptive: each variant has %d repetitions\n", spec.Repetitions)
-	}
 	output, err := newLocalOutput(options.output, checked)
 	if err != nil {
 		return err
 	}
 	defer output.removeEmpty()
+	a.warnBefore(ctx, checked, storage)
 	run := newLocalRun(a, checked, storage, output, standards)
 	experiment, err := run.execute(ctx)
 	if err != nil {
@@ -102,6 +104,16 @@ func (a *App) runLocal(ctx context.Context, file string, options runOptions) err
 		a.say("Retained by spec.retain: %s", path)
 	}
 	return silent(verdictCode(v1alpha1.Verdict(experiment.Verdict)))
+}
+
+// warnBefore says what is known about a run before it begins.
+func (a *App) warnBefore(ctx context.Context, checked *validated, storage *localStorage) {
+	if spec := checked.benchmark.Spec; spec.Adaptive != nil {
+		_, _ = fmt.Fprintf(a.Err, "--local ignores spec.adaptive: each variant has %d repetitions\n", spec.Repetitions)
+	}
+	for _, warning := range a.Local.Executor.Warnings(ctx, storage.path, storage.mode == corev1.PersistentVolumeBlock) {
+		_, _ = fmt.Fprintln(a.Err, "Warning:", clean(warning))
+	}
 }
 
 // clearLeftovers reports folders of killed runs, or removes them with --remove-leftovers.

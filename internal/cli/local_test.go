@@ -261,6 +261,24 @@ func TestLocalInterruptedAtOnce(t *testing.T) {
 	}
 }
 
+// TestLocalWarnings: what makes the results worse than the storage is said once, before the first run.
+func TestLocalWarnings(t *testing.T) {
+	app, _, errors := testApp()
+	e := &executor{warnings: []string{"The volume is tmpfs.", "The CPU governor is powersave."}}
+	const want = "Warning: The volume is tmpfs.\nWarning: The CPU governor is powersave.\n"
+	e.execute = func(_ context.Context, request workload.Request, _ func(results.Progress)) (results.PhaseDocument, error) {
+		if said := errors.String(); said != want {
+			t.Errorf("before phase %d: %s", len(e.requests), said)
+		}
+		return measured(request, 3200), nil
+	}
+	app.Local.Executor = e
+	code := app.Main(t.Context(), []string{"run", here(t, ""), "--local", t.TempDir(), "--output", filepath.Join(t.TempDir(), "r")})
+	if code != ExitPassed || len(e.requests) != 4 || errors.String() != want {
+		t.Error(code, errors)
+	}
+}
+
 // TestLocalTerminal: a terminal shows the progress of a phase while it runs, and its end as a permanent line.
 func TestLocalTerminal(t *testing.T) {
 	g := gomega.NewWithT(t)

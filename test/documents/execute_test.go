@@ -156,8 +156,8 @@ var (
 	// figures matches the parts that differ each time: numbers with their units. The widths of columns depend on them.
 	figures = regexp.MustCompile(`(\d+[hm])*\d[\d.:]*( ?(k|M|B|KiB|MiB|GiB|ns|µs|ms|s)\b)?( op/s|/s)?`)
 	columns = regexp.MustCompile(` +`)
-	// progress matches a line that a slow machine prints more often.
-	progress = regexp.MustCompile(`^\d\d:\d\d:\d\d `)
+	// progress matches a line that a slow machine prints more often, and what a run warns of on some machines.
+	progress = regexp.MustCompile(`^(\d\d:\d\d:\d\d|Warning:) `)
 )
 
 // differs compares what was printed with what a page shows, where ... stands for any lines. If it was measured, figures may differ.

@@ -8,8 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
@@ -76,6 +78,22 @@ func (e Executor) Execute(ctx context.Context, request workload.Request, progres
 func (e Executor) Ready(ctx context.Context) error {
 	_, err := fio.Program{Path: cmp.Or(e.FIO, "fio")}.Version(ctx)
 	return err
+}
+
+// Warnings returns what makes the results on a folder or device worse than its storage is, as the documents of phases have it. It returns
+// nothing if the volume cannot be looked at: the first phase says why.
+func (e Executor) Warnings(ctx context.Context, path string, device bool) (all []string) {
+	observer, err := observe.New(observe.Target{Path: path, Block: device})
+	if err != nil {
+		return nil
+	}
+	facts := observer.Environment(ctx)
+	for _, key := range slices.Sorted(maps.Keys(facts)) {
+		if strings.HasPrefix(key, "warning.") {
+			all = append(all, facts[key])
+		}
+	}
+	return slices.Compact(all)
 }
 
 // kindOfPhase returns the kind of the phase, or an error for a request for which no document can be made.

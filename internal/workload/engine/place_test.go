@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -258,4 +259,17 @@ func FuzzDecodeMarker(f *testing.F) {
 			t.Errorf("%+v", m.Data)
 		}
 	})
+}
+
+// TestWarnings: a file system in memory is named before anything is measured. A folder that is missing is named by the first phase.
+func TestWarnings(t *testing.T) {
+	folder := mountMemory(t, "size=1m")
+	if all := (Executor{}).Warnings(t.Context(), folder, false); !slices.ContainsFunc(all, func(one string) bool {
+		return strings.HasPrefix(one, "The volume is tmpfs: ")
+	}) {
+		t.Errorf("%q", all)
+	}
+	if all := (Executor{}).Warnings(t.Context(), folder+"/missing", false); len(all) > 0 {
+		t.Errorf("%q", all)
+	}
 }
