@@ -3,6 +3,7 @@
 package imports
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -78,6 +79,7 @@ func Read(name string, text []byte, open func(path string) ([]byte, error)) (*Be
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("it has %d bytes: no file of the known kinds is that large", len(text))
 	}
+	text = bytes.TrimPrefix(text, []byte("\uFEFF")) // the byte order mark of an editor on Windows
 	for _, format := range formats {
 		if !format.is(string(text)) {
 			continue

@@ -340,3 +340,10 @@ func TestRoomForAllFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestByteOrderMark: editors on Windows begin a file with it.
+func TestByteOrderMark(t *testing.T) {
+	if _, err := Read("x", []byte("\uFEFF[a]\nsize=1g\n"), opener); err != nil {
+		t.Error(err)
+	}
+}
