@@ -1,5 +1,5 @@
-// Package imports converts earlier measurements of storage to a StorageBenchmark: a fio job file, or a manifest or command of dbench,
-// kbench or kubestr. It knows what these tools do: all of them run fio.
+// Package imports converts earlier measurements of storage to a StorageBenchmark: a fio job file or command, or a manifest or command of
+// dbench, kbench or kubestr. It knows what these tools do: all of them run fio.
 package imports
 
 import (
@@ -71,6 +71,7 @@ var formats = []struct {
 	{"a dbench manifest", isDbench, readDbench},
 	{"a kbench manifest", isKbench, readKbench},
 	{"a kubestr command", isKubestr, readKubestr},
+	{"a fio command", isCommandLine, readCommandLine},
 	{"a fio job file", isJobFile, readJobFile},
 }
 
@@ -92,8 +93,8 @@ func Read(name string, text []byte, open func(path string) ([]byte, error)) (*Be
 		found.complete(name)
 		return found, nil
 	}
-	return nil, errors.New("the file is not recognised: give a dbench manifest, a kbench manifest, a script with a kubestr fio command, " +
-		"or a fio job file with [sections]")
+	return nil, errors.New("the file is not recognised: give a dbench manifest, a kbench manifest, a script with a kubestr fio command " +
+		"or a fio command, or a fio job file with [sections]")
 }
 
 // complete replaces or removes values that the API would not accept.
