@@ -42,7 +42,7 @@ func (a *App) samplesCommand() *cobra.Command {
 --storage-class and --size. Samples for zfs targets name disks: write yours there. Nothing is written to files or to the cluster.
 
 With --from, convert the file of another tool into a manifest that measures the same: a fio job file, a Job of dbench or kbench, or a script
-with a kubestr fio command. A comment in it says what was left out or changed.`,
+with a fio or kubestr fio command. A comment in it says what was left out or changed.`,
 		Example: `  kubectl storagebench samples
   kubectl storagebench samples quickstart --name first --storage-class fast > first.yaml
   kubectl storagebench init --from dbench.yaml > dbench-again.yaml`,
