@@ -49,7 +49,8 @@ func allowedOptions() map[string]values {
 			`dedupe_mode file_service_type random_generator rw_sequencer rate_process thinktime_blocks_type cpus_allowed_policy`},
 		{plain(`[0-9][0-9,-]*`, "write the numbers of processors, such as 0-3"), `cpus_allowed`},
 		{plain(`[\w .,()+/-]{1,200}`, "write a plain sentence"), `description`},
-		{plain(`data`, "remove it (the jobs get their own files on the volume), or write filename=data for the data of a fill phase"), `filename`},
+		{plain(`data`, "remove it (the jobs get their own files on the volume), or write filename=data for the data of a fill phase"),
+			`filename`},
 		{plain(`none|native|posix|keep|truncate|0|1`, "write none, native, posix, keep or truncate"), `fallocate`},
 		{plain(`none|sync|dsync|0|1`, "write 0, 1, dsync or sync"), `sync`},
 	} {

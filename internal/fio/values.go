@@ -92,8 +92,8 @@ var (
 	inSeconds      = &units{timeNames, timeFactors, "s", otherTimes}
 	inMicroseconds = &units{timeNames, timeFactors, "us", otherTimes}
 	inBytes        = &units{[]string{"", "k", "m", "g", "t", "p"}, []int64{1, 1 << 10, 1 << 20, 1 << 30, 1 << 40, 1 << 50}, "",
-		map[string]string{"b": "", "kb": "k", "ki": "k", "kib": "k", "mb": "m", "mi": "m", "mib": "m", "gb": "g", "gi": "g", "gib": "g", "tb": "t",
-			"ti": "t", "tib": "t", "pb": "p", "pi": "p", "pib": "p"}}
+		map[string]string{"b": "", "kb": "k", "ki": "k", "kib": "k", "mb": "m", "mi": "m", "mib": "m", "gb": "g", "gi": "g", "gib": "g",
+			"tb": "t", "ti": "t", "tib": "t", "pb": "p", "pi": "p", "pib": "p"}}
 	numberAndUnit = regexp.MustCompile(`^([0-9]{0,15}(?:\.[0-9]{1,6})?)\s*([a-zA-Z]*)$`)
 )
 

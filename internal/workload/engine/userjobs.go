@@ -72,8 +72,8 @@ func (u *userJobs) prepare(ctx context.Context, s *session) error {
 	s.progress.stretch("creating the files", 0, 0, 0, 0)
 	_, _, err = s.runFIO(ctx, file, expectation{free: true, aside: true})
 	if err != nil && strings.Contains(err.Error(), "file creation disallowed") {
-		return invalidf(ReasonJobRefused, "a job with filename=data needs more data than the fill has written: remove its size, or fill more (%w)",
-			err)
+		return invalidf(ReasonJobRefused, "a job with filename=data needs more data than the fill has written: remove its size, or fill "+
+			"more (%w)", err)
 	}
 	return err
 }
