@@ -93,7 +93,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// TestRunsSideBySide: both of two runs in the same folder say so once, before the phase, and in the results. A killed run disturbs nobody.
+// TestRunsSideBySide: both of two runs in the same folder say so once, before the phase, and in the results. A killed run disturbs no other.
 func TestRunsSideBySide(t *testing.T) {
 	volume := t.TempDir()
 	killed(t, volume, "dead")
