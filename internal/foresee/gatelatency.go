@@ -44,6 +44,9 @@ func timedInMemory(slot *design.Slot, does *task, name string) bool {
 	if on == nil || on.get("sync") == "always" || on.get("sync") == changes || !on.isFiles() && !on.isDevice() {
 		return false
 	}
+	if does.Phase.Measure == nil { // fill and fragment write without syncs
+		return on.get("direct") != "always"
+	}
 	switch given := &does.Phase.Measure.Workload; {
 	case given.Redo != nil:
 		return given.Redo.Sync == "fdatasync"
@@ -68,6 +71,9 @@ func (p *place) aroundARC(block uint64, direct bool) bool {
 
 // judgeInstead says what to judge instead for a workload whose writes are timed in memory.
 func judgeInstead(part *workload.Part) string {
+	if part.Phase.Measure == nil {
+		return "writeBytesPerSecond, which includes the time until all is on the disks"
+	}
 	switch given := &part.Phase.Measure.Workload; {
 	case given.Redo != nil:
 		return "syncLatency in its place, or write sync: dsync"

@@ -2,10 +2,15 @@ package foresee
 
 import (
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/storagebench/storagebench/api/v1alpha1"
+	"github.com/storagebench/storagebench/internal/design"
+	"github.com/storagebench/storagebench/internal/results"
+	"github.com/storagebench/storagebench/internal/runs/runstest"
+	"github.com/storagebench/storagebench/internal/verdict/gate"
 )
 
 // TestLatenciesOfMemory: a gate on the time of writes that ZFS acknowledges in memory holds on any disk.
@@ -80,4 +85,54 @@ func TestWhereFillsEnd(t *testing.T) {
 		"of the whole pool":    {judging(asIs, compare("fill.poolAllocatedBytes")), ""},
 		"where it ends itself": {judging(asIs, v1alpha1.Gate{Bound: &v1alpha1.BoundGate{Metric: "fill.allocatedBytes", Min: "1Mi"}}), ""},
 	})
+}
+
+// TestEveryMetricOfEveryPhase: a gate may name any metric of any phase. No check takes a kind of phase for granted.
+func TestEveryMetricOfEveryPhase(t *testing.T) {
+	size := &v1alpha1.Amount{Quantity: resource.MustParse("1Gi")}
+	lasting := runstest.Lasting(time.Minute)
+	action := v1alpha1.PoolAction{Scrub: &v1alpha1.ScrubAction{}}
+	measure := func(given v1alpha1.Workload) v1alpha1.Phase {
+		return v1alpha1.Phase{Measure: &v1alpha1.MeasurePhase{Workload: given}}
+	}
+	phases := map[string]v1alpha1.Phase{
+		"fill": {Fill: &v1alpha1.FillPhase{Size: size}}, "fragment": {Fragment: &v1alpha1.FragmentPhase{}}, "free": {Free: &v1alpha1.FreePhase{}},
+		"operate": {Operate: &v1alpha1.OperatePhase{PoolAction: action}}, "oltp": measure(v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{}}),
+		"scan": measure(v1alpha1.Workload{Scan: &v1alpha1.ScanWorkload{}}), "redo": measure(v1alpha1.Workload{Redo: &v1alpha1.RedoWorkload{}}),
+		"metadata": measure(v1alpha1.Workload{Metadata: &v1alpha1.MetadataWorkload{}}),
+		"postgres": measure(v1alpha1.Workload{Postgres: &v1alpha1.PostgresWorkload{}}),
+		"fio":      measure(v1alpha1.Workload{FIO: &v1alpha1.FIOWorkload{JobFile: "[a]\nrw=randrw\nsize=1m"}}),
+		"beside":   {Measure: &v1alpha1.MeasurePhase{Workload: v1alpha1.Workload{OLTP: &v1alpha1.OLTPWorkload{}}, Operate: &action}},
+		"together": {Measure: &v1alpha1.MeasurePhase{Workloads: []v1alpha1.NamedWorkload{{Name: "a", OLTP: &v1alpha1.OLTPWorkload{Duration: lasting}},
+			{Name: "b", Redo: &v1alpha1.RedoWorkload{Duration: lasting}}}}},
+	}
+	checked := 0
+	for name, phase := range phases {
+		phase.Name = v1alpha1.PhaseName(name)
+		for _, volume := range []*v1alpha1.Size{nil, {Quantity: resource.MustParse("4Gi")}} {
+			spec := runstest.ZFSSpec()
+			spec.Phases = []v1alpha1.Phase{{Name: "before", Fill: &v1alpha1.FillPhase{Size: size}}, phase}
+			spec.Target.ZFS.Dataset.Size = volume
+			for _, metric := range results.Metrics() {
+				for _, of := range []string{"", "a."} {
+					limit := v1alpha1.Bound("1000000")
+					if metric.Unit == "ns" {
+						limit = "10ms"
+					}
+					spec.Gates = []v1alpha1.Gate{{Name: "g", Bound: &v1alpha1.BoundGate{Metric: v1alpha1.MetricPath(name + "." + of + metric.Name), Max: limit}}}
+					slots, err := design.Expand(spec, 1)
+					if err != nil {
+						t.Fatal(name, err)
+					}
+					if compiled, err := gate.Compile(spec.Gates, spec.Phases, design.VariantNames(slots)); err == nil {
+						_ = Spec(spec, slots, compiled)
+						checked++
+					}
+				}
+			}
+		}
+	}
+	if checked < 2000 {
+		t.Errorf("only %d gates were checked", checked)
+	}
 }

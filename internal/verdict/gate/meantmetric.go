@@ -55,7 +55,7 @@ func MeantMetric(given string, names []string) string {
 			return ""
 		}
 	}
-	if best == "" {
+	if best == "" || of+best == given { // it exists, but not for that job or time
 		return ""
 	}
 	return of + best
