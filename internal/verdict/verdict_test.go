@@ -18,7 +18,7 @@ func TestGatesSayWhatTheyJudge(t *testing.T) {
 		Phases: []v1alpha1.Phase{{Name: "fresh"}, {Name: "aged"}},
 		Gates: []v1alpha1.Gate{
 			{Name: "cel", Expression: "variant('a').phase('aged').readBytesPerSecond > 1.0 && phase('fresh').readBytesPerSecond > 1.0" +
-				strings.Repeat(" && phase('fresh').readBytesPerSecond > 2.0", 5)},
+				strings.Repeat(" && phase('fresh').readBytesPerSecond > 2000.0", 5)},
 			{Name: "bound", Bound: &v1alpha1.BoundGate{Metric: "aged.readLatencyP99Nanoseconds", Min: "0.5ns", Max: "10ms"}},
 			{Name: "ratio", Ratio: &v1alpha1.RatioGate{Of: "aged." + rate, To: "fresh." + rate, Min: "80%"}},
 			{Name: "compare", Compare: &v1alpha1.CompareGate{Metric: "aged." + rate, To: "Variant", Variant: "a"}},

@@ -105,14 +105,14 @@ func TestJudgeOneVariant(t *testing.T) {
 			message: "aged-scan.readBytesPerSecond = 80 (6 runs), fresh-scan.readBytesPerSecond = 100 (6 runs)"},
 		"does not hold": {gate: expression(aged + " >= 0.8 * " + fresh), summary: slow, verdict: failed, reason: ReasonDoesNotHold,
 			message: "aged-scan.readBytesPerSecond = 79 (6 runs), fresh-scan.readBytesPerSecond = 100 (6 runs)"},
-		"int":              {gate: expression(aged + " >= 80"), summary: fast, verdict: passed, reason: ReasonHolds},
-		"int, just":        {gate: expression(aged + " > 80"), summary: fast, verdict: failed, reason: ReasonDoesNotHold},
-		"equal":            {gate: expression(aged + " == 80"), summary: fast, verdict: passed, reason: ReasonHolds},
-		"equal, int first": {gate: expression("80 == " + aged + " && " + aged + " != 81"), summary: fast, verdict: passed, reason: ReasonHolds},
-		"not equal":        {gate: expression(aged + " != 80"), summary: fast, verdict: failed, reason: ReasonDoesNotHold},
+		"int":              {gate: expression(aged + " * 1.0 >= 80"), summary: fast, verdict: passed, reason: ReasonHolds},
+		"int, just":        {gate: expression(aged + " * 1.0 > 80"), summary: fast, verdict: failed, reason: ReasonDoesNotHold},
+		"equal":            {gate: expression(aged + " * 1.0 == 80"), summary: fast, verdict: passed, reason: ReasonHolds},
+		"equal, int first": {gate: expression("80 == " + aged + " * 1.0 && " + aged + " * 1.0 != 81"), summary: fast, verdict: passed, reason: ReasonHolds},
+		"not equal":        {gate: expression(aged + " * 1.0 != 80"), summary: fast, verdict: failed, reason: ReasonDoesNotHold},
 		"zero errors":      {gate: expression("phase('fill').readBytes == 0"), summary: fast, verdict: passed, reason: ReasonHolds},
-		"negation":         {gate: expression("!(" + aged + " < 80.0)"), summary: fast, verdict: passed, reason: ReasonHolds},
-		"twice": {gate: expression(aged + " > 1.0 && " + aged + " < 90.0"), summary: fast, verdict: passed, reason: ReasonHolds,
+		"negation":         {gate: expression("!(" + aged + " * 1.0 < 80.0)"), summary: fast, verdict: passed, reason: ReasonHolds},
+		"twice": {gate: expression(aged + " > 1.0 && " + aged + " * 1.0 < 90.0"), summary: fast, verdict: passed, reason: ReasonHolds,
 			message: "aged-scan.readBytesPerSecond = 80 (6 runs)"},
 		"in a loop": {gate: expression("[0.5, 0.8].all(x, " + aged + " >= x * " + fresh + ")"), summary: fast, verdict: passed,
 			reason: ReasonHolds},
@@ -317,7 +317,7 @@ func TestMessagesAreCut(t *testing.T) {
 
 func TestJudgeKeepsTheOrder(t *testing.T) {
 	gates := []v1alpha1.Gate{
-		{Name: "c", Expression: aged + " > 1.0"}, {Name: "a", Expression: fresh + " > 1.0"}, {Name: "b", Expression: aged + " > 2.0"},
+		{Name: "c", Expression: aged + " > 1.0"}, {Name: "a", Expression: fresh + " > 1.0"}, {Name: "b", Expression: aged + " > 2000.0"},
 	}
 	set, err := Compile(gates, somePhases, []string{"default"})
 	if err != nil {

@@ -31,7 +31,8 @@ func TestMeantMetric(t *testing.T) {
 		{"readBandwidth", all, "readBytesPerSecond"}, {"writeThroughput", all, "writeBytesPerSecond"}, {"readMBps", all, "readBytesPerSecond"},
 		{"readMiBPerSecond", all, "readBytesPerSecond"}, {"readBytesPerSeconds", all, "readBytesPerSecond"},
 		{"readBytesPerSecnd", all, "readBytesPerSecond"}, {"readbytespersecond", all, "readBytesPerSecond"},
-		{"tps", all, "transactionsPerSecond"}, {"durationSeconds", all, "durationNanoseconds"}, {"nothingLikeIt", all, ""}, {"", all, ""},
+		{"tps", all, "transactionsPerSecond"}, {"durationSeconds", all, "durationNanoseconds"}, {"nothingLikeIt", all, ""},
+		{"during.readLatencyP99Nanoseconds", all, ""}, {"during.readLatencyP99Nanosecond", all, "during.readLatencyP99Nanoseconds"}, {"", all, ""},
 	} {
 		if got := MeantMetric(test.given, test.names); got != test.want {
 			t.Errorf("%s: %q, want %q", test.given, got, test.want)

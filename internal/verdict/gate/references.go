@@ -46,6 +46,11 @@ func walk(tree *ast.AST, known scope) *findings {
 		default: // says nothing about phases
 		}
 	}))
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(node ast.Expr) {
+		if node.Kind() == ast.CallKind {
+			found.checkUnits(node)
+		}
+	}))
 	return found
 }
 
