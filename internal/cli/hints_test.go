@@ -81,7 +81,7 @@ func TestHints(t *testing.T) {
 			"spec.phases[1].operate.rollback: unknown field: write one of "}},
 		"settings of PostgreSQL": {phase: "{name: r, measure: {workload: {postgres: {settings: {full_page_write: 'off', max_wal_size: 8Gi}}}}}",
 			want: []string{
-				"spec.phases[1].measure.workload.postgres.settings.full_page_write: only settings that affect I/O can be set: did you mean full_page_writes?",
+				"spec.phases[1].measure.workload.postgres.settings.full_page_write: this setting cannot be set here: did you mean full_page_writes?",
 				`spec.phases[1].measure.workload.postgres.settings.max_wal_size: "8Gi" is not one of its values: write a size in kB, MB, GB or TB, such as 8GB`}},
 	} {
 		t.Run(name, func(t *testing.T) {

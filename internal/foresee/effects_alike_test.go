@@ -47,8 +47,22 @@ func TestCachesThatHoldNothing(t *testing.T) {
 		}
 	}
 	const field = "spec.phases[1].measure.cache: "
+	bounded := func(limit v1alpha1.PropertyValue, fill *v1alpha1.FillPhase) func(*effectSpec) {
+		return func(s *effectSpec) {
+			warm("all")(s)
+			s.Target.ZFS.ModuleParameters = map[string]v1alpha1.PropertyValue{"zfs_arc_max": limit}
+			s.Phases[0].Fill = fill
+		}
+	}
+	fill := &v1alpha1.FillPhase{Size: &v1alpha1.Amount{Quantity: resource.MustParse("2Gi")}}
+	compressible := fill.DeepCopy()
+	compressible.Compressibility = "50%"
 	foresee(t, map[string]foreseen{
-		"all": {warm("all"), ""}, "none": {warm("none"), field + "primarycache: none"}, "metadata": {warm("metadata"), field + "primarycache: metadata"},
+		"larger than the ARC": {bounded("1073741824", fill), field + "2Gi of data does not fit into the 1Gi of zfs_arc_max"},
+		"compressible":        {bounded("1073741824", compressible), ""},
+		"fits":                {bounded("4294967296", fill), ""},
+		"unknown size":        {bounded("1073741824", &v1alpha1.FillPhase{To: "50%"}), ""},
+		"all":                 {warm("all"), ""}, "none": {warm("none"), field + "primarycache: none"}, "metadata": {warm("metadata"), field + "primarycache: metadata"},
 		"changed": {func(s *effectSpec) {
 			warm("none")(s)
 			s.Phases = append(s.Phases, v1alpha1.Phase{Name: "set", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{

@@ -109,7 +109,7 @@ func syncs(one *task) bool {
 	case given.Redo != nil:
 		return true
 	case given.Postgres != nil:
-		return given.Postgres.Mode != selectOnly
+		return given.Postgres.Mode != selectOnly && given.Postgres.Settings["synchronous_commit"] != "off"
 	case given.Metadata != nil:
 		return given.Metadata.Sync == "File"
 	}

@@ -21,7 +21,11 @@ func intentLog(c *comparison, on places) (field, message string) {
 			}
 		}
 	}
-	why := logUnused(c.sharing(on))
+	sharing := c.sharing(on)
+	why := logUnused(sharing)
+	if why == "" && sharing.all("logbias", "throughput") && !sharing.any(func(p *place) bool { return p.Dataset.FSType != "" }) {
+		why = "it has almost no effect, because with logbias: throughput ZFS writes to the data disks instead of the log devices: remove logbias"
+	}
 	has := func(p *place) bool { return len(p.Pool.Log) > 0 }
 	if with := on.first(has); why != "" && with != nil && on.any(func(p *place) bool { return !has(p) }) {
 		return with.poolField(c.spec, "log"), why

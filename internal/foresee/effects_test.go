@@ -63,6 +63,8 @@ func TestEffectsOnTheLog(t *testing.T) {
 	onOff, biases := values{"standard", "disabled"}, values{"latency", "throughput"}
 	synced, reading := *ofSmall.DeepCopy(), *ofTables.DeepCopy()
 	synced.Metadata.Sync, reading.Postgres.Mode = "File", "SelectOnly"
+	lazy := *ofTables.DeepCopy()
+	lazy.Postgres.Settings = map[string]v1alpha1.PropertyValue{"synchronous_commit": "off"}
 	withLog := func(all ...v1alpha1.Workload) func(*effectSpec) {
 		return func(s *effectSpec) {
 			s.Target.ZFS.Pool.Log = []v1alpha1.AuxiliaryVdev{{Devices: []v1alpha1.DevicePath{"/dev/disk/by-id/b"}}}
@@ -94,17 +96,19 @@ func TestEffectsOnTheLog(t *testing.T) {
 			s.Phases = append(s.Phases, v1alpha1.Phase{Name: "change", Operate: &v1alpha1.OperatePhase{PoolAction: v1alpha1.PoolAction{
 				SetProperty: &v1alpha1.SetPropertyAction{Dataset: "data", Properties: v1alpha1.LiveProperties{"sync": "always"}}}}})
 		}, ""},
-		"logbias":           {comparing("logbias", biases, ofOLTP), "warning: spec.matrix[dataset.logbias]: " + noSyncs},
-		"logbias, redo":     {comparing("logbias", biases, ofRedo), ""},
-		"logbias, always":   {having(comparing("logbias", biases, ofOLTP), properties{"sync": "always"}), ""},
-		"logbias, no log":   {having(comparing("logbias", biases, ofRedo), properties{"sync": "disabled"}), "warning: spec.matrix[dataset.logbias]: because with sync: disabled"},
-		"of a variant":      {func(s *effectSpec) { measuring(s, ofOLTP); s.Variants = differing("sync", "standard", "disabled") }, "warning: spec.variants[1].dataset.properties.sync: " + noSyncs},
-		"log vdev":          {withLog(ofOLTP), "warning: spec.target.zfs.pool.log: " + noSyncs},
-		"log vdev, redo":    {withLog(ofRedo), ""},
-		"log vdev, no log":  {having(withLog(ofRedo), properties{"sync": "disabled"}), "warning: spec.target.zfs.pool.log: remove sync: disabled"},
-		"log vdev for all":  {func(s *effectSpec) { withLog(ofOLTP)(s); s.Variants = nil }, ""},
-		"of another volume": {onLog(ofOLTP), "warning: spec.matrix[volumes.log.dataset.logbias]: " + noSyncs},
-		"redo there":        {onLog(ofRedo), ""},
+		"logbias":            {comparing("logbias", biases, ofOLTP), "warning: spec.matrix[dataset.logbias]: " + noSyncs},
+		"logbias, redo":      {comparing("logbias", biases, ofRedo), ""},
+		"logbias, always":    {having(comparing("logbias", biases, ofOLTP), properties{"sync": "always"}), ""},
+		"logbias, no log":    {having(comparing("logbias", biases, ofRedo), properties{"sync": "disabled"}), "warning: spec.matrix[dataset.logbias]: because with sync: disabled"},
+		"of a variant":       {func(s *effectSpec) { measuring(s, ofOLTP); s.Variants = differing("sync", "standard", "disabled") }, "warning: spec.variants[1].dataset.properties.sync: " + noSyncs},
+		"log vdev":           {withLog(ofOLTP), "warning: spec.target.zfs.pool.log: " + noSyncs},
+		"log vdev, redo":     {withLog(ofRedo), ""},
+		"log vdev, no log":   {having(withLog(ofRedo), properties{"sync": "disabled"}), "warning: spec.target.zfs.pool.log: remove sync: disabled"},
+		"log vdev, bypassed": {having(withLog(ofRedo), properties{"logbias": "throughput"}), "warning: spec.target.zfs.pool.log: with logbias: throughput"},
+		"log vdev, lazy":     {withLog(lazy), "warning: spec.target.zfs.pool.log: " + noSyncs},
+		"log vdev for all":   {func(s *effectSpec) { withLog(ofOLTP)(s); s.Variants = nil }, ""},
+		"of another volume":  {onLog(ofOLTP), "warning: spec.matrix[volumes.log.dataset.logbias]: " + noSyncs},
+		"redo there":         {onLog(ofRedo), ""},
 	})
 }
 

@@ -41,9 +41,9 @@ func WrongSetting(name, value string) string {
 	}
 	names := slices.Sorted(maps.Keys(pgSettings))
 	if meant := spelling.Nearest(name, names); meant != "" {
-		return "only settings that affect I/O can be set: did you mean " + meant + "?"
+		return "this setting cannot be set here: did you mean " + meant + "?"
 	}
-	return "only settings that affect I/O can be set: write one of " + strings.Join(names, ", ")
+	return "this setting cannot be set here: write one of " + strings.Join(names, ", ")
 }
 
 func notOne(value, instead string) string {
