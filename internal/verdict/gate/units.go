@@ -14,8 +14,8 @@ import (
 var comparisons = map[string]bool{operators.Less: true, operators.LessEquals: true, operators.Greater: true, operators.GreaterEquals: true,
 	operators.Equals: true, operators.NotEquals: true}
 
-// checkUnits finds metrics that are compared with a number that is too small for their unit, and shares that are compared with a percentage:
-// such an expression always holds, or never. The same numbers are refused in bounds.
+// checkUnits finds metrics that are compared with a number that is too small for their unit, and shares that are compared with a
+// percentage: such an expression always holds, or never. The same numbers are refused in bounds.
 func (f *findings) checkUnits(node ast.Expr) {
 	call := node.AsCall()
 	if !comparisons[call.FunctionName()] || len(call.Args()) != 2 {

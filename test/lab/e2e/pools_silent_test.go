@@ -30,7 +30,8 @@ func (p *pools) silentDisk() {
 	trim := p.submit("trim-silent", stuck, `trim: {}`) // the kernel would wait for the disk, and every other pool for the kernel
 	eventually(p.t, "the trim says why it does not begin", func(g gomega.Gomega) {
 		g.Expect(cluster.Get(p.t.Context(), client.ObjectKeyFromObject(trim), trim)).To(gomega.Succeed())
-		g.Expect(meta.FindStatusCondition(trim.Status.Conditions, v1alpha1.ConditionReady).Message).To(gomega.ContainSubstring("does not respond"))
+		ready := meta.FindStatusCondition(trim.Status.Conditions, v1alpha1.ConditionReady)
+		g.Expect(ready).To(gomega.HaveField("Message", gomega.ContainSubstring("does not respond")))
 	})
 	if err := cluster.Delete(p.t.Context(), trim); err != nil {
 		p.t.Fatal(err)
