@@ -26,11 +26,7 @@ func isCommandLine(text string) bool { return len(fioCommandsOf(text)) > 0 }
 
 // readCommandLine imports a script with one fio command.
 func readCommandLine(f file) (*Benchmark, error) {
-	commands := fioCommandsOf(f.text)
-	if len(commands) > 1 {
-		return nil, fmt.Errorf("it has %d commands: write one of them into a file of its own", len(commands))
-	}
-	words, err := shellWords(commands[0])
+	words, err := onlyCommand(fioCommandsOf(f.text))
 	if err != nil {
 		return nil, err
 	}

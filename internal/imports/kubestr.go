@@ -23,13 +23,17 @@ func commandsOf(text string) (commands []string) {
 
 func isKubestr(text string) bool { return len(commandsOf(text)) > 0 }
 
-// readKubestr imports a script with one kubestr fio command. It knows the flags of that command.
-func readKubestr(f file) (*Benchmark, error) {
-	commands := commandsOf(f.text)
+// onlyCommand returns the words of the arguments of a command, if it is the only one of a script.
+func onlyCommand(commands []string) ([]string, error) {
 	if len(commands) > 1 {
 		return nil, fmt.Errorf("it has %d commands: write one of them into a file of its own", len(commands))
 	}
-	words, err := shellWords(commands[0])
+	return shellWords(commands[0])
+}
+
+// readKubestr imports a script with one kubestr fio command. It knows the flags of that command.
+func readKubestr(f file) (*Benchmark, error) {
+	words, err := onlyCommand(commandsOf(f.text))
 	if err != nil {
 		return nil, err
 	}
