@@ -50,6 +50,11 @@ func (s *session) rampUp(ctx context.Context) error {
 		return s.explain("ramp up", s.withoutScratch(err))
 	}
 	s.progress.passed(time.Duration(seconds) * time.Second)
+	// A server process adds what it has counted when it ends, which may be after pgbench. Then the measurement would contain it.
+	if _, err := s.until(ctx, queryPatience, "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' "+
+		"AND pid <> pg_backend_pid()"); err != nil {
+		return s.explain("ramp up", err)
+	}
 	return nil
 }
 
