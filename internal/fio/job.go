@@ -229,12 +229,17 @@ func (f File) has(s Section, name string) bool {
 	return set
 }
 
+// follows reports whether the jobs of a section begin when those before them have ended.
+func (f File) follows(i int) bool {
+	return i > 0 && (f.has(f.Sections[i], "stonewall") || f.has(f.Sections[i], "wait_for_previous"))
+}
+
 // Stages returns the stage of each group of figures that fio reports. Groups of one stage run side by side, and stages one after another.
 func (f File) Stages() []int {
 	var stages []int
 	stage := 0
 	for i, section := range f.Sections {
-		after := i > 0 && (f.has(section, "stonewall") || f.has(section, "wait_for_previous"))
+		after := f.follows(i)
 		if after {
 			stage++
 		}

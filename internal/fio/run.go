@@ -223,6 +223,11 @@ func readReport(path string, ended error, messages string, asked bool) (Report, 
 // ErrJobFile means that fio does not accept a job file: another attempt would fail too.
 var ErrJobFile = errors.New("fio cannot use the job file")
 
+// MissesFiles reports whether fio has ended because it would have had to create files that it may not create, or to enlarge them.
+func MissesFiles(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "file creation disallowed")
+}
+
 // failed returns the error of a fio that has ended with an error and reports none in its jobs.
 func failed(ended error, notes []string) error {
 	if mentions(notes, "failed parsing") {

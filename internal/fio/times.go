@@ -12,14 +12,13 @@ import (
 func (f UserFile) Runtime() (limit, least time.Duration) {
 	var stageLimit, stageLeast time.Duration
 	for i, job := range f.Jobs() {
-		section := f.Sections[i]
-		if i > 0 && (f.has(section, "stonewall") || f.has(section, "wait_for_previous")) {
+		if f.follows(i) {
 			limit, least = min(limit+stageLimit, longest), min(least+stageLeast, longest)
 			stageLimit, stageLeast = 0, 0
 		}
 		own := job.limit()
 		stageLimit = max(stageLimit, own)
-		if own > 0 && f.has(section, "time_based") && !job.endsEarly() {
+		if own > 0 && f.has(f.Sections[i], "time_based") && !job.endsEarly() {
 			stageLeast = max(stageLeast, own)
 		}
 	}

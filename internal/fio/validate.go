@@ -299,24 +299,12 @@ func (f UserFile) endsAtOnce() bool {
 		return true
 	}
 	first := ""
-	for i, section := range f.Sections {
-		lasting, ramp := "", ""
-		early := !f.has(section, "time_based") || i > 0 && (f.has(section, "stonewall") || f.has(section, "wait_for_previous"))
-		for _, option := range slices.Concat(f.Global, section.Options) {
-			switch option.Name {
-			case "runtime", "timeout":
-				lasting = option.Value
-			case "ramp_time":
-				ramp = option.Value
-			case "number_ios", "latency_target": // these end a job before its time
-				early = true
-			}
-		}
-		times := ramp + " " + lasting
+	for i, job := range f.Jobs() {
+		times := job.Set["ramp_time"] + " " + job.Set["runtime"]
 		if i == 0 {
 			first = times
 		}
-		if early || times != first || strings.Trim(lasting, "0dhmsu") == "" {
+		if times != first || !f.has(f.Sections[i], "time_based") || f.follows(i) || job.endsEarly() {
 			return false
 		}
 	}

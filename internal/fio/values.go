@@ -16,38 +16,38 @@ type values struct {
 // fio reads the digits at the beginning of a number, and ignores a fraction, a unit that it does not know, and a unit after a space: to
 // fio, 1.5m is 1, and 30sec is 30 microseconds. So only numbers that it reads in full are allowed. A GiB is not: fio counts it as 1000^3.
 var (
-	size       = numbersOf(`[0-9]{1,18}[kmgtp]?b?`, inBytes, "write a whole number, with k, m or g if needed, such as 64k")
-	blockSizes = numbersOf(listOf(anchored(`[1-9][0-9]{0,8}[kmg]?b?`)), inBytes, "write a whole number, with k or m if needed, such as 64k; "+
-		"for a range, write bsrange=4k-64k")
-	sizes      = numbersOf(listOf(size.pattern), inBytes, "write a whole number, with k, m or g if needed, such as 64k")
-	sizeRange  = numbersOf(rangeOf(size.pattern), inBytes, "write one size, or two with '-', such as 4k-64k")
-	sizeRanges = numbersOf(listOf(sizeRange.pattern), inBytes, "write a range of sizes, such as 4k-64k")
-	sizeShare  = numbersOf(`[0-9]{1,18}[kmgtp]?b?|[0-9]{1,3}%`, inBytes, "write a whole number, with k, m or g if needed, such as 64m, "+
-		"or a share such as 50%%")
-	count      = numbersOf(`[0-9]{1,18}[kmgt]?`, inBytes, "write a whole number")
-	counts     = numbersOf(listOf(count.pattern), inBytes, "write a whole number")
-	percentage = numbersOf(`[0-9]|[1-9][0-9]|100`, nil, "write a whole number from 0 to 100, without '%%'")
-	shares     = numbersOf(listOf(percentage.pattern), nil, "write a whole number from 0 to 100, without '%%'")
+	size       = numbersOf(oneSize, inBytes, sizeHint)
+	blockSizes = numbersOf(listOf(`[1-9][0-9]{0,8}[kmg]?b?`), inBytes, "write a whole number, with k or m if needed, such as 64k; for a "+
+		"range, write bsrange=4k-64k")
+	sizes      = numbersOf(listOf(oneSize), inBytes, sizeHint)
+	sizeRange  = numbersOf(rangeOf(oneSize), inBytes, "write one size, or two with '-', such as 4k-64k")
+	sizeRanges = numbersOf(listOf(rangeOf(oneSize)), inBytes, "write a range of sizes, such as 4k-64k")
+	sizeShare  = numbersOf(oneSize+`|[0-9]{1,3}%`, inBytes, "write a whole number, with k, m or g if needed, such as 64m, "+
+		"or a share such as 50%")
+	count      = numbersOf(oneCount, inBytes, "write a whole number")
+	counts     = numbersOf(listOf(oneCount), inBytes, "write a whole number")
+	percentage = numbersOf(onePercentage, nil, "write a whole number from 0 to 100, without '%'")
+	shares     = numbersOf(listOf(onePercentage), nil, "write a whole number from 0 to 100, without '%'")
 	seconds    = numbersOf(duration, inSeconds, "write a whole number of seconds, or one with ms, s, m or h, such as 90s")
 	microtimes = numbersOf(duration, inMicroseconds, "write a whole number of microseconds, or one with us, ms or s, such as 20ms")
 	percentile = numbersOf(`[0-9]{1,3}(\.[0-9]{1,6})?`, nil, "write a number from 0 to 100, such as 99.9")
 	flag       = values{anchored(`[01]?`), insteadOfFlag}
 )
 
-const duration = `[0-9]{1,15}(us|usec|ms|msec|s|m|h|d)?`
+const (
+	oneSize       = `[0-9]{1,18}[kmgtp]?b?`
+	sizeHint      = "write a whole number, with k, m or g if needed, such as 64k"
+	oneCount      = `[0-9]{1,18}[kmgt]?`
+	onePercentage = `([0-9]|[1-9][0-9]|100)`
+	duration      = `[0-9]{1,15}(us|usec|ms|msec|s|m|h|d)?`
+)
 
 func anchored(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?i:` + pattern + `)$`) }
 
 // listOf is a list of up to three values, for reads, writes and trims. One that is left out keeps its default.
-func listOf(one *regexp.Regexp) string {
-	bare := one.String()[1 : len(one.String())-1]
-	return bare + `(,(` + bare + `)?){0,2}|,` + bare + `(,(` + bare + `)?)?`
-}
+func listOf(one string) string { return one + `(,(` + one + `)?){0,2}|,` + one + `(,(` + one + `)?)?` }
 
-func rangeOf(one *regexp.Regexp) string {
-	bare := one.String()[1 : len(one.String())-1]
-	return bare + `([-:]` + bare + `)?`
-}
+func rangeOf(one string) string { return one + `([-:]` + one + `)?` }
 
 // plain are values that are no numbers.
 func plain(pattern, instead string) values {
@@ -60,7 +60,7 @@ func numbersOf(pattern string, in *units, general string) values {
 		if meant := in.whole(value); meant != "" {
 			return "fio does not read this number in full: write " + meant
 		}
-		return strings.ReplaceAll(general, "%%", "%")
+		return general
 	}}
 }
 

@@ -12,10 +12,13 @@ func fio(w *v1alpha1.Workload) (Traits, bool) {
 		return Traits{}, false
 	}
 	file, _ := fiofile.ParseUserFile(w.FIO.JobFile) // Refused says what is wrong with it
-	_, least := file.Runtime()
+	limit, least := file.Runtime()
+	if limit == 0 && file.Moves(1) == 0 { // neither a runtime nor a size is known
+		limit = time.Minute
+	}
 	return Traits{
 		Name: "fio", Spec: w.FIO, ReadsFill: file.UsesData, Yields: reads + "|" + writes + "|" + syncs, File: w.FIO.JobFileFrom,
-		Guess: guess(file), Least: least, Moves: file.Moves, OnFiles: file.Unsized(),
+		Guess: limit, Least: least, Moves: file.Moves, OnFiles: file.Unsized(),
 		Inline:  func(text string) { w.FIO.JobFile, w.FIO.JobFileFrom = text, nil },
 		Refused: func() string { return refusedJobs(w.FIO) },
 	}, true
@@ -30,13 +33,4 @@ func refusedJobs(given *v1alpha1.FIOWorkload) string {
 		return err.Error()
 	}
 	return ""
-}
-
-// guess is roughly how long a job file runs. One without any runtime counts as a minute, unless its size is known.
-func guess(file fiofile.UserFile) time.Duration {
-	limit, _ := file.Runtime()
-	if limit == 0 && file.Moves(1) == 0 {
-		return time.Minute
-	}
-	return limit
 }

@@ -118,16 +118,26 @@ var smallest = map[string]struct {
 // meant says what to write instead of a number without a unit, if it is so small that the unit was probably forgotten. Otherwise it returns
 // an empty text. 0 needs no unit.
 func (m measure) meant(value *big.Rat) string {
-	small, has := smallest[m.of]
-	if !has || value.Sign() <= 0 || value.Cmp(big.NewRat(small.below, 1)) >= 0 {
+	number, unit := m.forgotten(value)
+	if number == nil {
 		return ""
 	}
-	share, one := value, big.NewRat(1, 1)
-	if small.unit == "%" && value.Cmp(one) <= 0 { // a part of 1
-		share = new(big.Rat).Mul(value, big.NewRat(100, 1))
+	own := smallest[m.of].own
+	as := new(big.Rat).Quo(value, new(big.Rat).SetInt64(m.units[own]))
+	return fmt.Sprintf("write %s%s, or %s%s if that is meant", decimal(number), unit, decimal(as), own)
+}
+
+// forgotten returns the number with the unit that was probably meant by a small number without a unit. The number is nil if it is plausible
+// as it is.
+func (m measure) forgotten(value *big.Rat) (number *big.Rat, unit string) {
+	small, has := smallest[m.of]
+	if !has || value.Sign() <= 0 || value.Cmp(big.NewRat(small.below, 1)) >= 0 {
+		return nil, ""
 	}
-	as := new(big.Rat).Quo(value, new(big.Rat).SetInt64(m.units[small.own]))
-	return fmt.Sprintf("write %s%s, or %s%s if that is meant", decimal(share), small.unit, decimal(as), small.own)
+	if small.unit == "%" && value.Cmp(big.NewRat(1, 1)) <= 0 { // a part of 1
+		return new(big.Rat).Mul(value, big.NewRat(100, 1)), small.unit
+	}
+	return value, small.unit
 }
 
 // kindOfUnit says what a unit measures. It returns an empty text for an unknown unit.

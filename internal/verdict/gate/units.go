@@ -53,15 +53,12 @@ func wrongUnit(name string, number float64, share bool) string {
 		return ""
 	}
 	own := measureOf(metric.Unit)
-	if own.meant(value) == "" {
+	probably, unit := own.forgotten(value)
+	if probably == nil {
 		return ""
 	}
-	unit := smallest[metric.Unit].unit
-	if unit == "%" && number <= 1 { // a part of 1
-		value.Mul(value, big.NewRat(100, 1))
-	}
-	in, _ := new(big.Rat).Mul(value, new(big.Rat).SetInt64(own.units[unit])).Float64()
-	meant, _ := value.Float64()
+	in, _ := new(big.Rat).Mul(probably, new(big.Rat).SetInt64(own.units[unit])).Float64()
+	meant, _ := probably.Float64()
 	return fmt.Sprintf("%g is in %s: write %.1f for %g%s", number, metric.Unit, in, meant, unit)
 }
 

@@ -71,7 +71,7 @@ func (u *userJobs) prepare(ctx context.Context, s *session) error {
 	file.Global = append(file.Global, fio.Option{Name: "create_only", Value: "1"})
 	s.progress.stretch("creating the files", 0, 0, 0, 0)
 	_, _, err = s.runFIO(ctx, file, expectation{free: true, aside: true})
-	if err != nil && strings.Contains(err.Error(), "file creation disallowed") {
+	if fio.MissesFiles(err) {
 		return invalidf(ReasonJobRefused, "a job with filename=data needs more data than the fill has written: remove its size, or fill "+
 			"more (%w)", err)
 	}
